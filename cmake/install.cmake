@@ -1,0 +1,3 @@
+# `make install PREFIX=…`: the program, its man pages and completions.
+include(GNUInstallDirs)
+install(TARGETS gpulab RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

@@ -1,0 +1,53 @@
+# The library: every layer's sources, the generated registries, and the vector kernels once for each
+# instruction set.
+lab_registry(command)
+lab_registry(workload)
+lab_registry(backend DIRECTORY src/device HEADER device/device.h FOLDERS)
+
+file(GLOB_RECURSE lab_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.c)
+list(FILTER lab_sources EXCLUDE REGEX "/src/main\\.c$")
+list(FILTER lab_sources EXCLUDE REGEX "/src/device/cpu/simd/")
+get_property(lab_generated GLOBAL PROPERTY lab_generated)
+
+add_library(lab_flags INTERFACE)
+target_include_directories(lab_flags INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
+target_compile_definitions(lab_flags INTERFACE _GNU_SOURCE)
+target_compile_options(lab_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wwrite-strings
+    -Wundef -Wvla -Wformat=2 -Wno-missing-field-initializers -fno-math-errno
+    -include ${CMAKE_SOURCE_DIR}/src/base/banned.h)
+if(GPULAB_SANITIZE)
+    target_compile_options(lab_flags INTERFACE -fsanitize=${GPULAB_SANITIZE} -fno-omit-frame-pointer
+                           -fno-sanitize-recover=all)
+    target_link_options(lab_flags INTERFACE -fsanitize=${GPULAB_SANITIZE})
+endif()
+
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
+     "#define LAB_VERSION \"${PROJECT_VERSION}\"\n" @ONLY)
+
+add_library(lab STATIC ${lab_sources} ${lab_generated})
+target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
+
+# src/device/cpu/simd/*.c are plain loops that the compiler vectorises; each is compiled once for
+# every instruction set, LAB_SIMD naming the variant, and the device picks one at run time.
+file(GLOB simd_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/cpu/simd/*.c)
+set(simd_variants base)
+set(simd_flags_base "")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    list(APPEND simd_variants avx2 avx512)
+    set(simd_flags_avx2 -mavx2 -mfma -mf16c)
+    set(simd_flags_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mf16c
+                          -mprefer-vector-width=512)
+endif()
+if(simd_sources)
+    foreach(variant ${simd_variants})
+        add_library(lab_simd_${variant} OBJECT ${simd_sources})
+        target_link_libraries(lab_simd_${variant} PUBLIC lab_flags)
+        target_compile_definitions(lab_simd_${variant} PRIVATE LAB_SIMD=${variant})
+        # finite data and no signalling: what lets sums and selects become vectors. NaN must still
+        # pass through, so no -ffast-math.
+        target_compile_options(lab_simd_${variant} PRIVATE ${simd_flags_${variant}} -O3
+            -fno-trapping-math -fassociative-math -fno-signed-zeros -fopenmp-simd)
+        target_sources(lab PRIVATE $<TARGET_OBJECTS:lab_simd_${variant}>)
+    endforeach()
+endif()

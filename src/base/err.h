@@ -1,0 +1,54 @@
+/*
+ * err.h: how a failure travels.
+ *
+ * A function that can fail takes a caller-owned `struct lab_err *` as its last parameter and
+ * returns 0 or -1. The function that meets the failure sets code and text; each caller on the way
+ * up may put its own context in front, so that the line a user reads goes from the large to the
+ * small:
+ *
+ *     gpulab: run gpu0_numa1_vit32x6x512: loading kernel 'softmax': no binary for sm_90
+ *
+ * On success the struct is untouched. Texts have no trailing full stop or newline. A text may hold
+ * several lines (hints), the first of which is complete in itself. Running out of host memory is no
+ * error of this kind: it aborts (see mem.h). Running out of *device* or *node* memory is one,
+ * LAB_ERR_MEMORY, because sweeps meet it as an ordinary result.
+ */
+#ifndef LAB_BASE_ERR_H
+#define LAB_BASE_ERR_H
+
+#include <stdarg.h>
+
+enum lab_err_code {
+    LAB_ERR_NONE = 0,
+    LAB_ERR_USER,   /* the user asked for something impossible: exit 2 */
+    LAB_ERR_SYSTEM, /* the operating system or a library refused: exit 1 */
+    LAB_ERR_MEMORY, /* a device or a NUMA node has too little memory: exit 1, a sweep goes on */
+    LAB_ERR_UNSUPPORTED, /* this device or machine can't do that: exit 1, a sweep goes on */
+    LAB_ERR_WRONG,       /* a result failed its check: exit 1 */
+    LAB_ERR_INTERRUPTED, /* the user stopped it: exit 130 */
+};
+
+struct lab_err {
+    enum lab_err_code code;
+    char text[1024];
+};
+
+#define LAB_ERR_INIT ((struct lab_err){.code = LAB_ERR_NONE, .text = ""})
+
+/* Sets code and text, over whatever was there; always returns -1. `err` may be NULL. */
+int lab_err_set(struct lab_err *err, enum lab_err_code code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format, va_list args);
+
+/* As lab_err_set, with ": " and errno's text behind it. */
+int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_value,
+                      const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Puts context and ": " before the text; the code stays. Always returns -1. */
+int lab_err_context(struct lab_err *err, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The exit status that main gives for this code. */
+int lab_err_exit_status(enum lab_err_code code);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * file.h: whole files, read with a bound and written so that a crash leaves the old or the new one.
+ */
+#ifndef LAB_BASE_FILE_H
+#define LAB_BASE_FILE_H
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <stdint.h>
+
+/*
+ * Reads a regular file of at most `max_bytes` into the arena, with a NUL behind it. A directory, a
+ * device or a larger file is an error that says so. Files under /proc and /sys (size 0) work.
+ */
+int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, char **ret_text,
+                  size_t *ret_length, struct lab_err *err);
+
+/* Writes via a temporary file beside it: write, fsync, rename, fsync of the directory. */
+int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err);
+
+/* Reads a whole number from a small file such as those under /sys; -1 and no text if it isn't one.
+ */
+int lab_file_read_int(const char *path, int64_t *ret_value);
+
+#endif

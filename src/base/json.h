@@ -1,0 +1,17 @@
+/*
+ * json.h: JSON in and out of a value tree, through jansson.
+ */
+#ifndef LAB_BASE_JSON_H
+#define LAB_BASE_JSON_H
+
+#include "base/value.h"
+
+/* Reads text; `origin` names it in errors ("file:line: …") and in the values. */
+int lab_json_parse(const char *text, size_t length, const char *origin, struct lab_arena *arena,
+                   struct lab_value **ret_value, struct lab_err *err);
+
+/* Appends the value as JSON; indent 0 = one line. NaN and infinity, which JSON lacks, become null.
+ */
+void lab_json_write(const struct lab_value *value, int indent, struct lab_str *out);
+
+#endif

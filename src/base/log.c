@@ -1,0 +1,52 @@
+/* log.c */
+#include "base/log.h"
+
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_BYTES 1024 /* longer messages are cut; none of ours should be */
+
+static const char *const names[] = {"error", "warning", "info", "debug"};
+
+static struct {
+    lab_log_sink *sink;
+    void *state;
+    enum lab_log_level max_level;
+} target;
+
+void lab_log_set_sink(lab_log_sink *sink, void *state, enum lab_log_level max_level) {
+    target.sink = sink;
+    target.state = state;
+    target.max_level = max_level;
+}
+
+bool lab_log_enabled(enum lab_log_level level) {
+    return target.sink && level <= target.max_level;
+}
+
+void lab_log(enum lab_log_level level, const char *format, ...) {
+    if (!lab_log_enabled(level))
+        return;
+    char text[TEXT_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    target.sink(level, text, target.state);
+}
+
+const char *lab_log_level_name(enum lab_log_level level) {
+    return names[level];
+}
+
+int lab_log_level_parse(const char *name, enum lab_log_level *ret_level) {
+    for (int i = 0; i <= LAB_LOG_DEBUG; i++)
+        if (lab_str_equal(name, names[i])) {
+            *ret_level = (enum lab_log_level)i;
+            return 0;
+        }
+    return -1;
+}

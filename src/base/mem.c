@@ -1,0 +1,114 @@
+/* mem.c: allocation that ends the program when it fails, and arenas on top of it. */
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES 65536
+#define ALIGNMENT   16
+
+struct lab_arena_block {
+    struct lab_arena_block *next;
+    size_t used, size;
+    _Alignas(ALIGNMENT) char bytes[];
+};
+
+static _Noreturn void out_of_memory(size_t count, size_t size) {
+    /* no stdio here: it may want memory too */
+    char line[96];
+    int length =
+        snprintf(line, sizeof line, "gpulab: out of host memory (%zu x %zu bytes)\n", count, size);
+    if (write(STDERR_FILENO, line, (size_t)length) < 0)
+        abort();
+    abort();
+}
+
+void *lab_mem_alloc(size_t count, size_t size) {
+    void *memory = calloc(count ? count : 1, size ? size : 1);
+    if (!memory)
+        out_of_memory(count, size);
+    return memory;
+}
+
+void *lab_mem_resize(void *old, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes))
+        out_of_memory(count, size);
+    void *memory = realloc(old, bytes ? bytes : 1);
+    if (!memory)
+        out_of_memory(count, size);
+    return memory;
+}
+
+char *lab_mem_strdup(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    return memcpy(lab_mem_alloc(bytes, 1), text, bytes);
+}
+
+void lab_mem_free(void *memory) {
+    free(memory);
+}
+
+void lab_arena_init(struct lab_arena *arena) {
+    arena->blocks = NULL;
+}
+
+void lab_arena_release(struct lab_arena *arena) {
+    while (arena->blocks) {
+        struct lab_arena_block *next = arena->blocks->next;
+        free(arena->blocks);
+        arena->blocks = next;
+    }
+}
+
+void *lab_arena_alloc(struct lab_arena *arena, size_t count, size_t size) {
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX / 2)
+        out_of_memory(count, size);
+    bytes = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct lab_arena_block *block = arena->blocks;
+    if (!block || block->size - block->used < bytes) {
+        size_t room = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
+        struct lab_arena_block *fresh = lab_mem_alloc(1, sizeof *fresh + room);
+        fresh->size = room;
+        if (block && room == bytes) {
+            /* a large piece gets a block of its own; the current one keeps its free rest */
+            fresh->used = bytes;
+            fresh->next = block->next;
+            block->next = fresh;
+            return fresh->bytes;
+        }
+        fresh->next = block;
+        arena->blocks = block = fresh;
+    }
+    void *memory = block->bytes + block->used;
+    block->used += bytes;
+    return memory;
+}
+
+char *lab_arena_strndup(struct lab_arena *arena, const char *text, size_t length) {
+    char *copy = lab_arena_alloc(arena, length + 1, 1);
+    memcpy(copy, text, length);
+    return copy;
+}
+
+char *lab_arena_strdup(struct lab_arena *arena, const char *text) {
+    return lab_arena_strndup(arena, text, strlen(text));
+}
+
+char *lab_arena_printf(struct lab_arena *arena, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        abort();
+    char *text = lab_arena_alloc(arena, (size_t)length + 1, 1);
+    vsnprintf(text, (size_t)length + 1, format, again);
+    va_end(again);
+    return text;
+}

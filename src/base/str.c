@@ -1,0 +1,197 @@
+/* str.c */
+#include "base/str.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void reserve(struct lab_str *str, size_t more) {
+    size_t need = str->length + more + 1;
+    if (need <= str->capacity)
+        return;
+    size_t capacity = str->capacity ? str->capacity : 64;
+    while (capacity < need)
+        capacity *= 2;
+    str->text = lab_mem_resize(str->text, capacity, 1);
+    str->capacity = capacity;
+}
+
+void lab_str_init(struct lab_str *str) {
+    *str = (struct lab_str){0};
+    reserve(str, 0);
+    str->text[0] = '\0';
+}
+
+void lab_str_release(struct lab_str *str) {
+    lab_mem_free(str->text);
+    *str = (struct lab_str){0};
+}
+
+void lab_str_clear(struct lab_str *str) {
+    str->length = 0;
+    str->text[0] = '\0';
+}
+
+void lab_str_add_bytes(struct lab_str *str, const char *bytes, size_t length) {
+    reserve(str, length);
+    memcpy(str->text + str->length, bytes, length);
+    str->length += length;
+    str->text[str->length] = '\0';
+}
+
+void lab_str_add(struct lab_str *str, const char *text) {
+    lab_str_add_bytes(str, text, strlen(text));
+}
+
+void lab_str_add_repeat(struct lab_str *str, const char *text, int times) {
+    for (int i = 0; i < times; i++)
+        lab_str_add(str, text);
+}
+
+void lab_str_printf(struct lab_str *str, const char *format, ...) {
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        abort();
+    reserve(str, (size_t)length);
+    vsnprintf(str->text + str->length, (size_t)length + 1, format, again);
+    va_end(again);
+    str->length += (size_t)length;
+}
+
+bool lab_str_equal(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+bool lab_str_starts(const char *text, const char *prefix) {
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+int lab_str_columns(const char *text) {
+    int columns = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        if ((*c & 0xc0) == 0x80)
+            continue;                                               /* continues a code point */
+        bool combining = *c == 0xcc || (*c == 0xcd && c[1] < 0xb0); /* U+0300 to U+036F */
+        columns += !combining;
+    }
+    return columns;
+}
+
+#define NEAREST_LENGTH 64
+
+/* Optimal string alignment distance; words longer than the bound are never near. */
+static int distance(const char *a, const char *b) {
+    size_t n = strlen(a), m = strlen(b);
+    if (n >= NEAREST_LENGTH || m >= NEAREST_LENGTH)
+        return NEAREST_LENGTH;
+    int rows[3][NEAREST_LENGTH + 1];
+    for (size_t j = 0; j <= m; j++)
+        rows[0][j] = (int)j;
+    for (size_t i = 1; i <= n; i++) {
+        int *now = rows[i % 3], *above = rows[(i - 1) % 3], *before = rows[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= m; j++) {
+            int best = above[j - 1] + (a[i - 1] != b[j - 1]);
+            if (above[j] + 1 < best)
+                best = above[j] + 1;
+            if (now[j - 1] + 1 < best)
+                best = now[j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                before[j - 2] + 1 < best)
+                best = before[j - 2] + 1;
+            now[j] = best;
+        }
+    }
+    return rows[n % 3][m];
+}
+
+const char *lab_str_nearest(const char *word, const char *const *candidates) {
+    const char *best = NULL;
+    int best_distance = (int)strlen(word) / 3 + 1; /* a third of the letters may be wrong */
+    for (; *candidates; candidates++) {
+        int d = distance(word, *candidates);
+        if (d > 0 && strlen(word) >= 3 && lab_str_starts(*candidates, word))
+            d = 1; /* "samples" for "samples_per_second" */
+        if (d < best_distance || (d == best_distance && !best)) {
+            best = *candidates;
+            best_distance = d;
+        }
+    }
+    return best;
+}
+
+void lab_str_add_list(struct lab_str *str, const char *const *words, const char *last_joiner) {
+    for (int i = 0; words[i]; i++) {
+        if (i > 0 && words[i + 1])
+            lab_str_add(str, ", ");
+        else if (i > 0)
+            lab_str_printf(str, " %s ", last_joiner);
+        lab_str_add(str, words[i]);
+    }
+}
+
+/* Three significant digits: 1.23, 12.3, 123. */
+static void add_digits(struct lab_str *str, double value) {
+    double size = fabs(value);
+    int decimals = size < 9.995 ? 2 : size < 99.95 ? 1 : 0;
+    lab_str_printf(str, "%.*f", decimals, value);
+}
+
+static void add_scaled(struct lab_str *str, double value, double step, const char *const *units) {
+    if (!isfinite(value)) {
+        lab_str_add(str, isnan(value) ? "unknown" : "inf");
+        return;
+    }
+    int i = 0;
+    while (fabs(value) >= 0.9995 * step && units[i + 1]) {
+        value /= step;
+        i++;
+    }
+    if (i == 0 && value == floor(value))
+        lab_str_printf(str, "%.0f", value);
+    else
+        add_digits(str, value);
+    lab_str_printf(str, " %s", units[i]);
+}
+
+void lab_str_add_bytes_si(struct lab_str *str, double bytes) {
+    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", NULL};
+    add_scaled(str, bytes, 1000, units);
+}
+
+void lab_str_add_bytes_binary(struct lab_str *str, double bytes) {
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", NULL};
+    add_scaled(str, bytes, 1024, units);
+}
+
+void lab_str_add_time(struct lab_str *str, double seconds) {
+    static const char *const units[] = {"ns", "µs", "ms", "s", NULL};
+    if (fabs(seconds) >= 120) {
+        lab_str_printf(str, "%.0f min", seconds / 60);
+        return;
+    }
+    add_scaled(str, seconds * 1e9, 1000, units);
+}
+
+void lab_str_add_si(struct lab_str *str, double value, const char *unit) {
+    static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", NULL};
+    if (!isfinite(value)) {
+        lab_str_add(str, "unknown");
+        return;
+    }
+    int i = 0;
+    while (fabs(value) >= 999.5 && prefixes[i + 1]) {
+        value /= 1000;
+        i++;
+    }
+    add_digits(str, value);
+    lab_str_printf(str, " %s%s", prefixes[i], unit);
+}

@@ -1,0 +1,50 @@
+/*
+ * str.h: a string that grows, and the few operations on text that several stops share.
+ */
+#ifndef LAB_BASE_STR_H
+#define LAB_BASE_STR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct lab_str {
+    char *text; /* always terminated, never NULL after init */
+    size_t length;
+    size_t capacity;
+};
+
+void lab_str_init(struct lab_str *str);
+void lab_str_release(struct lab_str *str);
+void lab_str_clear(struct lab_str *str);
+
+void lab_str_add(struct lab_str *str, const char *text);
+void lab_str_add_bytes(struct lab_str *str, const char *bytes, size_t length);
+void lab_str_add_repeat(struct lab_str *str, const char *text, int times);
+void lab_str_printf(struct lab_str *str, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+bool lab_str_equal(const char *a, const char *b); /* NULL equals only NULL */
+bool lab_str_starts(const char *text, const char *prefix);
+
+/* Columns that UTF-8 text takes on a terminal (every code point counts one, combining marks none).
+ */
+int lab_str_columns(const char *text);
+
+/*
+ * The candidate nearest to `word` by edit distance (insert, delete, change, swap of neighbours), or
+ * NULL if none is near enough to be worth suggesting. `candidates` ends with NULL.
+ */
+const char *lab_str_nearest(const char *word, const char *const *candidates);
+
+/* "cpu, cuda or sim": joins for a sentence; appends to `str`. */
+void lab_str_add_list(struct lab_str *str, const char *const *words, const char *last_joiner);
+
+/*
+ * "1.5 GB", "1.50 GiB", "12.3 µs": three significant digits and a fitting prefix.
+ */
+void lab_str_add_bytes_si(struct lab_str *str, double bytes); /* kB, MB, GB: rates and traffic */
+void lab_str_add_bytes_binary(struct lab_str *str, double bytes);         /* KiB, MiB, GiB: sizes */
+void lab_str_add_time(struct lab_str *str, double seconds);               /* ns, µs, ms, s, min */
+void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, M, G, T + unit */
+
+#endif

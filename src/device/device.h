@@ -1,0 +1,250 @@
+/*
+ * device.h: something that computes: a GPU, a slice of one, a NUMA node's cores, a simulated GPU.
+ *
+ * The model is CUDA's, because it is what the field thinks in: streams run their commands in order
+ * and side by side with other streams; events mark points in a stream, order streams among each
+ * other, and carry the time at which they were passed; commands return at once and their failures
+ * appear at the next synchronisation. Times are CLOCK_MONOTONIC nanoseconds on every backend.
+ *
+ * A backend is a folder in src/device with one `const struct lab_backend lab_backend_<folder>`.
+ * Slots marked "optional" may be NULL and then mean what stands beside them.
+ *
+ * A device and what belongs to it is used by one thread at a time; several devices by several
+ * threads.
+ */
+#ifndef LAB_DEVICE_DEVICE_H
+#define LAB_DEVICE_DEVICE_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "device/op.h"
+#include "model/machine.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- what can be selected --- */
+
+/*
+ * A selector names a list of devices: `cpu` (each NUMA node with cores), `cpu:1`, `cpu:0/2` (two
+ * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas. `auto` is
+ * the first backend that has devices, GPUs first.
+ */
+struct lab_device_ref { /* one member: a name for a device that isn't open */
+    const struct lab_backend *backend;
+    const char *name;        /* "cpu:0/2.1"; selecting it again gives this member */
+    const char *description; /* "2 of 4 cores of NUMA node 0" */
+    const char *physical;    /* what it shares with its sisters: "cpu:0" */
+    int unit, slices, slice; /* 0, 2, 1; slices is 1 for a whole device */
+    int node;                /* the kernel's number of the node it sits on; -1 = unknown */
+    struct lab_cpus cpus;    /* cpu backend: one logical CPU for each of its cores */
+    int64_t memory_bytes;    /* of the whole physical device */
+    bool simulated;
+};
+
+struct lab_device_list {
+    struct lab_device_ref *items; /* in the arena */
+    int count, capacity;
+};
+
+/*
+ * Resolves a selector; the list and its strings live in the arena. Errors are LAB_ERR_USER and name
+ * what is there: "cpu:0/9: node 0 has 2 cores, so at most 2 slices".
+ */
+int lab_device_select(const struct lab_machine *machine, const char *selector,
+                      struct lab_arena *arena, struct lab_device_list *ret_list,
+                      struct lab_err *err);
+
+/* --- life --- */
+
+struct lab_device_setup {
+    /*
+     * Cores that compute leaves to copies, on devices where both share them: -1 = as many as copies
+     * are busy with at the time, 0 = none, n = always n. GPUs have copy engines and ignore it.
+     */
+    int copy_cores;
+};
+
+#define LAB_DEVICE_SETUP ((struct lab_device_setup){.copy_cores = -1})
+
+struct lab_device_info {
+    int compute_units;           /* cores or multiprocessors */
+    const char *arithmetic;      /* "AVX-512, OpenBLAS SkylakeX kernels" */
+    bool overlaps;               /* copies can run beside compute */
+    const char *overlap_why_not; /* "one core does both" */
+    int64_t memory_bytes;        /* usable */
+};
+
+/* What the device can do at best, measured by small loops of its own; 0 = unknown. */
+struct lab_device_limits {
+    double flops_per_s;        /* in the dtype asked for */
+    double memory_bytes_per_s; /* device memory, read + written */
+    double h2d_bytes_per_s,
+        d2h_bytes_per_s; /* one copy stream, pinned host memory on the device's node */
+    const char *how;     /* one line: how they were found */
+};
+
+struct lab_device { /* backends embed this as their first member */
+    const struct lab_device_ops *ops;
+    struct lab_device_ref ref;
+    struct lab_device_info info;
+    const struct lab_machine *machine; /* outlives the device */
+    const struct lab_clock *clock;
+};
+
+struct lab_stream;
+struct lab_event;
+struct lab_graph;
+
+int lab_device_open(const struct lab_machine *machine, const struct lab_device_ref *ref,
+                    struct lab_device_setup setup, struct lab_device **ret_device,
+                    struct lab_err *err);
+void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave out must be closed */
+
+/* Measured at the first call, then remembered. Takes up to half a second. */
+int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
+                      struct lab_device_limits *ret_limits, struct lab_err *err);
+
+/* --- memory --- */
+
+enum lab_memory_kind {
+    LAB_MEMORY_DEVICE,        /* on the device; its own node for a CPU */
+    LAB_MEMORY_HOST_PINNED,   /* page-locked on `node`: copies are asynchronous and fast */
+    LAB_MEMORY_HOST_PAGEABLE, /* on `node`, ordinary */
+};
+
+struct lab_buffer {
+    void *data;
+    size_t size_bytes;
+    enum lab_memory_kind kind;
+    int node; /* host kinds: where it was asked to be; -1 = anywhere */
+    struct lab_device *device;
+    void *backend_state;
+};
+
+/* Too little memory is LAB_ERR_MEMORY and names the size asked for and what is free. */
+int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int node,
+                    size_t size_bytes, struct lab_buffer *ret_buffer, struct lab_err *err);
+void lab_buffer_close(struct lab_buffer *buffer); /* accepts a zeroed or closed one */
+
+/* --- streams --- */
+
+enum lab_stream_kind {
+    LAB_STREAM_COMPUTE,
+    LAB_STREAM_COPY, /* a hint: mostly copies */
+};
+
+int lab_stream_open(struct lab_device *device, enum lab_stream_kind kind,
+                    struct lab_stream **ret_stream, struct lab_err *err);
+void lab_stream_close(struct lab_stream *stream); /* waits for its commands; accepts NULL */
+
+/* Waits until all commands are done; returns the first failure since the last call. */
+int lab_stream_sync(struct lab_stream *stream, struct lab_err *err);
+
+/* Copies between any two memories of this device. The direction follows from the kinds. */
+int lab_copy(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
+             enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
+
+/* Checks and completes the launch, lowers a fused op that the backend lacks, and enqueues it. */
+int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
+
+/* --- events --- */
+
+int lab_event_open(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);
+void lab_event_close(struct lab_event *event); /* accepts NULL */
+int lab_event_record(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
+int lab_event_wait(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
+/* Waits on the host. An event that was never recorded counts as passed. */
+int lab_event_sync(struct lab_event *event, struct lab_err *err);
+/* When its last recording was passed; waits for it first. Never recorded: an error. */
+int lab_event_time(struct lab_event *event, int64_t *ret_time_ns, struct lab_err *err);
+
+/* --- graphs --- */
+
+/*
+ * Between begin and end the stream's commands (copies, launches, records, waits) are kept instead
+ * of run; the graph then replays them as one command. Addresses are fixed at capture. Events
+ * recorded or waited for inside work across streams as outside.
+ */
+int lab_graph_begin(struct lab_stream *stream, struct lab_err *err);
+int lab_graph_end(struct lab_stream *stream, struct lab_graph **ret_graph, struct lab_err *err);
+int lab_graph_launch(struct lab_graph *graph, struct lab_stream *stream, struct lab_err *err);
+void lab_graph_close(struct lab_graph *graph); /* accepts NULL */
+
+/* --- backends --- */
+
+struct lab_backend {
+    const char *name;
+    const char *help; /* one line for `gpulab help devices` */
+    int rank;         /* `auto` takes the smallest that has devices */
+    /*
+     * Appends the members that `rest` names: the selector behind the backend's name, e.g. "", ":0",
+     * ":0/2.1". With rest "" no devices at all is no error: `ret_why_none` says why.
+     */
+    int (*select)(const struct lab_machine *machine, const char *rest, struct lab_arena *arena,
+                  struct lab_device_list *list, const char **ret_why_none, struct lab_err *err);
+    int (*open)(const struct lab_machine *machine, const struct lab_device_ref *ref,
+                struct lab_device_setup setup, struct lab_device **ret_device, struct lab_err *err);
+};
+
+extern const struct lab_backend *const lab_backends[]; /* NULL-terminated, generated */
+
+/* Reads ":UNIT[/SLICES[.SLICE]]"; -1 marks what isn't given. Backends that use numbers share it. */
+struct lab_device_part {
+    int unit, slices, slice;
+};
+int lab_device_parse_part(const char *backend, const char *rest, struct lab_device_part *ret_part,
+                          struct lab_err *err);
+struct lab_device_ref *lab_device_list_add(struct lab_device_list *list, struct lab_arena *arena);
+
+/* The slots behind the functions above, with the same meaning. */
+struct lab_device_ops {
+    void (*close)(struct lab_device *device);
+    int (*limits)(struct lab_device *device, enum lab_dtype dtype,
+                  struct lab_device_limits *ret_limits,
+                  struct lab_err *err); /* optional: all unknown */
+
+    int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
+    void (*buffer_close)(struct lab_buffer *buffer);
+
+    int (*stream_open)(struct lab_device *device, enum lab_stream_kind kind,
+                       struct lab_stream **ret_stream, struct lab_err *err);
+    void (*stream_close)(struct lab_stream *stream);
+    int (*stream_sync)(struct lab_stream *stream, struct lab_err *err);
+    int (*copy)(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
+                enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
+    /* `launch` is completed and its op supported; copied if needed later */
+    int (*launch)(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
+    bool (*supports)(const struct lab_device *device, enum lab_op_id op,
+                     enum lab_dtype dtype); /* optional: every op in fp32 */
+
+    int (*event_open)(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);
+    void (*event_close)(struct lab_event *event);
+    int (*event_record)(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
+    int (*event_wait)(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
+    int (*event_sync)(struct lab_event *event, struct lab_err *err);
+    int (*event_time)(struct lab_event *event, int64_t *ret_time_ns, struct lab_err *err);
+
+    /* optional, all four or none: none = lab_graph_begin fails with LAB_ERR_UNSUPPORTED */
+    int (*graph_begin)(struct lab_stream *stream, struct lab_err *err);
+    int (*graph_end)(struct lab_stream *stream, struct lab_graph **ret_graph, struct lab_err *err);
+    int (*graph_launch)(struct lab_graph *graph, struct lab_stream *stream, struct lab_err *err);
+    void (*graph_close)(struct lab_graph *graph);
+};
+
+/* Backends embed these as their first member. */
+struct lab_stream {
+    struct lab_device *device;
+    enum lab_stream_kind kind;
+    bool capturing;
+};
+struct lab_event {
+    struct lab_device *device;
+};
+struct lab_graph {
+    struct lab_device *device;
+};
+
+#endif

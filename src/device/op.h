@@ -1,0 +1,128 @@
+/*
+ * op.h: the operations that devices perform, as data. A launch names an op and its tensors; a
+ * backend looks the op up in its own table. What an op *means* is stated once, here and in
+ * src/device/op/: its check of shapes, its cost, its reference in double precision, the simpler ops
+ * a fused one consists of, and example shapes with which the conformance test runs it on every
+ * backend.
+ *
+ * Tensors are dense and row-major. Shapes are written [rows, columns]. An op may write its output
+ * over an input where the table says "in place".
+ */
+#ifndef LAB_DEVICE_OP_H
+#define LAB_DEVICE_OP_H
+
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum lab_dtype { LAB_FP32, LAB_TF32, LAB_BF16, LAB_FP16 }; /* tf32: stored as fp32 */
+
+size_t lab_dtype_bytes(enum lab_dtype dtype);
+const char *lab_dtype_name(enum lab_dtype dtype);
+int lab_dtype_parse(const char *name, enum lab_dtype *ret_dtype); /* 0 or -1 */
+extern const char *const lab_dtype_names[];                       /* NULL-terminated */
+
+#define LAB_TENSOR_RANK 4
+
+struct lab_tensor {
+    void *data; /* device memory */
+    enum lab_dtype dtype;
+    int rank;
+    int64_t shape[LAB_TENSOR_RANK];
+};
+
+struct lab_tensor lab_tensor(void *data, enum lab_dtype dtype, int rank, const int64_t *shape);
+int64_t lab_tensor_count(const struct lab_tensor *tensor); /* elements */
+size_t lab_tensor_bytes(const struct lab_tensor *tensor);
+
+/*
+ * The ops. "over x" = the output may be x's own memory.
+ *
+ *  fill                  out = value
+ *  add                   out[n] = a[n] + b[n]; over a or b
+ *  bias                  out[r,c] = x[r,c] + bias[c]; over x
+ *  gelu                  out[n] = x/2 · (1 + erf(x/√2)), the exact one; over x
+ *  gemm                  out[m,n] = op(a)·op(b); a is [m,k] (transpose_a: [k,m]),
+ *                        b is [k,n] (transpose_b: [n,k], as a linear layer keeps its weights)
+ *  gemm_bias             gemm + bias[n]; in: a, b, bias
+ *  gemm_bias_gelu        gelu(gemm + bias[n]); in: a, b, bias
+ *  gemm_bias_add         gemm + bias[n] + residual[m,n]; in: a, b, bias, residual; over residual
+ *  layer_norm            out[r,c] = (x − mean_r)/√(var_r + epsilon)·gamma[c] + beta[c], population
+ *                        variance; in: x, gamma, beta; over x
+ *  softmax               out[r,c] = exp(x − max_r)/Σ; over x
+ *  patchify              out[b·p, q·q·ch] ← image[b,ch,h,w], q = patch, p = (h/q)·(w/q); patches row
+ *                        by row; inside one: row, column, channel, the channel fastest
+ *  patchify_layer_norm   layer_norm(patchify(image)); in: image, gamma, beta
+ *  embed                 out[b·(p+1), d]: token 0 = class[d], token t = x[b·p, d] row t − 1 of its
+ *                        image; + position[p+1, d]; in: x, class, position
+ *  layer_norm_embed      embed(layer_norm(x)); in: x, gamma, beta, class, position; x is scratch
+ *  attention             out[b·t, heads·w] ← qkv[b·t, 3·heads·w]: a row holds all q, then all k, then
+ *                        all v, each head by head; softmax(scale·q·kᵀ)·v per image and head;
+ *                        tokens = t, heads, scale
+ */
+#define LAB_OPS(X)                                                                                 \
+    X(FILL, fill)                                                                                  \
+    X(ADD, add)                                                                                    \
+    X(BIAS, bias)                                                                                  \
+    X(GELU, gelu)                                                                                  \
+    X(GEMM, gemm)                                                                                  \
+    X(GEMM_BIAS, gemm_bias)                                                                        \
+    X(GEMM_BIAS_GELU, gemm_bias_gelu)                                                              \
+    X(GEMM_BIAS_ADD, gemm_bias_add)                                                                \
+    X(LAYER_NORM, layer_norm)                                                                      \
+    X(SOFTMAX, softmax)                                                                            \
+    X(PATCHIFY, patchify)                                                                          \
+    X(PATCHIFY_LAYER_NORM, patchify_layer_norm)                                                    \
+    X(EMBED, embed)                                                                                \
+    X(LAYER_NORM_EMBED, layer_norm_embed)                                                          \
+    X(ATTENTION, attention)
+
+enum lab_op_id {
+#define LAB_OP_ID(upper, lower) LAB_OP_##upper,
+    LAB_OPS(LAB_OP_ID)
+#undef LAB_OP_ID
+        LAB_OP_COUNT
+};
+
+struct lab_cost {
+    double flops;                     /* a multiply and an add are two */
+    double bytes_read, bytes_written; /* each tensor once */
+};
+
+#define LAB_LAUNCH_INPUTS 5
+
+struct lab_launch {
+    enum lab_op_id op;
+    struct lab_tensor in[LAB_LAUNCH_INPUTS];
+    struct lab_tensor out;
+    float value, epsilon, scale;
+    bool transpose_a, transpose_b;
+    int64_t heads, tokens, patch;
+    struct lab_cost cost; /* set by lab_launch_complete */
+};
+
+#define LAB_OP_PARTS 3 /* launches that a fused op falls back to, at most */
+
+struct lab_op {
+    const char *name;
+    const char *help;
+    int inputs;
+    /* shapes, dtypes and parameters fit together */
+    int (*check)(const struct lab_launch *launch, struct lab_err *err);
+    struct lab_cost (*cost)(const struct lab_launch *launch);
+    /* double precision, straight from the definition; `in` and `out` are host arrays */
+    void (*reference)(const struct lab_launch *launch, const double *const *in, double *out);
+    /* fused ops: the composition, in order; NULL = the op is elementary */
+    int (*lower)(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]);
+    /* shapes and parameters of example `index` (tensors without data); -1 behind the last */
+    int (*example)(int index, enum lab_dtype dtype, struct lab_launch *ret_launch);
+};
+
+const struct lab_op *lab_op_get(enum lab_op_id id);
+
+/* Checks the launch and fills in its cost. Backends get completed launches only. */
+int lab_launch_complete(struct lab_launch *launch, struct lab_err *err);
+
+#endif

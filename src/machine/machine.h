@@ -1,0 +1,83 @@
+/*
+ * machine.h: what is here, and how to be in one place of it. The only user of hwloc.
+ *
+ * A machine is read once and stays as it was read. Binding acts on the calling process or thread
+ * and on memory; every binding can be proven afterwards from what the kernel says, not from what
+ * was asked for. Nodes are always given as the kernel's numbers.
+ */
+#ifndef LAB_MACHINE_MACHINE_H
+#define LAB_MACHINE_MACHINE_H
+
+#include "base/err.h"
+#include "model/machine.h"
+
+#include <stddef.h>
+#include <sys/types.h>
+
+/* --- life --- */
+
+/* Reads this computer (topology_file NULL) or a recorded hwloc XML file. */
+int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine,
+                     struct lab_err *err);
+void lab_machine_close(struct lab_machine *machine); /* accepts NULL */
+
+/* Memory free on a node now; -1 = unknown. */
+int64_t lab_machine_free_bytes(const struct lab_machine *machine, int node);
+
+/*
+ * Checks that the node exists; the error lists those that do and, where the machine has one node
+ * only or a kernel without NUMA, says so.
+ */
+int lab_machine_require_node(const struct lab_machine *machine, int node, struct lab_err *err);
+
+/* --- cores --- */
+
+/* Binds the calling thread, or with `whole_process` all present threads and those started later. */
+int lab_bind_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus,
+                  bool whole_process, struct lab_err *err);
+
+/* Binds the calling thread to a node's cores (any core for a node with memory only, logged). */
+int lab_bind_thread_to_node(const struct lab_machine *machine, int node, struct lab_err *err);
+
+/* Where thread `tid` (0 = the caller) may run, from /proc; `ret_cpus->items` is the caller's to
+ * free. */
+int lab_bind_read_cpus(pid_t tid, struct lab_cpus *ret_cpus, struct lab_err *err);
+
+/* --- memory --- */
+
+enum lab_memory_flags {
+    LAB_MEMORY_TOUCH = 1, /* every page is written once, so that it exists */
+    LAB_MEMORY_LOCK = 2, /* pages can't be swapped or moved; refused by limits: logged, not fatal */
+    LAB_MEMORY_HUGE = 4, /* transparent huge pages are asked for */
+};
+
+/*
+ * Maps zeroed memory strictly on `node`, or wherever the kernel likes for node -1. The node's free
+ * memory is checked first, since a strict bind beyond it is answered by the OOM killer: too little
+ * is LAB_ERR_MEMORY with the size asked for and what is free.
+ */
+int lab_memory_map(const struct lab_machine *machine, int node, size_t size_bytes, unsigned flags,
+                   void **ret_memory, struct lab_err *err);
+void lab_memory_unmap(void *memory, size_t size_bytes); /* accepts NULL */
+
+/* --- proof --- */
+
+struct lab_page_census {
+    int64_t pages;       /* in the range */
+    int64_t absent;      /* not backed by memory yet */
+    int64_t on_node[64]; /* by index into nodes */
+    int64_t elsewhere;   /* on a node this machine doesn't list */
+};
+
+/* Asks the kernel for every page (move_pages); on a kernel without NUMA all are on node 0. */
+int lab_memory_census(const struct lab_machine *machine, const void *memory, size_t size_bytes,
+                      struct lab_page_census *ret_census, struct lab_err *err);
+
+/* Fails with LAB_ERR_WRONG, saying where the pages are, unless all present ones lie on the node. */
+int lab_memory_prove(const struct lab_machine *machine, const void *memory, size_t size_bytes,
+                     int node, struct lab_err *err);
+
+/* Likewise for the calling thread: where it runs now and where it may run. */
+int lab_bind_prove_thread(const struct lab_machine *machine, int node, struct lab_err *err);
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * measure.h: the one measuring loop. `bench` uses it today; studies and the tuner use the same one,
+ * so that a figure means the same wherever it is shown.
+ *
+ * It asks a subject for iterations in stretches, drops the warm-up by test rather than by count,
+ * and stops when the median is known precisely enough or its limit is reached. Several subjects are
+ * interleaved stretch by stretch in a random order, so that drift hits all alike.
+ */
+#ifndef LAB_MEASURE_MEASURE_H
+#define LAB_MEASURE_MEASURE_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "model/iteration.h"
+#include "stats/stats.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct lab_subject {
+    const char *name;
+    /* `count` iterations in one stretch; the device is idle before and after */
+    int (*run)(void *state, int count, struct lab_iteration *records, struct lab_err *err);
+    void *state;
+};
+
+enum lab_measure_phase { LAB_MEASURE_WARMUP, LAB_MEASURE_MEASURE };
+
+struct lab_measure_progress {
+    enum lab_measure_phase phase;
+    double fraction;  /* of the expected work, 0 to 1; never goes back within a phase */
+    double left_s;    /* expected; NaN = unknown */
+    double median_s;  /* of what was measured so far; NaN = nothing yet */
+    double precision; /* relative half width of its interval so far; NaN = unknown */
+    int64_t iterations;
+};
+
+struct lab_measure_plan {
+    double precision;          /* stop when the median's interval is ± this share of it (0.01) */
+    double confidence;         /* of intervals (0.95) */
+    double min_time_s;         /* measured at least so long (0.5) */
+    int64_t min_iterations;    /* and so many iterations (20) */
+    double limit_s;            /* wall time of all, warm-up included (15) */
+    int64_t iterations;        /* > 0: exactly so many, no stopping rule */
+    int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
+    double stretch_s;          /* how long a stretch should take (0.1) */
+    uint64_t seed;             /* of the order of subjects and of the bootstrap */
+    const struct lab_clock *clock;
+    /* optional; called between stretches. Returning true stops the measurement: what there is, is
+     * used */
+    bool (*progress)(const struct lab_measure_progress *progress, void *state);
+    void *progress_state;
+};
+
+#define LAB_MEASURE_PLAN                                                                           \
+    ((struct lab_measure_plan){.precision = 0.01,                                                  \
+                               .confidence = 0.95,                                                 \
+                               .min_time_s = 0.5,                                                  \
+                               .min_iterations = 20,                                               \
+                               .limit_s = 15,                                                      \
+                               .warmup_iterations = -1,                                            \
+                               .stretch_s = 0.1,                                                   \
+                               .seed = 42})
+
+enum lab_measure_stop {
+    LAB_MEASURE_PRECISE, /* the interval is narrow enough */
+    LAB_MEASURE_COUNTED, /* the iterations asked for are done */
+    LAB_MEASURE_LIMIT,   /* the limit came first */
+    LAB_MEASURE_STOPPED, /* the user, through progress */
+};
+
+struct lab_summary { /* of one series of values; seconds in a measurement */
+    size_t n;
+    double mean, stddev, median, mad, cv; /* mad is scaled */
+    double min, max, q25, q75, p90, p95, p99;
+    struct lab_interval
+        median_interval; /* block bootstrap where values depend on their neighbours */
+    double effective_n;
+    struct lab_outlier_count outliers;
+};
+
+/* What else happened on this machine meanwhile. */
+struct lab_conditions {
+    double load_before; /* runnable threads other than ours per CPU, averaged over a minute */
+    double foreign_cpu; /* share of the machine's CPU time that others took during it; NaN */
+    double steal;       /* share that the hypervisor took; NaN = unknown */
+    double pressure_cpu, pressure_memory; /* PSI "some" share of the time; NaN = unknown */
+};
+
+enum lab_measure_warning {
+    LAB_WARN_OUTLIERS = 1,    /* severe Tukey outliers: a disturbed machine */
+    LAB_WARN_SLOW_FIRST = 2,  /* the very first iteration took far longer than the rest */
+    LAB_WARN_NOT_STEADY = 4,  /* no steady state was found within the warm-up budget */
+    LAB_WARN_NOT_PRECISE = 8, /* the limit came before the precision */
+    LAB_WARN_LOAD = 16,       /* others use this machine */
+    LAB_WARN_STEAL = 32,      /* the hypervisor took CPU time away */
+    LAB_WARN_SHORT = 64,      /* iterations near the clock's resolution */
+};
+
+struct lab_measurement {
+    const char *name;
+    struct lab_iteration *iterations; /* measured ones, in order, in the arena */
+    size_t count;
+    int *stretch_ends; /* index behind each stretch's last iteration */
+    int stretch_count;
+    int64_t warmup_iterations; /* dropped */
+    double warmup_s;
+    double first_s; /* the very first iteration, warm-up or not */
+    bool steady;
+    double wall_s; /* Σ over stretches of (last end − first start) */
+    /* docs/NUMBERS.md; intervals pair iterations within a stretch only */
+    struct lab_summary latency, interval;
+    struct lab_summary stages[LAB_STAGE_COUNT]; /* n = 0: no such stage */
+    double overlap; /* share of copy time under compute; NaN = no copies or compute */
+    enum lab_measure_stop stop;
+    double precision; /* reached */
+    struct lab_conditions conditions;
+    unsigned warnings; /* of enum lab_measure_warning */
+};
+
+/* Measures all subjects; `ret` has `count` of them. What the subject's own run says on failure is
+ * passed on, with its name in front. */
+int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *subjects, int count,
+                struct lab_arena *arena, struct lab_measurement *ret, struct lab_err *err);
+
+/* The series' figures; `autocorrelated` chooses the interval. */
+struct lab_summary lab_summarize(const double *x, size_t n, double confidence, bool autocorrelated,
+                                 uint64_t seed);
+
+/* "3 of 120 iterations are severe outliers: …"; the sentence for one warning, with its figures. */
+void lab_measure_explain(const struct lab_measurement *measurement,
+                         enum lab_measure_warning warning, struct lab_str *out);
+
+#endif
