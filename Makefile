@@ -21,6 +21,11 @@ check: ## format, layers, headers, banned functions, static analysis, gcc and cl
 	@tools/setup build check
 	@tools/check
 
+.PHONY: format
+format: ## format every source
+	@tools/setup check
+	@tools/check --format
+
 .PHONY: install
 install: build ## install program, man pages and completions below PREFIX (/usr/local); obeys DESTDIR
 	@cmake --build --preset release --target manual
