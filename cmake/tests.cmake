@@ -14,8 +14,8 @@ foreach(source ${test_sources})
     string(REGEX REPLACE "^test_" "" name ${name})
     add_executable(test_${name} ${source})
     target_link_libraries(test_${name} PRIVATE lab ${CMOCKA_LINK_LIBRARIES})
-    target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests
-                               SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
+    target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_include_directories(test_${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
     target_compile_definitions(test_${name} PRIVATE
         LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${name} COMMAND test_${name})
