@@ -37,5 +37,5 @@ quietly make
 # then help knows it and it runs
 help=$(build/gpulab help bench)
 [[ $help == *dropped_in* ]] || fail "gpulab help bench does not list it: $help"
-quietly build/gpulab bench dropped_in
+quietly build/gpulab bench dropped_in --limit 1s
 grep . "$work/log" || fail "gpulab bench dropped_in printed nothing"
