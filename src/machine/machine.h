@@ -32,7 +32,11 @@ int lab_machine_require_node(const struct lab_machine *machine, int node, struct
 
 /* --- cores --- */
 
-/* Binds the calling thread, or with `whole_process` all present threads and those started later. */
+/*
+ * A recorded machine can't be bound or asked: everything from here on is LAB_ERR_UNSUPPORTED there.
+ *
+ * Binds the calling thread, or with `whole_process` all present threads and those started later.
+ */
 int lab_bind_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus,
                   bool whole_process, struct lab_err *err);
 
@@ -47,8 +51,8 @@ int lab_bind_read_cpus(pid_t tid, struct lab_cpus *ret_cpus, struct lab_err *err
 
 enum lab_memory_flags {
     LAB_MEMORY_TOUCH = 1, /* every page is written once, so that it exists */
-    LAB_MEMORY_LOCK = 2, /* pages can't be swapped or moved; refused by limits: logged, not fatal */
-    LAB_MEMORY_HUGE = 4, /* transparent huge pages are asked for */
+    LAB_MEMORY_LOCK = 2,  /* pages can't be swapped; refused by limits: logged, not fatal */
+    LAB_MEMORY_HUGE = 4,  /* transparent huge pages are asked for */
 };
 
 /*
@@ -62,22 +66,33 @@ void lab_memory_unmap(void *memory, size_t size_bytes); /* accepts NULL */
 
 /* --- proof --- */
 
+#define LAB_MACHINE_NODES_MAX 1024 /* as many as Linux can have */
+
 struct lab_page_census {
-    int64_t pages;       /* in the range */
-    int64_t absent;      /* not backed by memory yet */
-    int64_t on_node[64]; /* by index into nodes */
-    int64_t elsewhere;   /* on a node this machine doesn't list */
+    int64_t pages;                          /* in the range */
+    int64_t absent;                         /* not backed by memory yet */
+    int64_t on_node[LAB_MACHINE_NODES_MAX]; /* by index into nodes */
+    int64_t elsewhere;                      /* on a node this machine doesn't list */
 };
 
-/* Asks the kernel for every page (move_pages); on a kernel without NUMA all are on node 0. */
+/*
+ * Asks the kernel for every page (move_pages). On a machine with one node whose kernel can't or may
+ * not answer, all that exist are on that node.
+ */
 int lab_memory_census(const struct lab_machine *machine, const void *memory, size_t size_bytes,
                       struct lab_page_census *ret_census, struct lab_err *err);
 
-/* Fails with LAB_ERR_WRONG, saying where the pages are, unless all present ones lie on the node. */
+/*
+ * Fails with LAB_ERR_WRONG, saying where the pages are, unless all present ones lie on the node.
+ * Memory of which no page exists proves nothing, and fails too.
+ */
 int lab_memory_prove(const struct lab_machine *machine, const void *memory, size_t size_bytes,
                      int node, struct lab_err *err);
 
-/* Likewise for the calling thread: where it runs now and where it may run. */
+/*
+ * Likewise for the calling thread: where it runs now and where it may run. On a node with memory
+ * only it holds anywhere, as lab_bind_thread_to_node does.
+ */
 int lab_bind_prove_thread(const struct lab_machine *machine, int node, struct lab_err *err);
 
 #endif

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lab_str;
+
 struct lab_cpus { /* logical CPUs by the kernel's number, ascending */
     int *items;
     int count;
@@ -79,12 +81,16 @@ struct lab_machine {
     struct lab_node *nodes; /* ascending by number; never empty */
     int node_count;
     bool numa_in_kernel; /* false: one node stands for the whole machine */
-    int *distances;      /* node_count², row = from; 0 = unknown */
+    int *distances;      /* node_count², row = from; 0 = unknown; 10 on the diagonal */
     struct lab_cache *caches;
     int cache_count;
     struct lab_pci *pci; /* ascending by address */
     int pci_count;
 };
+
+/* Appends "0-3,8" as the kernel writes it; "none" for an empty set. */
+void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out);
+bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu);
 
 /* Index into nodes of the kernel's node number, or -1. */
 int lab_machine_node_index(const struct lab_machine *machine, int number);
@@ -92,6 +98,11 @@ int lab_machine_node_index(const struct lab_machine *machine, int number);
 /* The kernel's distance (10 = local), 0 if unknown; arguments are indices. */
 int lab_machine_distance(const struct lab_machine *machine, int from, int to);
 
+/*
+ * A switch is one bridge here, as for nvidia-smi, although it shows as an upstream port with
+ * downstream ports below: two devices on ports of one switch are PIX. NODE and SYS need the nodes of
+ * both devices; on a machine with one node there is only that.
+ */
 enum lab_link lab_machine_link(const struct lab_machine *machine, const struct lab_pci *a,
                                const struct lab_pci *b);
 const char *lab_link_name(enum lab_link link);        /* "PIX"; "X" for self, "?" for unknown */

@@ -1,0 +1,153 @@
+/*
+ * bind.c: threads on cores, and where the kernel says they are.
+ */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "machine/topology.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <unistd.h>
+
+#define STATUS_MAX_BYTES (1u << 20) /* a list of CPUs grows with the machine */
+
+static int check_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus,
+                      struct lab_err *err) {
+    if (cpus->count <= 0)
+        return lab_err_set(err, LAB_ERR_USER, "no CPUs to bind to");
+    struct lab_cpus here = topology_of(machine)->all_cpus;
+    for (int i = 0; i < cpus->count; i++)
+        if (!lab_cpus_contain(&here, cpus->items[i])) {
+            struct lab_str list;
+            lab_str_init(&list);
+            lab_cpus_write(&here, &list);
+            lab_err_set(err, LAB_ERR_USER, "this process has no CPU %d: it may use %s",
+                        cpus->items[i], list.text);
+            lab_str_release(&list);
+            return -1;
+        }
+    return 0;
+}
+
+int lab_bind_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus,
+                  bool whole_process, struct lab_err *err) {
+    if (topology_require_live(machine, "binding threads", err) < 0 ||
+        check_cpus(machine, cpus, err) < 0)
+        return -1;
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    for (int i = 0; i < cpus->count; i++)
+        hwloc_bitmap_set(set, (unsigned)cpus->items[i]);
+    /* for a process hwloc walks /proc/self/task until no thread was missed */
+    int result = hwloc_set_cpubind(topology_of(machine)->hwloc, set,
+                                   whole_process ? HWLOC_CPUBIND_PROCESS : HWLOC_CPUBIND_THREAD);
+    int why = errno;
+    hwloc_bitmap_free(set);
+    if (result == 0)
+        return 0;
+    struct lab_str list;
+    lab_str_init(&list);
+    lab_cpus_write(cpus, &list);
+    lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding %s to CPUs %s",
+                      whole_process ? "this process" : "a thread", list.text);
+    lab_str_release(&list);
+    return -1;
+}
+
+int lab_bind_thread_to_node(const struct lab_machine *machine, int node, struct lab_err *err) {
+    if (lab_machine_require_node(machine, node, err) < 0)
+        return -1;
+    const struct lab_cpus *cpus = &machine->nodes[lab_machine_node_index(machine, node)].cpus;
+    if (cpus->count == 0) {
+        lab_log(LAB_LOG_INFO, "node %d has no cores for this process: its thread may use any",
+                node);
+        cpus = &topology_of(machine)->all_cpus;
+    }
+    return lab_bind_cpus(machine, cpus, false, err);
+}
+
+/* --- reading back --- */
+
+/* "0-3,8" into numbers. */
+static void parse_list(const char *text, struct lab_cpus *cpus) {
+    int capacity = 0;
+    while (*text >= '0' && *text <= '9') {
+        char *end;
+        long first = strtol(text, &end, 10), last = first;
+        if (*end == '-')
+            last = strtol(end + 1, &end, 10);
+        for (long cpu = first; cpu <= last; cpu++) {
+            LAB_MEM_GROW(&cpus->items, cpus->count, &capacity);
+            cpus->items[cpus->count++] = (int)cpu;
+        }
+        text = *end == ',' ? end + 1 : end;
+    }
+}
+
+int lab_bind_read_cpus(pid_t tid, struct lab_cpus *ret_cpus, struct lab_err *err) {
+    char path[48] = "/proc/thread-self/status";
+    if (tid != 0)
+        snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    char *text;
+    size_t length;
+    int result = lab_file_read(path, STATUS_MAX_BYTES, &arena, &text, &length, err);
+    if (result == 0) {
+        static const char key[] = "\nCpus_allowed_list:";
+        const char *at = strstr(text, key);
+        struct lab_cpus cpus = {0};
+        if (at)
+            parse_list(at + sizeof key - 1 + strspn(at + sizeof key - 1, " \t"), &cpus);
+        if (cpus.count > 0)
+            *ret_cpus = cpus;
+        else
+            result = lab_err_set(err, LAB_ERR_SYSTEM, "%s doesn't list the CPUs allowed", path);
+    }
+    lab_arena_release(&arena);
+    return result;
+}
+
+/* --- proof --- */
+
+static int node_of_cpu(const struct lab_machine *machine, int cpu) {
+    for (int i = 0; i < machine->node_count; i++)
+        if (lab_cpus_contain(&machine->nodes[i].cpus, cpu))
+            return machine->nodes[i].number;
+    return -1;
+}
+
+static int wrong_place(const struct lab_machine *machine, const struct lab_node *node, int cpu,
+                       const struct lab_cpus *allowed, struct lab_err *err) {
+    struct lab_str may, should;
+    lab_str_init(&may);
+    lab_str_init(&should);
+    lab_cpus_write(allowed, &may);
+    lab_cpus_write(&node->cpus, &should);
+    lab_err_set(err, LAB_ERR_WRONG,
+                "the thread is not bound to node %d: it runs on CPU %d of node %d and may run on "
+                "CPUs %s, node %d has CPUs %s",
+                node->number, cpu, node_of_cpu(machine, cpu), may.text, node->number, should.text);
+    lab_str_release(&should);
+    lab_str_release(&may);
+    return -1;
+}
+
+int lab_bind_prove_thread(const struct lab_machine *machine, int node, struct lab_err *err) {
+    if (topology_require_live(machine, "proving where a thread runs", err) < 0 ||
+        lab_machine_require_node(machine, node, err) < 0)
+        return -1;
+    const struct lab_node *home = &machine->nodes[lab_machine_node_index(machine, node)];
+    if (home->cpus.count == 0)
+        return 0; /* every core is as good: see lab_bind_thread_to_node */
+    struct lab_cpus allowed = {0};
+    if (lab_bind_read_cpus(0, &allowed, err) < 0)
+        return -1;
+    int cpu = sched_getcpu();
+    bool right = lab_cpus_contain(&home->cpus, cpu);
+    for (int i = 0; i < allowed.count; i++)
+        right = right && lab_cpus_contain(&home->cpus, allowed.items[i]);
+    int result = right ? 0 : wrong_place(machine, home, cpu, &allowed, err);
+    lab_mem_free(allowed.items);
+    return result;
+}

@@ -1,0 +1,210 @@
+/*
+ * open.c: loads a machine through hwloc, from this computer or from a recorded XML file, and closes
+ * it again.
+ *
+ * hwloc stays loaded for as long as the machine is open, because it also binds. What this process
+ * may not use (cgroup, taskset) is left out at once, so that nobody later plans work for it.
+ */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "machine/topology.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define XML_MAX_BYTES (64u << 20) /* the largest recorded machines have about 3 MiB */
+
+/* --- hwloc --- */
+
+/*
+ * hwloc writes to stderr when a file or the firmware is wrong; the user gets one line of ours
+ * instead. Its switch is read from the environment when trouble occurs, and programs started later
+ * must not inherit it, so it is set only while hwloc loads.
+ */
+static bool silence_begin(void) {
+    if (getenv("HWLOC_HIDE_ERRORS"))
+        return false;
+    setenv("HWLOC_HIDE_ERRORS", "2", 1);
+    return true;
+}
+
+static void silence_end(bool begun) {
+    if (begun)
+        unsetenv("HWLOC_HIDE_ERRORS");
+}
+
+static void keep_types(hwloc_topology_t hwloc) {
+    hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
+    hwloc_topology_set_icache_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_ALL);
+}
+
+/*
+ * hwloc leaves out what a cgroup forbids, but not what taskset does. PCI devices whose cores vanish
+ * stay (ADAPT_IO): they can still be used, from further away.
+ */
+static void leave_out_forbidden_cpus(hwloc_topology_t hwloc) {
+    hwloc_bitmap_t mine = hwloc_bitmap_alloc();
+    if (hwloc_get_cpubind(hwloc, mine, HWLOC_CPUBIND_PROCESS) == 0 && !hwloc_bitmap_iszero(mine) &&
+        !hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(hwloc), mine))
+        hwloc_topology_restrict(hwloc, mine, HWLOC_RESTRICT_FLAG_ADAPT_IO);
+    hwloc_bitmap_free(mine);
+}
+
+static int load_this_machine(struct topology *topology, struct lab_err *err) {
+    if (hwloc_topology_init(&topology->hwloc) < 0)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
+    keep_types(topology->hwloc);
+    if (hwloc_topology_load(topology->hwloc) < 0)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "reading this machine's topology");
+    leave_out_forbidden_cpus(topology->hwloc);
+    return 0;
+}
+
+static int load_xml(struct topology *topology, const char *path, const char *text, size_t length,
+                    struct lab_err *err) {
+    if (!strstr(text, "<topology"))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is no hwloc topology (lstopo --of xml FILE writes one)", path);
+    if (hwloc_topology_init(&topology->hwloc) < 0)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
+    keep_types(topology->hwloc);
+    /* the length counts the NUL behind the text */
+    if (length >= XML_MAX_BYTES ||
+        hwloc_topology_set_xmlbuffer(topology->hwloc, text, (int)length + 1) < 0 ||
+        hwloc_topology_load(topology->hwloc) < 0)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "%s is a hwloc topology, but a damaged one (lstopo -i FILE must read it)", path);
+    return 0;
+}
+
+static int load_recorded(struct topology *topology, const char *path, struct lab_err *err) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    char *text;
+    size_t length;
+    int result = lab_file_read(path, XML_MAX_BYTES, &arena, &text, &length, err);
+    if (result == 0) {
+        result = load_xml(topology, path, text, length, err);
+    } else if (err) {
+        err->code = LAB_ERR_USER;
+        lab_err_context(err, "topology file");
+    }
+    lab_arena_release(&arena);
+    return result;
+}
+
+/* --- the machine as a whole --- */
+
+static const char *info_of(struct topology *topology, hwloc_obj_t object, const char *name) {
+    const char *value = object ? hwloc_obj_get_info_by_name(object, name) : NULL;
+    return value ? lab_arena_strdup(&topology->arena, value) : "";
+}
+
+/* Built without NUMA, the kernel lacks its calls; a container that forbids them answers EPERM. */
+static bool kernel_has_numa(void) {
+    int mode;
+    return syscall(SYS_get_mempolicy, &mode, NULL, 0, NULL, 0) == 0 || errno != ENOSYS;
+}
+
+static void read_identity(struct topology *topology, const char *path) {
+    struct lab_machine *machine = &topology->machine;
+    /* HWLOC_XMLFILE and its like make hwloc speak of another machine than this one */
+    machine->recorded = path || !hwloc_topology_is_thissystem(topology->hwloc);
+    machine->source = path                ? lab_arena_strdup(&topology->arena, path)
+                      : machine->recorded ? "the machine that hwloc's environment variables name"
+                                          : "this machine";
+    machine->numa_in_kernel = machine->recorded || kernel_has_numa();
+    hwloc_obj_t root = hwloc_get_root_obj(topology->hwloc);
+    hwloc_obj_t package = hwloc_get_obj_by_type(topology->hwloc, HWLOC_OBJ_PACKAGE, 0);
+    machine->host = info_of(topology, root, "HostName");
+    machine->cpu_model = info_of(topology, package ? package : root, "CPUModel");
+}
+
+static void log_what_is_missing(const struct lab_machine *machine) {
+    if (!machine->numa_in_kernel)
+        lab_log(LAB_LOG_INFO, "the kernel has no NUMA: node %d stands for the whole machine",
+                machine->nodes[0].number);
+    else if (machine->node_count == 1)
+        lab_log(LAB_LOG_INFO, "%s has one NUMA node: all memory is equally near", machine->source);
+    for (int i = 0; i < machine->pci_count; i++)
+        if (machine->pci[i].node < 0)
+            lab_log(LAB_LOG_INFO,
+                    "PCI device %s: the firmware doesn't say to which NUMA node it "
+                    "belongs",
+                    machine->pci[i].address);
+}
+
+int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine,
+                     struct lab_err *err) {
+    struct topology *topology = lab_mem_alloc(1, sizeof *topology);
+    lab_arena_init(&topology->arena);
+    bool silenced = silence_begin();
+    int result = topology_file ? load_recorded(topology, topology_file, err)
+                               : load_this_machine(topology, err);
+    silence_end(silenced);
+    if (result < 0) {
+        lab_machine_close(&topology->machine);
+        return -1;
+    }
+    read_identity(topology, topology_file);
+    topology_read_nodes(topology);
+    topology_read_pci(topology);
+    log_what_is_missing(&topology->machine);
+    *ret_machine = &topology->machine;
+    return 0;
+}
+
+void lab_machine_close(struct lab_machine *machine) {
+    if (!machine)
+        return;
+    struct topology *topology = (struct topology *)machine;
+    if (topology->hwloc)
+        hwloc_topology_destroy(topology->hwloc);
+    lab_arena_release(&topology->arena);
+    lab_mem_free(topology);
+}
+
+/* --- what can be asked of it --- */
+
+int topology_require_live(const struct lab_machine *machine, const char *what,
+                          struct lab_err *err) {
+    if (!machine->recorded)
+        return 0;
+    return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                       "%s is only a recording: %s needs the machine itself", machine->source,
+                       what);
+}
+
+void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out) {
+    lab_str_add(out, machine->node_count == 1 ? "node " : "nodes ");
+    for (int i = 0; i < machine->node_count; i++)
+        lab_str_printf(out, "%s%d",
+                       i == 0                         ? ""
+                       : i == machine->node_count - 1 ? " and "
+                                                      : ", ",
+                       machine->nodes[i].number);
+}
+
+int lab_machine_require_node(const struct lab_machine *machine, int node, struct lab_err *err) {
+    if (lab_machine_node_index(machine, node) >= 0)
+        return 0;
+    if (!machine->numa_in_kernel)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "there is no NUMA node %d: the kernel has no NUMA, so node %d stands for "
+            "the whole machine",
+            node, machine->nodes[0].number);
+    if (machine->node_count == 1)
+        return lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s has only node %d", node,
+                           machine->source, machine->nodes[0].number);
+    struct lab_str there;
+    lab_str_init(&there);
+    topology_write_nodes(machine, &there);
+    lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s has %s", node, machine->source,
+                there.text);
+    lab_str_release(&there);
+    return -1;
+}

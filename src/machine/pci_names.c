@@ -1,0 +1,102 @@
+/*
+ * pci_names.c: what PCI numbers are called. hwloc knows names only where it was built with
+ * libpciaccess, which Debian's isn't; so they come from the system's pci.ids, and where that is
+ * missing (bare containers) the few vendors that matter here are known by heart.
+ */
+#include "base/file.h"
+#include "base/str.h"
+#include "machine/topology.h"
+
+#define IDS_MAX_BYTES (16u << 20) /* it has 1.4 MiB today */
+
+static const struct {
+    unsigned vendor_id;
+    const char *name;
+} vendors[] = {
+    {0x1002, "AMD"},    {0x1022, "AMD"},     {0x102b, "Matrox"},   {0x10de, "NVIDIA"},
+    {0x1234, "QEMU"},   {0x144d, "Samsung"}, {0x14e4, "Broadcom"}, {0x15b3, "Mellanox"},
+    {0x1a03, "ASPEED"}, {0x1af4, "virtio"},  {0x1b36, "QEMU"},     {0x1d0f, "Amazon"},
+    {0x1da3, "Habana"}, {0x1e0f, "KIOXIA"},  {0x8086, "Intel"},
+};
+
+/* Each line is "vvvv  name" for a vendor and "\tdddd  name" for a device of the vendor above it. */
+static const char *find_line(const char *ids, const char *end, const char *start) {
+    size_t length = strlen(start);
+    for (const char *line = ids; line && line < end;) {
+        if (strncmp(line, start, length) == 0)
+            return line + length;
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return NULL;
+}
+
+static const char *rest_of_line(const char *at, struct lab_arena *arena) {
+    return at ? lab_arena_strndup(arena, at, strcspn(at, "\r\n")) : "";
+}
+
+/* Where the vendor's own lines end: at the next line that is neither a device's nor a comment. */
+static const char *section_end(const char *at) {
+    while ((at = strchr(at, '\n'))) {
+        at++;
+        if (*at != '\t' && *at != '#')
+            return at;
+    }
+    return NULL;
+}
+
+void topology_parse_pci_ids(const char *ids, unsigned vendor_id, unsigned device_id,
+                            struct lab_arena *arena, const char **ret_vendor,
+                            const char **ret_name) {
+    *ret_vendor = *ret_name = "";
+    char start[16];
+    snprintf(start, sizeof start, "%04x  ", vendor_id);
+    const char *section = find_line(ids, ids + strlen(ids), start);
+    if (!section)
+        return;
+    *ret_vendor = rest_of_line(section, arena);
+    const char *end = section_end(section);
+    snprintf(start, sizeof start, "\t%04x  ", device_id);
+    const char *devices = strchr(section, '\n');
+    if (devices)
+        *ret_name = rest_of_line(
+            find_line(devices + 1, end ? end : section + strlen(section), start), arena);
+}
+
+static const char *vendor_by_heart(unsigned vendor_id) {
+    for (size_t i = 0; i < sizeof vendors / sizeof vendors[0]; i++)
+        if (vendors[i].vendor_id == vendor_id)
+            return vendors[i].name;
+    return "";
+}
+
+static const char *read_ids(struct lab_arena *arena) {
+    static const char *const paths[] = {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"};
+    char *text;
+    size_t length;
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
+        if (lab_file_read(paths[i], IDS_MAX_BYTES, arena, &text, &length, NULL) == 0)
+            return text;
+    return "";
+}
+
+void topology_name_pci(struct topology *topology) {
+    struct lab_arena scratch;
+    lab_arena_init(&scratch);
+    const char *ids = NULL;
+    for (int i = 0; i < topology->machine.pci_count; i++) {
+        struct lab_pci *pci = &topology->machine.pci[i];
+        if (*pci->vendor && *pci->name)
+            continue;
+        if (!ids)
+            ids = read_ids(&scratch);
+        const char *vendor, *name;
+        topology_parse_pci_ids(ids, pci->vendor_id, pci->device_id, &topology->arena, &vendor,
+                               &name);
+        if (!*pci->vendor)
+            pci->vendor = *vendor ? vendor : vendor_by_heart(pci->vendor_id);
+        if (!*pci->name)
+            pci->name = name;
+    }
+    lab_arena_release(&scratch);
+}

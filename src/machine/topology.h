@@ -1,0 +1,56 @@
+/*
+ * topology.h: what the files of this folder share. Not seen outside it.
+ *
+ *   open.c       loading and life              nodes.c      nodes, cores, caches, distances
+ *   pci.c        PCI devices                   pci_names.c  what their numbers are called
+ *   free.c       memory that a node has left   bind.c       threads on cores
+ *   memory.c     memory on nodes               proof.c      what the kernel says about both
+ */
+#ifndef LAB_MACHINE_TOPOLOGY_H
+#define LAB_MACHINE_TOPOLOGY_H
+
+#include "base/mem.h"
+#include "machine/machine.h"
+
+#include <hwloc.h>
+
+struct topology {
+    struct lab_machine machine; /* first: what others see */
+    struct lab_arena arena;     /* owns all that it points to */
+    hwloc_topology_t hwloc;
+    struct lab_cpus all_cpus; /* of all nodes: what this process may use */
+};
+
+static inline const struct topology *topology_of(const struct lab_machine *machine) {
+    return (const struct topology *)machine;
+}
+
+/* Fill their part of the machine from the loaded hwloc topology; pci after nodes. */
+void topology_read_nodes(struct topology *topology);
+void topology_read_pci(struct topology *topology);
+
+struct lab_cpus topology_cpus(struct lab_arena *arena, hwloc_const_bitmap_t set);
+
+/* Fails for a machine that is only a recording; `what` is "binding threads". */
+int topology_require_live(const struct lab_machine *machine, const char *what, struct lab_err *err);
+
+/* Appends "node 1", "nodes 0, 1 and 3": those that the machine has. */
+void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out);
+
+/* What this process can still get from a node (-1 = the whole machine); -1 = unknown. */
+int64_t topology_free_bytes(const struct lab_machine *machine, int node);
+
+/*
+ * The same from the text of the kernel's files, /sys/devices/system/node/nodeN/meminfo and
+ * /proc/zoneinfo; "" for the latter means no reserve.
+ */
+int64_t topology_parse_node_free(const char *meminfo, const char *zoneinfo, int node);
+
+/* Names out of the text of pci.ids; "" where it has none. */
+void topology_parse_pci_ids(const char *ids, unsigned vendor_id, unsigned device_id,
+                            struct lab_arena *arena, const char **ret_vendor,
+                            const char **ret_name);
+/* Fills names that hwloc didn't know. */
+void topology_name_pci(struct topology *topology);
+
+#endif

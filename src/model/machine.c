@@ -1,0 +1,94 @@
+/*
+ * machine.c: questions that the plain data of a machine answers by itself.
+ */
+#include "model/machine.h"
+
+#include "base/str.h"
+
+#include <string.h>
+
+void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out) {
+    if (cpus->count == 0)
+        lab_str_add(out, "none");
+    for (int first = 0; first < cpus->count;) {
+        int last = first;
+        while (last + 1 < cpus->count && cpus->items[last + 1] == cpus->items[last] + 1)
+            last++;
+        lab_str_printf(out, "%s%d", first > 0 ? "," : "", cpus->items[first]);
+        if (last > first)
+            lab_str_printf(out, "-%d", cpus->items[last]);
+        first = last + 1;
+    }
+}
+
+bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu) {
+    for (int i = 0; i < cpus->count; i++)
+        if (cpus->items[i] == cpu)
+            return true;
+    return false;
+}
+
+int lab_machine_node_index(const struct lab_machine *machine, int number) {
+    for (int i = 0; i < machine->node_count; i++)
+        if (machine->nodes[i].number == number)
+            return i;
+    return -1;
+}
+
+int lab_machine_distance(const struct lab_machine *machine, int from, int to) {
+    if (from < 0 || from >= machine->node_count || to < 0 || to >= machine->node_count)
+        return 0;
+    return machine->distances[from * machine->node_count + to];
+}
+
+/*
+ * Both paths lead from the host bridge down. Below the last bridge that they share, a device on a
+ * port of the same switch has that port only; anything longer is a further switch.
+ */
+static enum lab_link link_by_bridges(const struct lab_pci *a, const struct lab_pci *b) {
+    int shared = 0;
+    while (shared < a->bridge_count && shared < b->bridge_count &&
+           a->bridges[shared] == b->bridges[shared])
+        shared++;
+    if (shared == 0)
+        return LAB_LINK_UNKNOWN;
+    if (shared == 1)
+        return LAB_LINK_PHB;
+    if (a->bridge_count - shared <= 1 && b->bridge_count - shared <= 1)
+        return LAB_LINK_PIX;
+    return LAB_LINK_PXB;
+}
+
+enum lab_link lab_machine_link(const struct lab_machine *machine, const struct lab_pci *a,
+                               const struct lab_pci *b) {
+    if (strcmp(a->address, b->address) == 0)
+        return LAB_LINK_SELF;
+    enum lab_link link = link_by_bridges(a, b);
+    if (link != LAB_LINK_UNKNOWN)
+        return link;
+    bool one_node = machine->node_count == 1;
+    if (!one_node && (a->node < 0 || b->node < 0))
+        return LAB_LINK_UNKNOWN;
+    if (!one_node && a->node != b->node)
+        return LAB_LINK_SYS;
+    /* one node: without bridges it could as well be nearer than that */
+    return a->bridge_count > 0 && b->bridge_count > 0 ? LAB_LINK_NODE : LAB_LINK_UNKNOWN;
+}
+
+const char *lab_link_name(enum lab_link link) {
+    static const char *const names[] = {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "?"};
+    return names[link];
+}
+
+const char *lab_link_explanation(enum lab_link link) {
+    static const char *const texts[] = {
+        "the device itself",
+        "at most one PCIe bridge",
+        "several PCIe bridges, but not the host's",
+        "the PCIe host bridge, usually the CPU",
+        "several host bridges of one NUMA node",
+        "the interconnect between NUMA nodes",
+        "the topology doesn't tell",
+    };
+    return texts[link];
+}
