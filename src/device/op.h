@@ -34,8 +34,14 @@ struct lab_tensor {
 };
 
 struct lab_tensor lab_tensor(void *data, enum lab_dtype dtype, int rank, const int64_t *shape);
+struct lab_tensor lab_tensor_vector(void *data, enum lab_dtype dtype, int64_t count);
+struct lab_tensor lab_tensor_matrix(void *data, enum lab_dtype dtype, int64_t rows,
+                                    int64_t columns);
 int64_t lab_tensor_count(const struct lab_tensor *tensor); /* elements */
 size_t lab_tensor_bytes(const struct lab_tensor *tensor);
+/* Any tensor as a matrix: the last dimension is the columns, the others together the rows. */
+int64_t lab_tensor_rows(const struct lab_tensor *tensor);
+int64_t lab_tensor_columns(const struct lab_tensor *tensor);
 
 /*
  * The ops. "over x" = the output may be x's own memory.
@@ -46,6 +52,7 @@ size_t lab_tensor_bytes(const struct lab_tensor *tensor);
  *  gelu                  out[n] = x/2 · (1 + erf(x/√2)), the exact one; over x
  *  gemm                  out[m,n] = op(a)·op(b); a is [m,k] (transpose_a: [k,m]),
  *                        b is [k,n] (transpose_b: [n,k], as a linear layer keeps its weights)
+ *  gemm_add              gemm + x[m,n]; in: a, b, x; over x
  *  gemm_bias             gemm + bias[n]; in: a, b, bias
  *  gemm_bias_gelu        gelu(gemm + bias[n]); in: a, b, bias
  *  gemm_bias_add         gemm + bias[n] + residual[m,n]; in: a, b, bias, residual; over residual
@@ -68,6 +75,7 @@ size_t lab_tensor_bytes(const struct lab_tensor *tensor);
     X(BIAS, bias)                                                                                  \
     X(GELU, gelu)                                                                                  \
     X(GEMM, gemm)                                                                                  \
+    X(GEMM_ADD, gemm_add)                                                                          \
     X(GEMM_BIAS, gemm_bias)                                                                        \
     X(GEMM_BIAS_GELU, gemm_bias_gelu)                                                              \
     X(GEMM_BIAS_ADD, gemm_bias_add)                                                                \
@@ -86,8 +94,15 @@ enum lab_op_id {
         LAB_OP_COUNT
 };
 
+/*
+ * Flops are those of the definition, whatever a backend does instead: an add, a multiply, a
+ * division, a comparison, a root, an exp and an erf are one each; moving data is none. For an
+ * element that makes: add 1, bias 1, gelu 5, layer_norm 8, softmax 5, embed 1, a score of attention
+ * 6; a gemm has 2·m·n·k. A fused op costs the sum of its parts in flops, but its own tensors alone
+ * in bytes.
+ */
 struct lab_cost {
-    double flops;                     /* a multiply and an add are two */
+    double flops;
     double bytes_read, bytes_written; /* each tensor once */
 };
 
@@ -109,12 +124,16 @@ struct lab_op {
     const char *name;
     const char *help;
     int inputs;
-    /* shapes, dtypes and parameters fit together */
+    unsigned over; /* bit i: the output may be the very memory of input i ("over" above) */
+    /* shapes and parameters fit together; rank, size and dtype were checked before */
     int (*check)(const struct lab_launch *launch, struct lab_err *err);
     struct lab_cost (*cost)(const struct lab_launch *launch);
     /* double precision, straight from the definition; `in` and `out` are host arrays */
     void (*reference)(const struct lab_launch *launch, const double *const *in, double *out);
-    /* fused ops: the composition, in order; NULL = the op is elementary */
+    /*
+     * Fused ops: the composition, in order, on the same tensors; returns how many launches. It also
+     * holds where the output lies over an input. NULL = the op is elementary.
+     */
     int (*lower)(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]);
     /* shapes and parameters of example `index` (tensors without data); -1 behind the last */
     int (*example)(int index, enum lab_dtype dtype, struct lab_launch *ret_launch);
@@ -122,7 +141,10 @@ struct lab_op {
 
 const struct lab_op *lab_op_get(enum lab_op_id id);
 
-/* Checks the launch and fills in its cost. Backends get completed launches only. */
+/*
+ * Checks the launch and fills in its cost. Backends get completed launches only. Tensors that have
+ * memory must not overlap the output, unless they lie exactly under it and the op allows that.
+ */
 int lab_launch_complete(struct lab_launch *launch, struct lab_err *err);
 
 #endif

@@ -1,0 +1,253 @@
+/* gemm.c: the product of two matrices, alone and with what usually follows it. */
+#include "device/op/parts.h"
+
+struct shape {
+    int64_t m, n, k;
+};
+
+static struct shape shape_of(const struct lab_launch *launch) {
+    return (struct shape){
+        .m = lab_tensor_rows(&launch->out),
+        .n = lab_tensor_columns(&launch->out),
+        .k = launch->in[0].shape[launch->transpose_a ? 0 : launch->in[0].rank - 1],
+    };
+}
+
+static int check(const struct lab_launch *launch, struct lab_err *err) {
+    if (launch->in[0].rank != 2)
+        return lab_err_set(err, LAB_ERR_USER, "a has %d dimensions, must have 2",
+                           launch->in[0].rank);
+    struct shape s = shape_of(launch);
+    if (op_check_matrix(&launch->in[0], "a", launch->transpose_a ? s.k : s.m,
+                        launch->transpose_a ? s.m : s.k, err) < 0)
+        return -1;
+    return op_check_matrix(&launch->in[1], "b", launch->transpose_b ? s.n : s.k,
+                           launch->transpose_b ? s.k : s.n, err);
+}
+
+static int check_add(const struct lab_launch *launch, struct lab_err *err) {
+    if (check(launch, err) < 0)
+        return -1;
+    struct shape s = shape_of(launch);
+    return op_check_matrix(&launch->in[2], "x", s.m, s.n, err);
+}
+
+static int check_bias(const struct lab_launch *launch, struct lab_err *err) {
+    if (check(launch, err) < 0)
+        return -1;
+    return op_check_vector(&launch->in[2], "bias", shape_of(launch).n, err);
+}
+
+static int check_bias_add(const struct lab_launch *launch, struct lab_err *err) {
+    if (check_bias(launch, err) < 0)
+        return -1;
+    struct shape s = shape_of(launch);
+    return op_check_matrix(&launch->in[3], "residual", s.m, s.n, err);
+}
+
+/* the product's flops and `each` more for every element of the output */
+static struct lab_cost cost(const struct lab_launch *launch, double each) {
+    struct shape s = shape_of(launch);
+    double elements = (double)s.m * (double)s.n;
+    return op_cost(launch, elements * (2.0 * (double)s.k + each));
+}
+
+static struct lab_cost cost_0(const struct lab_launch *launch) {
+    return cost(launch, 0);
+}
+
+static struct lab_cost cost_1(const struct lab_launch *launch) {
+    return cost(launch, 1);
+}
+
+static struct lab_cost cost_2(const struct lab_launch *launch) {
+    return cost(launch, 2);
+}
+
+static struct lab_cost cost_gelu(const struct lab_launch *launch) {
+    return cost(launch, 1 + 5);
+}
+
+static void multiply(const struct lab_launch *launch, const double *a, const double *b,
+                     double *out) {
+    struct shape s = shape_of(launch);
+    /* steps in memory along the output's rows, its columns, and k */
+    int64_t a_row = launch->transpose_a ? 1 : s.k, a_inner = launch->transpose_a ? s.m : 1;
+    int64_t b_column = launch->transpose_b ? s.k : 1, b_inner = launch->transpose_b ? 1 : s.n;
+    for (int64_t i = 0; i < s.m; i++)
+        for (int64_t j = 0; j < s.n; j++) {
+            double sum = 0;
+            for (int64_t l = 0; l < s.k; l++)
+                sum += a[i * a_row + l * a_inner] * b[j * b_column + l * b_inner];
+            out[i * s.n + j] = sum;
+        }
+}
+
+static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+    multiply(launch, in[0], in[1], out);
+}
+
+static void reference_add(const struct lab_launch *launch, const double *const *in, double *out) {
+    multiply(launch, in[0], in[1], out);
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] += in[2][i];
+}
+
+static void reference_bias(const struct lab_launch *launch, const double *const *in, double *out) {
+    multiply(launch, in[0], in[1], out);
+    int64_t columns = lab_tensor_columns(&launch->out);
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] += in[2][i % columns];
+}
+
+static void reference_bias_gelu(const struct lab_launch *launch, const double *const *in,
+                                double *out) {
+    reference_bias(launch, in, out);
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] = op_gelu(out[i]);
+}
+
+static void reference_bias_add(const struct lab_launch *launch, const double *const *in,
+                               double *out) {
+    reference_bias(launch, in, out);
+    for (int64_t i = 0; i < lab_tensor_count(&launch->out); i++)
+        out[i] += in[3][i];
+}
+
+static struct lab_launch bias_over(const struct lab_launch *launch) {
+    struct lab_launch part = op_part(launch, LAB_OP_BIAS);
+    part.in[0] = launch->out;
+    part.in[1] = launch->in[2];
+    return part;
+}
+
+static int lower_bias(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]) {
+    parts[0] = op_part(launch, LAB_OP_GEMM);
+    parts[1] = bias_over(launch);
+    return 2;
+}
+
+static int lower_bias_gelu(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]) {
+    int count = lower_bias(launch, parts);
+    parts[count] = op_part(launch, LAB_OP_GELU);
+    parts[count].in[0] = launch->out;
+    return count + 1;
+}
+
+/* The residual first: it may be the output's own memory, which a gemm would write over. */
+static int lower_bias_add(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]) {
+    parts[0] = bias_over(launch);
+    parts[0].in[0] = launch->in[3];
+    parts[1] = op_part(launch, LAB_OP_GEMM_ADD);
+    parts[1].in[2] = launch->out;
+    return 2;
+}
+
+static const struct {
+    struct shape shape;
+    bool transpose_a, transpose_b;
+} cases[] = {
+    {{1, 1, 1}, false, false},     {{7, 7, 7}, false, true},      {{63, 65, 7}, true, false},
+    {{1, 197, 65}, false, true},   {{197, 1, 63}, true, true},    {{65, 63, 197}, false, false},
+    {{50, 384, 128}, false, true}, {{10, 1000, 64}, false, true}, {{197, 256, 300}, false, true},
+};
+
+static int example(enum lab_op_id op, int index, enum lab_dtype dtype,
+                   struct lab_launch *ret_launch) {
+    if (index >= (int)(sizeof cases / sizeof cases[0]))
+        return -1;
+    struct shape s = cases[index].shape;
+    bool transpose_a = cases[index].transpose_a, transpose_b = cases[index].transpose_b;
+    *ret_launch = (struct lab_launch){
+        .op = op,
+        .in = {transpose_a ? lab_tensor_matrix(NULL, dtype, s.k, s.m)
+                           : lab_tensor_matrix(NULL, dtype, s.m, s.k),
+               transpose_b ? lab_tensor_matrix(NULL, dtype, s.n, s.k)
+                           : lab_tensor_matrix(NULL, dtype, s.k, s.n)},
+        .out = lab_tensor_matrix(NULL, dtype, s.m, s.n),
+        .transpose_a = transpose_a,
+        .transpose_b = transpose_b,
+    };
+    if (op == LAB_OP_GEMM_ADD)
+        ret_launch->in[2] = ret_launch->out;
+    else if (op != LAB_OP_GEMM)
+        ret_launch->in[2] = lab_tensor_vector(NULL, dtype, s.n);
+    if (op == LAB_OP_GEMM_BIAS_ADD)
+        ret_launch->in[3] = ret_launch->out;
+    return 0;
+}
+
+static int example_gemm(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    return example(LAB_OP_GEMM, index, dtype, ret_launch);
+}
+
+static int example_add(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    return example(LAB_OP_GEMM_ADD, index, dtype, ret_launch);
+}
+
+static int example_bias(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    return example(LAB_OP_GEMM_BIAS, index, dtype, ret_launch);
+}
+
+static int example_bias_gelu(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    return example(LAB_OP_GEMM_BIAS_GELU, index, dtype, ret_launch);
+}
+
+static int example_bias_add(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    return example(LAB_OP_GEMM_BIAS_ADD, index, dtype, ret_launch);
+}
+
+const struct lab_op lab_op_gemm = {
+    .name = "gemm",
+    .help = "product of two matrices",
+    .inputs = 2,
+    .check = check,
+    .cost = cost_0,
+    .reference = reference,
+    .example = example_gemm,
+};
+
+const struct lab_op lab_op_gemm_add = {
+    .name = "gemm_add",
+    .help = "product of two matrices, added to a third",
+    .inputs = 3,
+    .over = 1 << 2,
+    .check = check_add,
+    .cost = cost_1,
+    .reference = reference_add,
+    .example = example_add,
+};
+
+const struct lab_op lab_op_gemm_bias = {
+    .name = "gemm_bias",
+    .help = "linear layer",
+    .inputs = 3,
+    .check = check_bias,
+    .cost = cost_1,
+    .reference = reference_bias,
+    .lower = lower_bias,
+    .example = example_bias,
+};
+
+const struct lab_op lab_op_gemm_bias_gelu = {
+    .name = "gemm_bias_gelu",
+    .help = "linear layer and its activation",
+    .inputs = 3,
+    .check = check_bias,
+    .cost = cost_gelu,
+    .reference = reference_bias_gelu,
+    .lower = lower_bias_gelu,
+    .example = example_bias_gelu,
+};
+
+const struct lab_op lab_op_gemm_bias_add = {
+    .name = "gemm_bias_add",
+    .help = "linear layer and the residual beside it",
+    .inputs = 4,
+    .over = 1 << 3,
+    .check = check_bias_add,
+    .cost = cost_2,
+    .reference = reference_bias_add,
+    .lower = lower_bias_add,
+    .example = example_bias_add,
+};

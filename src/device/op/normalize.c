@@ -1,0 +1,120 @@
+/* normalize.c: layer_norm and softmax: each row by its own sums. */
+#include "device/op/parts.h"
+
+#include <math.h>
+
+static const int64_t matrices[][2] = {{1, 1},   {3, 7},    {50, 63},   {7, 65},
+                                      {5, 197}, {50, 512}, {300, 1000}};
+
+static int shapes_example(enum lab_op_id op, int index, enum lab_dtype dtype,
+                          struct lab_launch *ret_launch) {
+    if (index >= (int)(sizeof matrices / sizeof matrices[0]))
+        return -1;
+    int64_t rows = matrices[index][0], columns = matrices[index][1];
+    *ret_launch = (struct lab_launch){
+        .op = op,
+        .in = {lab_tensor_matrix(NULL, dtype, rows, columns)},
+        .out = lab_tensor_matrix(NULL, dtype, rows, columns),
+    };
+    for (int i = 1; i < lab_op_get(op)->inputs; i++)
+        ret_launch->in[i] = lab_tensor_vector(NULL, dtype, columns);
+    return 0;
+}
+
+void op_layer_norm_row(const double *x, const double *gamma, const double *beta, double epsilon,
+                       int64_t columns, double *out) {
+    double mean = 0, variance = 0;
+    for (int64_t c = 0; c < columns; c++)
+        mean += x[c] / (double)columns;
+    for (int64_t c = 0; c < columns; c++)
+        variance += (x[c] - mean) * (x[c] - mean) / (double)columns;
+    for (int64_t c = 0; c < columns; c++)
+        out[c] = (x[c] - mean) / sqrt(variance + epsilon) * gamma[c] + beta[c];
+}
+
+int op_check_layer_norm(const struct lab_launch *launch, int64_t columns, struct lab_err *err) {
+    if (!(launch->epsilon > 0) || !isfinite(launch->epsilon))
+        return lab_err_set(err, LAB_ERR_USER, "epsilon is %g, must be above 0",
+                           (double)launch->epsilon);
+    if (op_check_vector(&launch->in[1], "gamma", columns, err) < 0)
+        return -1;
+    return op_check_vector(&launch->in[2], "beta", columns, err);
+}
+
+static int layer_norm_check(const struct lab_launch *launch, struct lab_err *err) {
+    int64_t columns = lab_tensor_columns(&launch->out);
+    if (op_check_matrix(&launch->in[0], "x", lab_tensor_rows(&launch->out), columns, err) < 0)
+        return -1;
+    return op_check_layer_norm(launch, columns, err);
+}
+
+/* mean 1; variance: subtract, square, add; result: subtract, scale, gamma, beta */
+static struct lab_cost layer_norm_cost(const struct lab_launch *launch) {
+    return op_cost(launch, 8.0 * (double)lab_tensor_count(&launch->out));
+}
+
+static void layer_norm_reference(const struct lab_launch *launch, const double *const *in,
+                                 double *out) {
+    int64_t columns = lab_tensor_columns(&launch->out);
+    for (int64_t r = 0; r < lab_tensor_rows(&launch->out); r++)
+        op_layer_norm_row(in[0] + r * columns, in[1], in[2], launch->epsilon, columns,
+                          out + r * columns);
+}
+
+static int layer_norm_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    if (shapes_example(LAB_OP_LAYER_NORM, index, dtype, ret_launch) < 0)
+        return -1;
+    ret_launch->epsilon = 1e-5f;
+    return 0;
+}
+
+const struct lab_op lab_op_layer_norm = {
+    .name = "layer_norm",
+    .help = "rows of mean 0 and variance 1, then scaled and shifted",
+    .inputs = 3,
+    .over = 1 << 0,
+    .check = layer_norm_check,
+    .cost = layer_norm_cost,
+    .reference = layer_norm_reference,
+    .example = layer_norm_example,
+};
+
+static int softmax_check(const struct lab_launch *launch, struct lab_err *err) {
+    return op_check_matrix(&launch->in[0], "x", lab_tensor_rows(&launch->out),
+                           lab_tensor_columns(&launch->out), err);
+}
+
+/* maximum, subtract, exp, sum, divide */
+static struct lab_cost softmax_cost(const struct lab_launch *launch) {
+    return op_cost(launch, 5.0 * (double)lab_tensor_count(&launch->out));
+}
+
+static void softmax_reference(const struct lab_launch *launch, const double *const *in,
+                              double *out) {
+    int64_t columns = lab_tensor_columns(&launch->out);
+    for (int64_t r = 0; r < lab_tensor_rows(&launch->out); r++) {
+        const double *x = in[0] + r * columns;
+        double max = -INFINITY, sum = 0;
+        for (int64_t c = 0; c < columns; c++)
+            max = x[c] > max ? x[c] : max;
+        for (int64_t c = 0; c < columns; c++)
+            sum += exp(x[c] - max);
+        for (int64_t c = 0; c < columns; c++)
+            out[r * columns + c] = exp(x[c] - max) / sum;
+    }
+}
+
+static int softmax_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    return shapes_example(LAB_OP_SOFTMAX, index, dtype, ret_launch);
+}
+
+const struct lab_op lab_op_softmax = {
+    .name = "softmax",
+    .help = "each row as shares of one, by its exponentials",
+    .inputs = 1,
+    .over = 1 << 0,
+    .check = softmax_check,
+    .cost = softmax_cost,
+    .reference = softmax_reference,
+    .example = softmax_example,
+};
