@@ -59,8 +59,6 @@ int cpu_buffer_open(struct lab_device *base, struct lab_buffer *buffer, struct l
         flags |= LAB_MEMORY_HUGE;
     if (buffer->kind == LAB_MEMORY_HOST_PINNED)
         flags |= LAB_MEMORY_LOCK;
-    if (node >= 0 && lab_machine_require_node(base->machine, node, err))
-        return -1;
     if (lab_memory_map(base->machine, node, buffer->size_bytes, flags, &buffer->data, err))
         return lab_err_context(err, "%s of %s", kind_name(buffer->kind), base->ref.name);
     span_add((struct cpu_device *)base, buffer);
