@@ -55,38 +55,41 @@ static void norm(const struct reference *r, double *x, int64_t rows, int64_t wid
 
 enum { TILE_ROWS = 4, TILE_COLUMNS = 8 };
 
-/* sums[i][j] = Σ_k x[i·k_count + k]·w[k][j] */
-static inline __attribute__((always_inline)) void tile_body(const double *x,
-                                                            const double (*w)[TILE_COLUMNS],
-                                                            int64_t k_count,
-                                                            double sums[TILE_ROWS][TILE_COLUMNS]) {
-    double total[TILE_ROWS][TILE_COLUMNS] = {{0}};
+typedef double tile_row __attribute__((vector_size(8 * TILE_COLUMNS), aligned(8)));
+
+/* sums[i] = Σ_k x[i·k_count + k]·w[k], a row of eight columns each */
+static inline __attribute__((always_inline)) void tile_body(const double *x, const tile_row *w,
+                                                            int64_t k_count, tile_row *sums) {
+    tile_row total[TILE_ROWS] = {0};
     for (int64_t k = 0; k < k_count; k++)
         for (int i = 0; i < TILE_ROWS; i++)
-            for (int j = 0; j < TILE_COLUMNS; j++)
-                total[i][j] += x[i * k_count + k] * w[k][j];
-    memcpy(sums, total, sizeof total);
+            total[i] += x[i * k_count + k] * w[k];
+    for (int i = 0; i < TILE_ROWS; i++)
+        sums[i] = total[i];
 }
 
-typedef void tile_function(const double *x, const double (*w)[TILE_COLUMNS], int64_t k_count,
-                           double sums[TILE_ROWS][TILE_COLUMNS]);
+typedef void tile_function(const double *x, const tile_row *w, int64_t k_count, tile_row *sums);
 
-static void tile_plain(const double *x, const double (*w)[TILE_COLUMNS], int64_t k_count,
-                       double sums[TILE_ROWS][TILE_COLUMNS]) {
+static void tile_plain(const double *x, const tile_row *w, int64_t k_count, tile_row *sums) {
     tile_body(x, w, k_count, sums);
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx2,fma"))) static void tile_avx2(const double *x,
-                                                          const double (*w)[TILE_COLUMNS],
-                                                          int64_t k_count,
-                                                          double sums[TILE_ROWS][TILE_COLUMNS]) {
+__attribute__((target("avx2,fma"))) static void tile_avx2(const double *x, const tile_row *w,
+                                                          int64_t k_count, tile_row *sums) {
+    tile_body(x, w, k_count, sums);
+}
+
+__attribute__((target("avx512f"))) static void tile_avx512(const double *x, const tile_row *w,
+                                                           int64_t k_count, tile_row *sums) {
     tile_body(x, w, k_count, sums);
 }
 #endif
 
 static tile_function *choose_tile(void) {
 #if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512f"))
+        return tile_avx512;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         return tile_avx2;
 #endif
@@ -102,7 +105,7 @@ static double *linear(const struct reference *r, const double *x, int64_t rows, 
     int64_t padded = (rows + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS;
     double *input = doubles(padded * from);
     memcpy(input, x, (size_t)(rows * from) * sizeof *x);
-    double(*w)[TILE_COLUMNS] = lab_mem_alloc((size_t)from, sizeof *w);
+    tile_row *w = lab_mem_alloc((size_t)from, sizeof *w);
     tile_function *tile = choose_tile();
     for (int64_t column = 0; column < to; column += TILE_COLUMNS) {
         int64_t columns = to - column < TILE_COLUMNS ? to - column : TILE_COLUMNS;
@@ -110,8 +113,8 @@ static double *linear(const struct reference *r, const double *x, int64_t rows, 
             for (int64_t j = 0; j < TILE_COLUMNS; j++)
                 w[k][j] = j < columns ? weight[(column + j) * from + k] : 0;
         for (int64_t row = 0; row < rows; row += TILE_ROWS) {
-            double sums[TILE_ROWS][TILE_COLUMNS];
-            tile(input + row * from, (const double(*)[TILE_COLUMNS])w, from, sums);
+            tile_row sums[TILE_ROWS];
+            tile(input + row * from, w, from, sums);
             for (int64_t i = 0; i < TILE_ROWS && row + i < rows; i++)
                 for (int64_t j = 0; j < columns; j++)
                     out[(row + i) * to + column + j] = sums[i][j] + (bias ? bias[column + j] : 0);
