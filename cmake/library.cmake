@@ -28,8 +28,15 @@ file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
 add_library(lab STATIC ${lab_sources} ${lab_generated})
 target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
 
-# src/device/cpu/simd/*.c are plain loops that the compiler vectorises; each is compiled once for
-# every instruction set, LAB_SIMD naming the variant, and the device picks one at run time.
+# OpenBLAS's buffers are ours (src/device/cpu/blas.c): the shared library finds our functions by
+# itself, an archive has to be told.
+if(GPULAB_PORTABLE)
+    target_compile_definitions(lab PRIVATE LAB_BLAS_WRAP)
+    target_link_options(lab INTERFACE -Wl,--wrap=blas_memory_alloc,--wrap=blas_memory_free)
+endif()
+
+# src/device/cpu/simd/*.c are compiled once for every instruction set, LAB_SIMD naming the variant,
+# and the device picks one at run time.
 file(GLOB simd_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/device/cpu/simd/*.c)
 set(simd_variants base)
 set(simd_flags_base "")
@@ -44,10 +51,11 @@ if(simd_sources)
         add_library(lab_simd_${variant} OBJECT ${simd_sources})
         target_link_libraries(lab_simd_${variant} PUBLIC lab_flags)
         target_compile_definitions(lab_simd_${variant} PRIVATE LAB_SIMD=${variant})
-        # finite data and no signalling: what lets sums and selects become vectors. NaN must still
-        # pass through, so no -ffast-math.
+        # No signalling lets selects become vectors; sums say so themselves (omp simd). NaN must
+        # pass through and exp's two-part constants must stay two, so no -ffast-math and no
+        # -fassociative-math.
         target_compile_options(lab_simd_${variant} PRIVATE ${simd_flags_${variant}} -O3
-            -fno-trapping-math -fassociative-math -fno-signed-zeros -fopenmp-simd)
+            -fno-trapping-math -fno-signed-zeros -fopenmp-simd)
         target_sources(lab PRIVATE $<TARGET_OBJECTS:lab_simd_${variant}>)
     endforeach()
 endif()

@@ -1,0 +1,23 @@
+/*
+ * blas.h: one thread's matrix product, by OpenBLAS, callable from any number of threads at once.
+ */
+#ifndef LAB_DEVICE_CPU_BLAS_H
+#define LAB_DEVICE_CPU_BLAS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cpu_matrix {
+    const float *data;
+    int64_t stride; /* elements from a stored row to the next */
+    bool transposed;
+};
+
+/* c[m,n] = alpha·op(a)·op(b) + beta·c; row-major. beta 0: c isn't read. */
+void cpu_blas_gemm(int64_t m, int64_t n, int64_t k, float alpha, struct cpu_matrix a,
+                   struct cpu_matrix b, float beta, float *c, int64_t c_stride);
+
+/* Whether OpenBLAS packs into the buffers of blas.c; else calls wait for each other. */
+bool cpu_blas_is_concurrent(void);
+
+#endif

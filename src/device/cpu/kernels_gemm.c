@@ -1,0 +1,112 @@
+/*
+ * kernels_gemm.c: matrix products. The output is cut into a grid of tiles, each one call of
+ * OpenBLAS, which packs its share of both operands anew: so few tiles, and a grid that follows the
+ * output's shape. What is fused happens to a tile just before and after, by the same thread.
+ */
+#include "device/cpu/blas.h"
+#include "device/cpu/kernels.h"
+#include "device/cpu/simd/simd.h"
+
+#include <string.h>
+
+#define TILE_FLOPS  1e6 /* below, a call costs more than it does */
+#define ROW_STEP    8   /* tiles keep to the micro-kernels' steps, so that only the last */
+#define COLUMN_STEP 64  /* row and column of tiles has ragged edges */
+
+struct shape {
+    int64_t m, n, k;
+};
+
+static struct shape shape_of(const struct lab_launch *launch) {
+    return (struct shape){lab_tensor_rows(&launch->out), lab_tensor_columns(&launch->out),
+                          launch->in[0].shape[launch->transpose_a ? 0 : 1]};
+}
+
+struct grid {
+    int64_t down, across;
+};
+
+/*
+ * Of all grids with that many tiles the one that packs least: `down` times all of b, `across` times
+ * all of a.
+ */
+static struct grid grid_of(struct shape s, int64_t tiles) {
+    struct grid best = {1, tiles};
+    int64_t least = INT64_MAX;
+    for (int64_t down = 1; down <= tiles; down++) {
+        int64_t packed = down * s.n + tiles / down * s.m;
+        if (tiles % down || packed >= least)
+            continue;
+        least = packed;
+        best = (struct grid){down, tiles / down};
+    }
+    return best;
+}
+
+static int64_t units(const struct lab_launch *launch, int threads) {
+    struct shape s = shape_of(launch);
+    double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k;
+    if (threads == 1 || flops < 2 * TILE_FLOPS)
+        return 1;
+    return flops / TILE_FLOPS < threads ? (int64_t)(flops / TILE_FLOPS) : threads;
+}
+
+struct tile {
+    int64_t row, rows, column, columns;
+};
+
+static struct tile tile_of(struct shape s, struct grid grid, int64_t index) {
+    int64_t y = index / grid.across, x = index % grid.across;
+    int64_t row = cpu_cut(s.m, grid.down, y, ROW_STEP);
+    int64_t column = cpu_cut(s.n, grid.across, x, COLUMN_STEP);
+    return (struct tile){row, cpu_cut(s.m, grid.down, y + 1, ROW_STEP) - row, column,
+                         cpu_cut(s.n, grid.across, x + 1, COLUMN_STEP) - column};
+}
+
+/* What the product is added to; returns BLAS's beta: 0 where there is nothing. */
+static float prepare(const struct lab_launch *launch, const struct cpu_simd *simd, float *out,
+                     int64_t stride, struct tile tile) {
+    const float *base = NULL, *bias = NULL;
+    if (launch->op == LAB_OP_GEMM_ADD)
+        base = launch->in[2].data;
+    else if (launch->op != LAB_OP_GEMM)
+        bias = (const float *)launch->in[2].data + tile.column;
+    if (launch->op == LAB_OP_GEMM_BIAS_ADD)
+        base = launch->in[3].data;
+    for (int64_t r = 0; r < tile.rows; r++) {
+        float *to = out + r * stride;
+        const float *from = base ? base + (tile.row + r) * stride + tile.column : NULL;
+        if (from && bias)
+            simd->add(to, from, bias, tile.columns);
+        else if (bias || (from && from != to))
+            memcpy(to, bias ? bias : from, (size_t)tile.columns * sizeof *to);
+    }
+    return base || bias ? 1.0f : 0.0f;
+}
+
+static void run_tile(const struct lab_launch *launch, const struct cpu_simd *simd, struct shape s,
+                     struct tile tile) {
+    if (tile.rows == 0 || tile.columns == 0)
+        return;
+    float *out = (float *)launch->out.data + tile.row * s.n + tile.column;
+    const float *a = launch->in[0].data, *b = launch->in[1].data;
+    bool ta = launch->transpose_a, tb = launch->transpose_b;
+    struct cpu_matrix left = {a + tile.row * (ta ? 1 : s.k), ta ? s.m : s.k, ta};
+    struct cpu_matrix right = {b + tile.column * (tb ? s.k : 1), tb ? s.k : s.n, tb};
+    float beta = prepare(launch, simd, out, s.n, tile);
+    cpu_blas_gemm(tile.rows, tile.columns, s.k, 1, left, right, beta, out, s.n);
+    if (launch->op == LAB_OP_GEMM_BIAS_GELU)
+        for (int64_t r = 0; r < tile.rows; r++)
+            simd->gelu(out + r * s.n, out + r * s.n, tile.columns);
+}
+
+static void run(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t unit_count,
+                int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    (void)scratch;
+    struct shape s = shape_of(launch);
+    struct grid grid = grid_of(s, unit_count);
+    for (int64_t index = begin; index < end; index++)
+        run_tile(launch, simd, s, tile_of(s, grid, index));
+}
+
+const struct cpu_kernel cpu_kernel_gemm = {units, run};

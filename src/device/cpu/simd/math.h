@@ -1,0 +1,54 @@
+/*
+ * math.h: exp and gelu of a vector. Coefficients are Chebyshev interpolations of the exact
+ * functions.
+ */
+#ifndef LAB_DEVICE_CPU_SIMD_MATH_H
+#define LAB_DEVICE_CPU_SIMD_MATH_H
+
+#include "device/cpu/simd/vector.h"
+
+/*
+ * e^(high + low) for high ≤ 0 and a small `low` that carries digits lost from high. Results below
+ * the smallest normal float are 0; NaN stays NaN. About one unit in the last place.
+ */
+static inline vector vector_exp(vector high, vector low) {
+    vector bounded = vector_max(high, vector_of(-88.0f)); /* NaN too: it can't be an integer */
+    /* truncation rounds, as the number is negative */
+    lanes power = __builtin_convertvector(bounded * 1.44269504f - 0.5f, lanes);
+    vector n = __builtin_convertvector(power, vector);
+    /* ln 2 in two parts, the first so short that its product with n is exact */
+    vector r = (bounded - n * 0.693359375f) - n * -2.12194440e-4f + low;
+    vector tail = r * 0.001392692661f + 0.008363773874f;
+    tail = tail * r + 0.04166655011f;
+    tail = tail * r + 0.1666657338f;
+    tail = tail * r + 0.5f;
+    vector value = (r * r * tail + r) + 1.0f;
+    value *= (vector)((power + 127) << 23);
+    value = vector_select(high < -87.33f, vector_of(0.0f), value);
+    return vector_select(high == high, value, high);
+}
+
+/*
+ * x·Φ(x) = max(x, 0) − |x|·Φ(−|x|), where Φ(−a) = exp(−a²/2)·w(a) and w, a scaled erfc, is smooth:
+ * t times a polynomial in t = 1/(1 + 0.35·a), 4e-8 off at most. Unlike 1 + erf this keeps the
+ * negative tail's digits. a² is split so that its leading part is exact, else exp would magnify the
+ * rounding by a². Beyond 14.5 Φ(−a) is 0 in single precision, which also serves the infinities.
+ */
+static inline vector vector_gelu(vector x) {
+    vector size = (vector)((lanes)x & 0x7fffffff);
+    vector a = vector_select(size > 14.5f, vector_of(14.5f), size);
+    vector head = (vector)((lanes)a & -4096); /* the upper 12 digits */
+    vector density = vector_exp(-0.5f * (head * head), -0.5f * (a - head) * (a + head));
+    vector t = 1.0f / (a * 0.35f + 1.0f);
+    vector w = t * -0.02973227581f + 0.1467839861f;
+    w = w * t + -0.2614105432f;
+    w = w * t + 0.1655101648f;
+    w = w * t + -0.02732191058f;
+    w = w * t + 0.1072124994f;
+    w = w * t + 0.1194250927f;
+    w = w * t + 0.1399143339f;
+    w = w * t + 0.139618635f;
+    return vector_max(x, vector_of(0.0f)) - a * (density * (t * w));
+}
+
+#endif

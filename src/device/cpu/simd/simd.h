@@ -1,0 +1,54 @@
+/*
+ * simd.h: the loops that the cpu backend's kernels are made of, as a table for each instruction set.
+ *
+ * The files of this folder are compiled once for every instruction set, with LAB_SIMD naming it; at
+ * run time the device takes the best table that its CPU can execute. "over" as in device/op.h: the output may be that very input.
+ */
+#ifndef LAB_DEVICE_CPU_SIMD_SIMD_H
+#define LAB_DEVICE_CPU_SIMD_SIMD_H
+
+#include <stdint.h>
+
+struct cpu_simd {
+    const char *name; /* for people: "AVX-512" */
+
+    void (*fill)(float *out, float value, int64_t count);
+    void (*add)(float *out, const float *a, const float *b, int64_t count); /* over a, b */
+    void (*gelu)(float *out, const float *x, int64_t count);                /* over x */
+
+    /* one row each; over x */
+    void (*layer_norm)(float *out, const float *x, const float *gamma, const float *beta,
+                       int64_t count, float epsilon);
+    void (*softmax)(float *out, const float *x, int64_t count);
+
+    /* out[count·channels] ← `channels` planes of `count`, `stride` apart; the channel fastest */
+    void (*interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
+                       int64_t count);
+
+    /* multiply-adds on registers; returns the flops done. The sum, in and out, keeps them alive. */
+    double (*multiply_add)(int64_t rounds, float *sum);
+};
+
+extern const struct cpu_simd cpu_simd_base;
+extern const struct cpu_simd cpu_simd_avx2;   /* x86-64 only */
+extern const struct cpu_simd cpu_simd_avx512; /* x86-64 only */
+
+#ifdef LAB_SIMD
+
+/* SIMD(gelu) is gelu_avx2 in the avx2 variant: the linker must not merge the variants. */
+#define SIMD_JOIN_AGAIN(a, b) a##_##b
+#define SIMD_JOIN(a, b)       SIMD_JOIN_AGAIN(a, b)
+#define SIMD(name)            SIMD_JOIN(cpu_simd_##name, LAB_SIMD)
+
+void SIMD(fill)(float *out, float value, int64_t count);
+void SIMD(add)(float *out, const float *a, const float *b, int64_t count);
+void SIMD(gelu)(float *out, const float *x, int64_t count);
+void SIMD(layer_norm)(float *out, const float *x, const float *gamma, const float *beta,
+                      int64_t count, float epsilon);
+void SIMD(softmax)(float *out, const float *x, int64_t count);
+void SIMD(interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
+                      int64_t count);
+double SIMD(multiply_add)(int64_t rounds, float *sum);
+
+#endif
+#endif

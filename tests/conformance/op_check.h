@@ -1,0 +1,86 @@
+/*
+ * op_check.h: an op's example made real: random inputs on the host, what the output should be in
+ * double precision, and how far an output is from it. Used for single kernels and whole devices.
+ */
+#ifndef LAB_TESTS_OP_CHECK_H
+#define LAB_TESTS_OP_CHECK_H
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "device/op.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+struct op_case {
+    const struct lab_op *op;
+    struct lab_launch launch; /* tensors without data */
+    char name[96];
+    float *in[LAB_LAUNCH_INPUTS];
+    int64_t in_count[LAB_LAUNCH_INPUTS];
+    double *expected;
+    int64_t count; /* of the output */
+};
+
+/* Uniform in [-1, 1): exact in single precision, so the reference sees the very same numbers. */
+static inline double *op_case_fill(struct lab_arena *arena, struct op_case *c, int input,
+                                   uint64_t seed) {
+    int64_t count = lab_tensor_count(&c->launch.in[input]);
+    c->in_count[input] = count;
+    c->in[input] = lab_arena_alloc(arena, (size_t)count, sizeof(float));
+    double *exact = lab_arena_alloc(arena, (size_t)count, sizeof *exact);
+    for (int64_t i = 0; i < count; i++)
+        exact[i] = c->in[input][i] = lab_random_symmetric(seed * 8 + (uint64_t)input, (uint64_t)i);
+    return exact;
+}
+
+/* Example `index` of an op; -1 behind the last. */
+static inline int op_case_make(enum lab_op_id id, int index, enum lab_dtype dtype,
+                               struct lab_arena *arena, struct op_case *ret_case,
+                               struct lab_err *err) {
+    *ret_case = (struct op_case){.op = lab_op_get(id)};
+    if (ret_case->op->example(index, dtype, &ret_case->launch) < 0)
+        return -1;
+    if (lab_launch_complete(&ret_case->launch, err) < 0)
+        return -1;
+    const double *in[LAB_LAUNCH_INPUTS] = {NULL};
+    for (int i = 0; i < ret_case->op->inputs; i++)
+        in[i] = op_case_fill(arena, ret_case, i, (uint64_t)id * 100 + (uint64_t)index);
+    ret_case->count = lab_tensor_count(&ret_case->launch.out);
+    ret_case->expected =
+        lab_arena_alloc(arena, (size_t)ret_case->count, sizeof *ret_case->expected);
+    ret_case->op->reference(&ret_case->launch, in, ret_case->expected);
+    snprintf(ret_case->name, sizeof ret_case->name, "%s example %d", ret_case->op->name, index);
+    return 0;
+}
+
+/*
+ * The largest difference, relative to the largest value expected. Whatever isn't a number where one
+ * is expected counts as infinitely far.
+ */
+static inline double op_case_error(const struct op_case *c, const float *out) {
+    double size = 1e-30, worst = 0;
+    for (int64_t i = 0; i < c->count; i++)
+        size = fmax(size, fabs(c->expected[i]));
+    for (int64_t i = 0; i < c->count; i++) {
+        double difference = fabs((double)out[i] - c->expected[i]);
+        if (!isfinite(difference))
+            return INFINITY;
+        worst = fmax(worst, difference);
+    }
+    return worst / size;
+}
+
+/* Single precision with sums of some hundred terms; tf32 has 10 bits behind the point. */
+static inline double op_case_tolerance(enum lab_dtype dtype) {
+    return dtype == LAB_TF32 ? 5e-3 : 2e-6;
+}
+
+/* An output nobody wrote must not look like a right one. */
+static inline void op_case_poison(float *out, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        out[i] = NAN;
+}
+
+#endif
