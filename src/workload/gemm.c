@@ -218,16 +218,8 @@ static void compare(const struct gemm_state *state, const struct gemm_host *host
 
     int64_t unwritten = 0, all = state->m * state->n;
     for (int64_t i = 0; i < all; i++)
-        unwritten += host->values[OUT][i] == LAB_POISON;
-    if (unwritten) {
-        ret->passed = false;
-        snprintf(ret->text, sizeof ret->text, "%lld of %lld outputs still poisoned",
-                 (long long)unwritten, (long long)all);
-    } else if (ret->passed && rows < state->m)
-        snprintf(ret->text, sizeof ret->text,
-                 "relative error %.1e over %lld of %lld outputs (%lld of %lld rows checked)",
-                 ret->relative_error, (long long)ret->elements, (long long)all, (long long)rows,
-                 (long long)state->m);
+        unwritten += host->values[OUT][i] == LAB_POISON || !isfinite(host->values[OUT][i]);
+    lab_verify_partial(ret, rows, state->m, "rows", unwritten, all);
 }
 
 static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {

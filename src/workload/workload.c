@@ -122,6 +122,21 @@ void lab_verify_bytes(const void *out, const void *reference, size_t size_bytes,
         snprintf(ret->text, sizeof ret->text, "%s bytes arrived unchanged", all);
 }
 
+void lab_verify_partial(struct lab_verification *ret, int64_t checked, int64_t all,
+                        const char *things, int64_t unwritten, int64_t outputs) {
+    char a[32], b[32], c[32];
+    if (!ret->passed)
+        return;
+    if (unwritten) {
+        ret->passed = false;
+        snprintf(ret->text, sizeof ret->text, "%s of %s outputs still poisoned or not finite",
+                 grouped(unwritten, a), grouped(outputs, b));
+    } else
+        snprintf(ret->text, sizeof ret->text, "relative error %.1e over %s of %s %s (%s outputs)",
+                 ret->relative_error, grouped(checked, a), grouped(all, b), things,
+                 grouped(ret->elements, c));
+}
+
 double lab_verify_tolerance(enum lab_dtype dtype) {
     switch (dtype) {
     case LAB_TF32: /* 10 bits of mantissa in products, fp32 sums */

@@ -111,6 +111,13 @@ void lab_verify_compare(const float *out, const double *reference, int64_t count
 void lab_verify_bytes(const void *out, const void *reference, size_t size_bytes,
                       struct lab_verification *ret);
 
+/*
+ * Where `checked` of `all` things ("rows", "images") were compared, says so in a passed result.
+ * `unwritten` outputs among all `outputs`, compared or not, fail it.
+ */
+void lab_verify_partial(struct lab_verification *ret, int64_t checked, int64_t all,
+                        const char *things, int64_t unwritten, int64_t outputs);
+
 /* How far an fp32-accumulating chain of ops in that dtype may be from double precision. */
 double lab_verify_tolerance(enum lab_dtype dtype);
 

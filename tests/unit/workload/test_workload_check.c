@@ -89,6 +89,17 @@ static void large_counts_are_readable(void **state) {
                         "1,280 of 25,600 outputs still poisoned");
 }
 
+static void a_partial_check_says_so_and_misses_no_poison(void **state) {
+    (void)state;
+    struct lab_verification v = compare((float[]){1, 2}, (double[]){1, 2}, 2);
+    lab_verify_partial(&v, 1, 1024, "rows", 0, 2048);
+    assert_true(v.passed);
+    assert_string_equal(v.text, "relative error 0.0e+00 over 1 of 1,024 rows (2 outputs)");
+    lab_verify_partial(&v, 1, 1024, "rows", 3, 2048);
+    assert_false(v.passed);
+    assert_string_equal(v.text, "3 of 2,048 outputs still poisoned or not finite");
+}
+
 static void bytes_must_be_equal(void **state) {
     (void)state;
     struct lab_verification v;
@@ -204,6 +215,7 @@ int main(void) {
         cmocka_unit_test(zero_reference_wants_zeros),
         cmocka_unit_test(nothing_compared_is_no_pass),
         cmocka_unit_test(large_counts_are_readable),
+        cmocka_unit_test(a_partial_check_says_so_and_misses_no_poison),
         cmocka_unit_test(bytes_must_be_equal),
         cmocka_unit_test(simulated_devices_compute_nothing),
         cmocka_unit_test(bf16_rounds_to_even),
