@@ -11,9 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-// clang-format off
 #include <cmocka.h>
-// clang-format on
 
 /* Small and unlike the defaults. A workload that isn't here runs with its defaults. */
 static const struct {

@@ -12,9 +12,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-// clang-format off
 #include <cmocka.h>
-// clang-format on
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 

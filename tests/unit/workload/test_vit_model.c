@@ -9,7 +9,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-
+#include <stddef.h>
+#include <stdint.h>
 #include <cmocka.h>
 
 extern const struct lab_workload lab_workload_vit;

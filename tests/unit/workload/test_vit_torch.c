@@ -12,9 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <unistd.h>
-// clang-format off
 #include <cmocka.h>
-// clang-format on
 
 extern const struct lab_workload lab_workload_vit;
 

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
-
+#include <stddef.h>
+#include <stdint.h>
 #include <cmocka.h>
 
 static struct lab_verification compare(const float *out, const double *reference, int64_t count) {
