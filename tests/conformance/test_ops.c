@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h> /* needs those above */
+#include <cmocka.h>
 
 static void require(int result, const struct lab_err *err, const char *what) {
     if (result < 0)

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs those above */
+#include <cmocka.h>
 
 static struct lab_tensor matrix(int64_t rows, int64_t columns) {
     return lab_tensor_matrix(NULL, LAB_FP32, rows, columns);
