@@ -106,15 +106,20 @@ struct cpu_caller { /* a thread that gives work to the pool; lives as long as th
     struct cpu_scratch scratch;
     struct cpu_counter left; /* helpers that were at work for it and have left */
     uint64_t left_expected;
-    int seat; /* the core it was last seen busy on, or -1 */
+    int first_core, core_count; /* where it may sit */
+    bool copies;                /* rather at their end */
+    int home;                   /* the core it is bound to; -1 = all of them */
+    int seat;                   /* the core it has for itself at the moment; -1 = none */
 };
 
 void cpu_caller_init(struct cpu_caller *caller);
+/* For a thread that was just bound to these cores of the device. */
+void cpu_caller_place(struct cpu_caller *caller, int first_core, int core_count, bool copies);
 void cpu_caller_release(struct cpu_caller *caller);
 
 /*
- * Starts one helper for each CPU, bound to it. A launch uses all cores but its caller's own, where
- * ever the scheduler has put that; so the helper on the caller's core rests.
+ * Starts one helper for each CPU, bound to it. The caller of a launch works on a core of its own,
+ * any of them, and the helper of that core rests meanwhile. `cpus` outlives the pool.
  */
 int cpu_pool_open(const struct lab_machine *machine, const struct lab_cpus *cpus, const char *name,
                   int64_t spin_ns, struct cpu_pool **ret_pool, struct lab_err *err);
@@ -128,10 +133,9 @@ void cpu_pool_run(struct cpu_pool *pool, const struct cpu_work *work, struct cpu
 
 /*
  * Around a copy: helpers keep off the copying thread's core, and work that yields makes do with
- * fewer threads. `refresh` now and then, since the scheduler may move the thread.
+ * fewer threads.
  */
 void cpu_pool_copy_begin(struct cpu_pool *pool, struct cpu_caller *caller);
-void cpu_pool_copy_refresh(struct cpu_pool *pool, struct cpu_caller *caller);
 void cpu_pool_copy_end(struct cpu_pool *pool, struct cpu_caller *caller);
 
 /* --- the device and what belongs to it --- */

@@ -16,9 +16,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies look where they run after so many bytes, and let compute know. Large pieces, because the C
- * library goes around the caches only above a size that it takes from theirs. */
-#define COPY_PIECE ((size_t)32 << 20)
 /* Below this a copy is over before compute could make room for it. */
 #define COPY_YIELD_MIN ((size_t)128 << 10)
 
@@ -29,12 +26,7 @@ void cpu_stream_copy_now(struct cpu_stream *stream, void *to, const void *from, 
     bool counts = device->copy_cores != 0 && size_bytes >= COPY_YIELD_MIN;
     if (counts)
         cpu_pool_copy_begin(device->pool, &stream->caller);
-    for (size_t at = 0; at < size_bytes; at += COPY_PIECE) {
-        size_t piece = size_bytes - at < COPY_PIECE ? size_bytes - at : COPY_PIECE;
-        if (counts && at)
-            cpu_pool_copy_refresh(device->pool, &stream->caller);
-        memcpy((char *)to + at, (const char *)from + at, piece);
-    }
+    memcpy(to, from, size_bytes);
     if (counts)
         cpu_pool_copy_end(device->pool, &stream->caller);
 }
@@ -223,23 +215,25 @@ void cpu_stream_free(struct cpu_stream *stream) {
 }
 
 /* All cores; where some are set aside for copies, those for a copy stream and the others else. */
-static struct lab_cpus stream_cpus(const struct cpu_device *device, enum lab_stream_kind kind) {
+static struct lab_cpus place(const struct cpu_device *device, struct cpu_stream *stream) {
     struct lab_cpus cpus = device->base.ref.cpus;
-    if (device->copy_cores <= 0)
-        return cpus;
-    int compute = cpus.count - device->copy_cores;
-    if (kind == LAB_STREAM_COPY)
-        return (struct lab_cpus){.items = cpus.items + compute, .count = device->copy_cores};
-    return (struct lab_cpus){.items = cpus.items, .count = compute};
+    bool copies = stream->base.kind == LAB_STREAM_COPY;
+    int first = 0, count = cpus.count;
+    if (device->copy_cores > 0) {
+        first = copies ? cpus.count - device->copy_cores : 0;
+        count = copies ? device->copy_cores : cpus.count - device->copy_cores;
+    }
+    cpu_caller_place(&stream->caller, first, count, copies);
+    return (struct lab_cpus){.items = cpus.items + first, .count = count};
 }
 
 int cpu_stream_open(struct lab_device *base, enum lab_stream_kind kind,
                     struct lab_stream **ret_stream, struct lab_err *err) {
     struct cpu_device *device = (struct cpu_device *)base;
     struct cpu_stream *stream = stream_reuse(device);
-    struct lab_cpus cpus = stream_cpus(device, kind);
     char name[64];
     stream->base = (struct lab_stream){.device = base, .kind = kind};
+    struct lab_cpus cpus = place(device, stream);
     snprintf(name, sizeof name, "%s s%d", base->ref.name, stream->index);
     if (cpu_thread_start(base->machine, &cpus, name, stream_main, stream, &stream->thread, err))
         return -1;

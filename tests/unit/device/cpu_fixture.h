@@ -65,6 +65,22 @@ static inline int fixture_open(void **state) {
     return 0;
 }
 
+/* The same with a device of one core: what holds for many must hold there, only slower. */
+static inline int fixture_open_one_core(void **state) {
+    char selector[32];
+    fixture_open(state);
+    struct cpu_fixture *fixture = *state;
+    snprintf(selector, sizeof selector, "%s/%d.0", fixture->device->ref.name,
+             fixture->device->ref.cpus.count);
+    lab_device_close(fixture->device);
+    fixture->device = fixture_device(fixture, selector, -1);
+    return 0;
+}
+
+#define RUN_ON_ALL_AND_ON_ONE(tests)                                                               \
+    (cmocka_run_group_tests_name("all cores", tests, fixture_open, fixture_close) +                \
+     cmocka_run_group_tests_name("one core", tests, fixture_open_one_core, fixture_close))
+
 static inline int fixture_close(void **state) {
     struct cpu_fixture *fixture = *state;
     lab_device_close(fixture->device);

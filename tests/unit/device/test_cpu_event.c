@@ -176,5 +176,5 @@ int main(void) {
         cmocka_unit_test(events_and_streams_may_close_while_they_are_waited_for),
         cmocka_unit_test(devices_do_not_mix),
     };
-    return cmocka_run_group_tests(tests, fixture_open, fixture_close);
+    return RUN_ON_ALL_AND_ON_ONE(tests);
 }

@@ -201,5 +201,5 @@ int main(void) {
         cmocka_unit_test(a_captured_record_counts_from_its_launch_on),
         cmocka_unit_test(misuse_is_refused),
     };
-    return cmocka_run_group_tests(tests, fixture_open, fixture_close);
+    return RUN_ON_ALL_AND_ON_ONE(tests);
 }

@@ -179,5 +179,5 @@ int main(void) {
         cmocka_unit_test(copies_move_every_byte_in_every_direction),
         cmocka_unit_test(copies_outside_buffers_are_refused),
     };
-    return cmocka_run_group_tests(tests, fixture_open, fixture_close);
+    return RUN_ON_ALL_AND_ON_ONE(tests);
 }
