@@ -37,7 +37,10 @@ void *lab_workload_config(const struct lab_workload *workload, struct lab_arena 
 
 /* By bits, so that a poison that is NaN works as well. */
 static bool same_bits(float a, float b) {
-    return memcmp(&a, &b, sizeof a) == 0;
+    uint32_t bits_a, bits_b;
+    memcpy(&bits_a, &a, sizeof a);
+    memcpy(&bits_b, &b, sizeof b);
+    return bits_a == bits_b;
 }
 
 /* 1234567 → "1,234,567", for texts that people read. */
