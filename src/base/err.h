@@ -38,7 +38,8 @@ struct lab_err {
 /* Sets code and text, over whatever was there; always returns -1. `err` may be NULL. */
 int lab_err_set(struct lab_err *err, enum lab_err_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format, va_list args);
+int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format, va_list args)
+    __attribute__((format(printf, 3, 0)));
 
 /* As lab_err_set, with ": " and errno's text behind it. */
 int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_value,

@@ -7,7 +7,8 @@
  *     depth=4  tensor_shape=[3,224,224]  dtype=bf16     a workload's keys
  *
  * Both take their value through one grammar (lab_value_parse) and land in a struct at the row's
- * offset:
+ * offset. Only a command's STRING and CHOICE options take their argument as it is: the shell has
+ * read its quotes already, and `--device cpu:0,cpu:1` or a file named `a=b.xml` is plain text.
  *
  *     struct gemm_config { int64_t m, n, k; const char *dtype; };
  *     static const struct lab_option gemm_options[] = {
@@ -52,14 +53,15 @@ struct lab_option {
     enum lab_option_type type;
     size_t offset;
     const char *fallback; /* default, in the value grammar; NULL = zero, empty, absent */
-    double min, max;      /* INT, FLOAT, DURATION, SIZE and each of INTS; both 0 = unbounded */
+    double min, max; /* INT, FLOAT, DURATION, SIZE and each of INTS; both 0 = unbounded, max < min =
+                        no upper bound. Durations and sizes are never negative */
     const char *const *choices; /* CHOICE: NULL-terminated */
     const char *unit;           /* "ms", "MB"; shown in help, not parsed */
     const char *value_name;     /* "N", "FILE"; NULL = a fitting one by type. FILE and DIR complete
                                    to paths, DEVICE to selectors */
     const char *help;           /* one sentence, no full stop */
     char letter;                /* -x; 0 = none. Commands only */
-    bool once;                  /* given twice is an error; otherwise the last wins */
+    bool once; /* given twice on a command line is an error; otherwise the last wins */
 };
 
 /* Sets every row's default. A default that doesn't parse is a bug: it aborts. */
@@ -67,8 +69,9 @@ void lab_options_defaults(const struct lab_option *table, void *config, struct l
 
 /*
  * Sets one row from text or from a value. The error names the key, what came, and what would be
- * right: "depth=-1: must be 0 to 512"; "unknown key 'dept' (did you mean 'depth'?)", "dtype=fp31:
- * must be fp32, tf32, bf16 or fp16".
+ * right: "depth=-1: must be 0 to 512"; "unknown key 'dept'; did you mean 'depth'?"; "dtype=fp31:
+ * must be fp32, tf32, bf16 or fp16". A value from a file puts "file:line: " before that. `null`
+ * makes a STRING or CHOICE absent (NULL).
  */
 int lab_options_set(const struct lab_option *table, void *config, struct lab_arena *arena,
                     const char *key, const char *text, struct lab_err *err);
@@ -78,6 +81,12 @@ int lab_options_set_value(const struct lab_option *table, void *config, struct l
 /* Splits "key=value" and sets it. A word without '=' is an error. */
 int lab_options_set_word(const struct lab_option *table, void *config, struct lab_arena *arena,
                          const char *word, struct lab_err *err);
+
+/* What the row's value has to be, as help and messages say it: "a whole number, 0 to 512". */
+void lab_option_describe(const struct lab_option *row, struct lab_str *out);
+
+/* The name of the row's value in help: its own, or one by type ("N", "TIME"); NULL for a flag. */
+const char *lab_option_value_name(const struct lab_option *row);
 
 /* The row's present value as a tree, so that a config can be printed, hashed, stored. */
 struct lab_value *lab_options_value(const struct lab_option *row, const void *config,
@@ -90,7 +99,8 @@ struct lab_value *lab_options_to_map(const struct lab_option *table, const void 
  * Parses a command line (without the command's name) against several tables that fill one struct
  * (NULL-terminated list: the command's own rows and the shared ones). Words that are no option go
  * to `ret_words`, in order; everything behind "--" goes to `ret_rest` (NULL if there was no "--").
- * Both arrays lie in the arena and end with NULL.
+ * Both arrays lie in the arena and end with NULL. Options and words may mix; "-" and a negative
+ * number are words. INTS may come without their brackets: --nodes 0,2.
  */
 int lab_options_parse(const struct lab_option *const *tables, void *config, struct lab_arena *arena,
                       int argc, const char *const *argv, const char ***ret_words, int *ret_count,

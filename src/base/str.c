@@ -85,6 +85,52 @@ int lab_str_columns(const char *text) {
     return columns;
 }
 
+/* Bytes of the code point at `c` (at most `length`), or 0 if it is no valid UTF-8. */
+static size_t code_point_bytes(const unsigned char *c, size_t length) {
+    if (c[0] < 0x80)
+        return 1;
+    size_t bytes = c[0] >= 0xc2 && c[0] < 0xe0   ? 2
+                   : c[0] >= 0xe0 && c[0] < 0xf0 ? 3
+                   : c[0] >= 0xf0 && c[0] < 0xf5 ? 4
+                                                 : 0;
+    if (bytes == 0 || bytes > length)
+        return 0;
+    for (size_t i = 1; i < bytes; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    bool overlong = (c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xf0 && c[1] < 0x90);
+    bool surrogate = c[0] == 0xed && c[1] >= 0xa0;
+    bool beyond = c[0] == 0xf4 && c[1] >= 0x90;
+    return overlong || surrogate || beyond ? 0 : bytes;
+}
+
+size_t lab_str_utf8_prefix(const char *bytes, size_t length) {
+    size_t at = 0;
+    while (at < length) {
+        size_t step = code_point_bytes((const unsigned char *)bytes + at, length - at);
+        if (step == 0)
+            break;
+        at += step;
+    }
+    return at;
+}
+
+void lab_str_add_double(struct lab_str *str, double value) {
+    if (!isfinite(value)) {
+        lab_str_add(str, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");
+        return;
+    }
+    char text[40];
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    lab_str_add(str, text);
+    if (!strpbrk(text, ".e"))
+        lab_str_add(str, ".0");
+}
+
 #define NEAREST_LENGTH 64
 
 /* Optimal string alignment distance; words longer than the bound are never near. */

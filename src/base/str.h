@@ -36,6 +36,13 @@ int lab_str_columns(const char *text);
  */
 const char *lab_str_nearest(const char *word, const char *const *candidates);
 
+/* The length of the longest part from the start that is valid UTF-8; `length` if all of it is. */
+size_t lab_str_utf8_prefix(const char *bytes, size_t length);
+
+/* The fewest digits that read back as the same number, always with a point or exponent: 0.1, 1.0,
+ * 1e+300; inf, -inf, nan. */
+void lab_str_add_double(struct lab_str *str, double value);
+
 /* "cpu, cuda or sim": joins for a sentence; appends to `str`. */
 void lab_str_add_list(struct lab_str *str, const char *const *words, const char *last_joiner);
 

@@ -39,8 +39,9 @@ struct lab_value {
     struct lab_value **items;
     const char **keys;
     int count, capacity;
-    const char *origin; /* file name, or NULL */
-    int line, column;   /* from 1; 0 = unknown */
+    int *slots, slot_count; /* a large map's index by hash; value.c's own */
+    const char *origin;     /* file name, or NULL */
+    int line, column;       /* from 1; 0 = unknown */
 };
 
 struct lab_value *lab_value_null(struct lab_arena *arena);
@@ -69,6 +70,12 @@ void lab_value_set_float(struct lab_arena *arena, struct lab_value *map, const c
 void lab_value_set_bool(struct lab_arena *arena, struct lab_value *map, const char *key,
                         bool value);
 
+/* Same types and contents, keys in the same order; NaN equals NaN. Quotes and places don't count. */
+bool lab_value_equal(const struct lab_value *a, const struct lab_value *b);
+
+/* Appends "file:line: ", as much of it as is known; nothing for a value without an origin. */
+void lab_value_add_place(const struct lab_value *value, struct lab_str *out);
+
 const char *lab_value_type_name(enum lab_value_type type); /* "a list", "a number", … */
 
 /*
@@ -78,6 +85,10 @@ const char *lab_value_type_name(enum lab_value_type type); /* "a list", "a numbe
  *     3  1_000  .5  1e-3  inf  nan      numbers          null true false     constants, any case
  *     plain words/with - . : etc        strings          'x' "y"             quoted strings
  *     [a,[1,2]]  {a:10,b:{c:1}}         lists, maps      \, \[ \: \\ …        escapes
+ *
+ * Numbers and constants stand alone: what holds anything else beside them is a string (10abc, 007,
+ * 1 2), its inner spaces kept. In unquoted text a backslash is special before \ ( ) [ ] { } : = ,
+ * and a space; in quotes only before the quote. `${…}` stays in the string as it is.
  *
  * The empty text is the empty string. On failure the error says at which column (from 1) and what
  * was expected. The value's column fields count from 1 within `text`.

@@ -91,11 +91,101 @@ const struct lab_workload *lab_workload_find(const char *name, struct lab_err *e
 /* A zeroed config with every default set, in the arena. */
 void *lab_workload_config(const struct lab_workload *workload, struct lab_arena *arena);
 
+/* --- checking results (workload.c) --- */
+
+/*
+ * What outputs hold before a verification: exact in every dtype, and nothing that the workloads
+ * compute from values within ±1 comes near it.
+ */
+#define LAB_POISON (-24576.0f)
+
 /*
  * Fills `ret` by comparing. `poison` is the value that the outputs held before: an element that
- * still has it counts as never written, and any NaN fails.
+ * still has it counts as never written, and any NaN fails. A reference that is zero throughout
+ * wants zero throughout.
  */
 void lab_verify_compare(const float *out, const double *reference, int64_t count, float poison,
                         double tolerance, struct lab_verification *ret);
+
+/* Likewise for bytes that must arrive unchanged: the tolerance is 0. */
+void lab_verify_bytes(const void *out, const void *reference, size_t size_bytes,
+                      struct lab_verification *ret);
+
+/*
+ * Where `checked` of `all` things ("rows", "images") were compared, says so in a passed result.
+ * `unwritten` outputs among all `outputs`, compared or not, fail it.
+ */
+void lab_verify_partial(struct lab_verification *ret, int64_t checked, int64_t all,
+                        const char *things, int64_t unwritten, int64_t outputs);
+
+/* How far an fp32-accumulating chain of ops in that dtype may be from double precision. */
+double lab_verify_tolerance(enum lab_dtype dtype);
+
+/* True on a simulated device, which computes nothing: `ret` then says so. */
+bool lab_verify_skip(const struct lab_device *device, struct lab_verification *ret);
+
+/* --- data in a device's number format (workload_data.c) --- */
+
+/* To and from `count` elements of that dtype in host memory; to nearest, ties to even. */
+void lab_data_encode(enum lab_dtype dtype, const float *values, int64_t count, void *out);
+void lab_data_decode(enum lab_dtype dtype, const void *data, int64_t count, float *out);
+
+/* Writes values [first, first + count) of some sequence. */
+typedef void lab_data_source(const void *state, int64_t first, int64_t count, float *out);
+
+/* As sources: a constant (state: const float *), numbers in [-1, 1) (state: const uint64_t *seed). */
+lab_data_source lab_data_constant, lab_data_random;
+
+/*
+ * Moves `count` elements between host values and device memory through a small buffer, and waits.
+ * For filling, poisoning and checking; never on the measured path.
+ */
+int lab_data_upload(struct lab_stream *stream, void *to, enum lab_dtype dtype, int64_t count,
+                    lab_data_source *source, const void *state, struct lab_err *err);
+int lab_data_download(struct lab_stream *stream, const void *from, enum lab_dtype dtype,
+                      int64_t count, float *out, struct lab_err *err);
+
+/* LAB_ERR_UNSUPPORTED unless the device does this op in this dtype. */
+int lab_data_require(const struct lab_device *device, enum lab_op_id op, enum lab_dtype dtype,
+                     struct lab_err *err);
+
+/* --- when stages ran (workload_spans.c) --- */
+
+/*
+ * Events around the stages of up to `slots` iterations, opened once and used again after each
+ * synchronisation, so that running allocates nothing.
+ */
+struct lab_spans {
+    struct lab_event **events; /* [slots][LAB_STAGE_COUNT][2]; NULL where the stage isn't used */
+    int slots;
+};
+
+#define LAB_SPANS_SLOTS 64 /* enough that the host's pauses between stretches vanish */
+
+/* `stages`: bit 1 << LAB_STAGE_… for each stage that will be marked. */
+int lab_spans_open(struct lab_device *device, int slots, unsigned stages,
+                   struct lab_spans *ret_spans, struct lab_err *err);
+void lab_spans_close(struct lab_spans *spans); /* accepts a zeroed or closed one */
+
+int lab_spans_start(const struct lab_spans *spans, int slot, enum lab_stage stage,
+                    struct lab_stream *stream, struct lab_err *err);
+int lab_spans_end(const struct lab_spans *spans, int slot, enum lab_stage stage,
+                  struct lab_stream *stream, struct lab_err *err);
+
+/* What `stream` does next comes after the end of that stage. */
+int lab_spans_wait(const struct lab_spans *spans, int slot, enum lab_stage stage,
+                   struct lab_stream *stream, struct lab_err *err);
+
+/* The record of a slot whose stages have all passed. */
+int lab_spans_read(const struct lab_spans *spans, int slot, struct lab_iteration *ret_record,
+                   struct lab_err *err);
+
+/*
+ * The loop that workloads of one stream share: enqueues up to `spans->slots` iterations, waits,
+ * reads their records, and so on until `count` are done. On failure the stream is idle, too.
+ */
+int lab_spans_run(const struct lab_spans *spans, struct lab_stream *stream, int count,
+                  int (*enqueue)(void *state, int slot, struct lab_err *err), void *state,
+                  struct lab_iteration *records, struct lab_err *err);
 
 #endif

@@ -1,0 +1,204 @@
+/*
+ * value.c: building and looking into value trees. Maps are arrays in the order of their keys; those
+ * that grow beyond a handful get a hash index beside the array, so that a large file takes linear
+ * time.
+ */
+#include "base/value.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#define INDEX_FROM 16 /* keys; below this, comparing them all is as fast */
+
+static struct lab_value *make(struct lab_arena *arena, enum lab_value_type type) {
+    struct lab_value *value = lab_arena_alloc(arena, 1, sizeof *value);
+    value->type = type;
+    return value;
+}
+
+struct lab_value *lab_value_null(struct lab_arena *arena) {
+    return make(arena, LAB_VALUE_NULL);
+}
+
+struct lab_value *lab_value_bool(struct lab_arena *arena, bool boolean) {
+    struct lab_value *value = make(arena, LAB_VALUE_BOOL);
+    value->boolean = boolean;
+    return value;
+}
+
+struct lab_value *lab_value_int(struct lab_arena *arena, int64_t integer) {
+    struct lab_value *value = make(arena, LAB_VALUE_INT);
+    value->integer = integer;
+    return value;
+}
+
+struct lab_value *lab_value_float(struct lab_arena *arena, double number) {
+    struct lab_value *value = make(arena, LAB_VALUE_FLOAT);
+    value->number = number;
+    return value;
+}
+
+struct lab_value *lab_value_string(struct lab_arena *arena, const char *text) {
+    struct lab_value *value = make(arena, LAB_VALUE_STRING);
+    value->string = lab_arena_strdup(arena, text);
+    return value;
+}
+
+struct lab_value *lab_value_list(struct lab_arena *arena) {
+    return make(arena, LAB_VALUE_LIST);
+}
+
+struct lab_value *lab_value_map(struct lab_arena *arena) {
+    return make(arena, LAB_VALUE_MAP);
+}
+
+static void *grow(struct lab_arena *arena, const void *old, int count, int capacity, size_t size) {
+    void *memory = lab_arena_alloc(arena, (size_t)capacity, size);
+    if (count > 0)
+        memcpy(memory, old, (size_t)count * size);
+    return memory;
+}
+
+static void reserve(struct lab_arena *arena, struct lab_value *value) {
+    if (value->count < value->capacity)
+        return;
+    int capacity = value->capacity ? 2 * value->capacity : 4;
+    value->items = grow(arena, value->items, value->count, capacity, sizeof *value->items);
+    if (value->type == LAB_VALUE_MAP)
+        value->keys = grow(arena, value->keys, value->count, capacity, sizeof *value->keys);
+    value->capacity = capacity;
+}
+
+void lab_value_append(struct lab_arena *arena, struct lab_value *list, struct lab_value *item) {
+    assert(list->type == LAB_VALUE_LIST);
+    reserve(arena, list);
+    list->items[list->count++] = item;
+}
+
+/* FNV-1a */
+static uint64_t hash(const char *key) {
+    uint64_t h = 0xcbf29ce484222325ULL;
+    for (; *key; key++)
+        h = (h ^ (unsigned char)*key) * 0x100000001b3ULL;
+    return h ^ (h >> 32);
+}
+
+/* The slot that holds the key's position + 1, or the empty slot (0) where it belongs. */
+static int *find_slot(const struct lab_value *map, const char *key) {
+    size_t mask = (size_t)map->slot_count - 1;
+    size_t at = (size_t)hash(key) & mask;
+    while (map->slots[at] && strcmp(map->keys[map->slots[at] - 1], key) != 0)
+        at = (at + 1) & mask;
+    return &map->slots[at];
+}
+
+static int find(const struct lab_value *map, const char *key) {
+    if (map->slots)
+        return *find_slot(map, key) - 1;
+    for (int i = 0; i < map->count; i++)
+        if (strcmp(map->keys[i], key) == 0)
+            return i;
+    return -1;
+}
+
+static void index_last(struct lab_arena *arena, struct lab_value *map) {
+    if (map->count < INDEX_FROM)
+        return;
+    if (map->count < map->slot_count / 2) {
+        *find_slot(map, map->keys[map->count - 1]) = map->count;
+        return;
+    }
+    map->slot_count = map->slot_count ? 4 * map->slot_count : 8 * INDEX_FROM;
+    map->slots = lab_arena_alloc(arena, (size_t)map->slot_count, sizeof *map->slots);
+    for (int i = 0; i < map->count; i++)
+        *find_slot(map, map->keys[i]) = i + 1;
+}
+
+void lab_value_set(struct lab_arena *arena, struct lab_value *map, const char *key,
+                   struct lab_value *item) {
+    assert(map->type == LAB_VALUE_MAP);
+    int at = find(map, key);
+    if (at >= 0) {
+        map->items[at] = item;
+        return;
+    }
+    reserve(arena, map);
+    map->keys[map->count] = lab_arena_strdup(arena, key);
+    map->items[map->count++] = item;
+    index_last(arena, map);
+}
+
+struct lab_value *lab_value_get(const struct lab_value *map, const char *key) {
+    if (!map || map->type != LAB_VALUE_MAP)
+        return NULL;
+    int at = find(map, key);
+    return at < 0 ? NULL : map->items[at];
+}
+
+void lab_value_set_string(struct lab_arena *arena, struct lab_value *map, const char *key,
+                          const char *text) {
+    lab_value_set(arena, map, key, text ? lab_value_string(arena, text) : lab_value_null(arena));
+}
+
+void lab_value_set_int(struct lab_arena *arena, struct lab_value *map, const char *key,
+                       int64_t value) {
+    lab_value_set(arena, map, key, lab_value_int(arena, value));
+}
+
+void lab_value_set_float(struct lab_arena *arena, struct lab_value *map, const char *key,
+                         double value) {
+    lab_value_set(arena, map, key,
+                  isnan(value) ? lab_value_null(arena) : lab_value_float(arena, value));
+}
+
+void lab_value_set_bool(struct lab_arena *arena, struct lab_value *map, const char *key,
+                        bool value) {
+    lab_value_set(arena, map, key, lab_value_bool(arena, value));
+}
+
+void lab_value_add_place(const struct lab_value *value, struct lab_str *out) {
+    if (value->origin && value->line > 0)
+        lab_str_printf(out, "%s:%d: ", value->origin, value->line);
+    else if (value->origin)
+        lab_str_printf(out, "%s: ", value->origin);
+}
+
+const char *lab_value_type_name(enum lab_value_type type) {
+    static const char *const names[] = {
+        [LAB_VALUE_NULL] = "null",          [LAB_VALUE_BOOL] = "true or false",
+        [LAB_VALUE_INT] = "a whole number", [LAB_VALUE_FLOAT] = "a number",
+        [LAB_VALUE_STRING] = "text",        [LAB_VALUE_LIST] = "a list",
+        [LAB_VALUE_MAP] = "a map",
+    };
+    return names[type];
+}
+
+bool lab_value_equal(const struct lab_value *a, const struct lab_value *b) {
+    if (a->type != b->type)
+        return false;
+    switch (a->type) {
+    case LAB_VALUE_NULL:
+        return true;
+    case LAB_VALUE_BOOL:
+        return a->boolean == b->boolean;
+    case LAB_VALUE_INT:
+        return a->integer == b->integer;
+    case LAB_VALUE_FLOAT:
+        return a->number == b->number || (isnan(a->number) && isnan(b->number));
+    case LAB_VALUE_STRING:
+        return strcmp(a->string, b->string) == 0;
+    case LAB_VALUE_LIST:
+    case LAB_VALUE_MAP:
+        break;
+    }
+    if (a->count != b->count)
+        return false;
+    for (int i = 0; i < a->count; i++) {
+        if (a->type == LAB_VALUE_MAP && strcmp(a->keys[i], b->keys[i]) != 0)
+            return false;
+        if (!lab_value_equal(a->items[i], b->items[i]))
+            return false;
+    }
+    return true;
+}

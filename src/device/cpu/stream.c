@@ -1,0 +1,255 @@
+/*
+ * stream.c: a stream is a thread that does the commands of a ring one after the other. The host
+ * fills the ring and returns at once; only when the ring is full does it wait.
+ *
+ * Everything that could fail is checked when a command is enqueued, so no command fails later and
+ * syncing a stream of this backend always succeeds.
+ *
+ * Enqueued commands depend on earlier ones alone (see event.c), so a host that waits for room in a
+ * ring waits for something that happens without it.
+ */
+#include "base/mem.h"
+#include "device/cpu/cpu.h"
+#include "machine/machine.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below this a copy is over before compute could make room for it. */
+#define COPY_YIELD_MIN ((size_t)128 << 10)
+
+/* --- doing commands: the stream's thread --- */
+
+void cpu_stream_copy_now(struct cpu_stream *stream, void *to, const void *from, size_t size_bytes) {
+    struct cpu_device *device = (struct cpu_device *)stream->base.device;
+    bool counts = device->copy_cores != 0 && size_bytes >= COPY_YIELD_MIN;
+    if (counts)
+        cpu_pool_copy_begin(device->pool, &stream->caller);
+    memcpy(to, from, size_bytes);
+    if (counts)
+        cpu_pool_copy_end(device->pool, &stream->caller);
+}
+
+struct launch_context {
+    const struct cpu_kernel *kernel;
+    const struct lab_launch *launch;
+    const struct cpu_simd *simd;
+    int64_t units;
+};
+
+static void launch_task(void *state, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    const struct launch_context *context = state;
+    context->kernel->run(context->launch, context->simd, context->units, begin, end, scratch);
+}
+
+static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kernel,
+                       const struct lab_launch *launch) {
+    struct cpu_device *device = (struct cpu_device *)stream->base.device;
+    int cores = device->base.ref.cpus.count;
+    int threads = device->copy_cores > 0 ? cores - device->copy_cores : cores;
+    struct launch_context context = {.kernel = kernel,
+                                     .launch = launch,
+                                     .simd = device->simd,
+                                     .units = kernel->units(launch, threads)};
+    struct cpu_work work = {.task = launch_task,
+                            .context = &context,
+                            .units = context.units,
+                            .threads = threads,
+                            .yields = device->copy_cores < 0};
+    cpu_pool_run(device->pool, &work, &stream->caller);
+}
+
+void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,
+                   const struct cpu_binding *binding) {
+    struct cpu_device *device = (struct cpu_device *)stream->base.device;
+    switch (command->kind) {
+    case CPU_COPY:
+        cpu_stream_copy_now(stream, command->copy.to, command->copy.from, command->copy.size_bytes);
+        break;
+    case CPU_LAUNCH:
+        launch_now(stream, command->launch.kernel, &command->launch.launch);
+        break;
+    case CPU_RECORD:
+        cpu_event_pass(command->event, binding->number);
+        break;
+    case CPU_WAIT:
+        if (binding->point.stream)
+            cpu_counter_wait(&binding->point.stream->done, binding->point.position,
+                             device->spin_ns);
+        break;
+    case CPU_CALL:
+        command->call.function(stream, command->call.context);
+        break;
+    case CPU_GRAPH:
+        cpu_graph_replay(stream, command->graph.graph, command->graph.bindings);
+        return; /* counts its own steps */
+    case CPU_STOP:
+        return;
+    }
+    cpu_counter_add(&stream->done, 1);
+}
+
+static void stream_main(void *argument) {
+    struct cpu_stream *stream = argument;
+    struct cpu_device *device = (struct cpu_device *)stream->base.device;
+    for (bool stopped = false; !stopped;) {
+        uint64_t slot = cpu_counter_value(&stream->taken);
+        cpu_counter_wait(&stream->posted, slot + 1, device->spin_ns);
+        const struct cpu_command *command = &stream->ring[slot % CPU_RING];
+        stopped = command->kind == CPU_STOP;
+        cpu_stream_do(stream, command, &command->binding);
+        cpu_counter_add(&stream->taken, 1);
+    }
+}
+
+/* --- enqueueing: the host --- */
+
+struct cpu_command *cpu_stream_next(struct cpu_stream *stream) {
+    if (stream->capture)
+        return cpu_graph_next(stream->capture);
+    if (stream->posted_count - cpu_counter_value(&stream->taken) >= CPU_RING)
+        /* until a quarter is free, so that a full ring costs one sleep in many commands */
+        cpu_counter_wait(&stream->taken, stream->posted_count - CPU_RING * 3 / 4, 0);
+    struct cpu_command *command = &stream->ring[stream->posted_count % CPU_RING];
+    command->event = NULL;
+    return command;
+}
+
+void cpu_stream_post(struct cpu_stream *stream, uint64_t steps) {
+    if (stream->capture)
+        return;
+    stream->enqueued += steps;
+    stream->posted_count++;
+    cpu_counter_add(&stream->posted, 1);
+}
+
+void cpu_stream_call(struct cpu_stream *stream,
+                     void (*function)(struct cpu_stream *stream, void *context), void *context) {
+    struct cpu_command *command = cpu_stream_next(stream);
+    command->kind = CPU_CALL;
+    command->call.function = function;
+    command->call.context = context;
+    cpu_stream_post(stream, 1);
+}
+
+int cpu_copy(struct lab_stream *base, void *to, const void *from, size_t size_bytes,
+             enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err) {
+    struct cpu_device *device = (struct cpu_device *)base->device;
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    if (cpu_memory_check(device, to, size_bytes, to_kind, "the copy's target", err) ||
+        cpu_memory_check(device, from, size_bytes, from_kind, "the copy's source", err))
+        return -1;
+    uintptr_t to_address = (uintptr_t)to, from_address = (uintptr_t)from;
+    if (to_address < from_address + size_bytes && from_address < to_address + size_bytes)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "the copy's source and target overlap");
+    struct cpu_command *command = cpu_stream_next(stream);
+    command->kind = CPU_COPY;
+    command->copy.to = to;
+    command->copy.from = from;
+    command->copy.size_bytes = size_bytes;
+    cpu_stream_post(stream, 1);
+    return 0;
+}
+
+static int check_tensors(const struct cpu_device *device, const struct lab_launch *launch,
+                         struct lab_err *err) {
+    static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
+                                                         "input 4"};
+    const struct lab_op *op = lab_op_get(launch->op);
+    for (int i = 0; i < op->inputs; i++)
+        if (cpu_memory_check(device, launch->in[i].data, lab_tensor_bytes(&launch->in[i]),
+                             LAB_MEMORY_DEVICE, names[i], err))
+            return lab_err_context(err, "%s", op->name);
+    if (cpu_memory_check(device, launch->out.data, lab_tensor_bytes(&launch->out),
+                         LAB_MEMORY_DEVICE, "the output", err))
+        return lab_err_context(err, "%s", op->name);
+    return 0;
+}
+
+int cpu_launch(struct lab_stream *base, const struct lab_launch *launch, struct lab_err *err) {
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    if (check_tensors((struct cpu_device *)base->device, launch, err))
+        return -1;
+    struct cpu_command *command = cpu_stream_next(stream);
+    command->kind = CPU_LAUNCH;
+    command->launch.kernel = cpu_kernel_get(launch->op, launch->out.dtype);
+    command->launch.launch = *launch;
+    assert(command->launch.kernel);
+    cpu_stream_post(stream, 1);
+    return 0;
+}
+
+int cpu_stream_sync(struct lab_stream *base, struct lab_err *err) {
+    (void)err;
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    cpu_counter_wait(&stream->done, stream->enqueued, 0);
+    return 0;
+}
+
+/* --- life --- */
+
+static struct cpu_stream *stream_reuse(struct cpu_device *device) {
+    for (int i = 0; i < device->stream_count; i++)
+        if (!device->streams[i]->open)
+            return device->streams[i];
+    struct cpu_stream *stream = lab_mem_alloc(1, sizeof *stream);
+    stream->index = device->stream_count;
+    stream->ring = lab_mem_alloc(CPU_RING, sizeof *stream->ring);
+    cpu_counter_init(&stream->posted);
+    cpu_counter_init(&stream->taken);
+    cpu_counter_init(&stream->done);
+    cpu_caller_init(&stream->caller);
+    LAB_MEM_GROW(&device->streams, device->stream_count, &device->stream_capacity);
+    device->streams[device->stream_count++] = stream;
+    return stream;
+}
+
+void cpu_stream_free(struct cpu_stream *stream) {
+    cpu_counter_release(&stream->posted);
+    cpu_counter_release(&stream->taken);
+    cpu_counter_release(&stream->done);
+    cpu_caller_release(&stream->caller);
+    lab_mem_free(stream->ring);
+    lab_mem_free(stream);
+}
+
+/* All cores; where some are set aside for copies, those for a copy stream and the others else. */
+static struct lab_cpus place(const struct cpu_device *device, struct cpu_stream *stream) {
+    struct lab_cpus cpus = device->base.ref.cpus;
+    bool copies = stream->base.kind == LAB_STREAM_COPY;
+    int first = 0, count = cpus.count;
+    if (device->copy_cores > 0) {
+        first = copies ? cpus.count - device->copy_cores : 0;
+        count = copies ? device->copy_cores : cpus.count - device->copy_cores;
+    }
+    cpu_caller_place(&stream->caller, first, count, copies);
+    return (struct lab_cpus){.items = cpus.items + first, .count = count};
+}
+
+int cpu_stream_open(struct lab_device *base, enum lab_stream_kind kind,
+                    struct lab_stream **ret_stream, struct lab_err *err) {
+    struct cpu_device *device = (struct cpu_device *)base;
+    struct cpu_stream *stream = stream_reuse(device);
+    char name[64];
+    stream->base = (struct lab_stream){.device = base, .kind = kind};
+    struct lab_cpus cpus = place(device, stream);
+    snprintf(name, sizeof name, "%s s%d", base->ref.name, stream->index);
+    if (cpu_thread_start(base->machine, &cpus, name, stream_main, stream, &stream->thread, err))
+        return -1;
+    stream->open = true;
+    *ret_stream = &stream->base;
+    return 0;
+}
+
+void cpu_stream_close(struct lab_stream *base) {
+    struct cpu_stream *stream = (struct cpu_stream *)base;
+    if (stream->capture) {
+        cpu_graph_close(&stream->capture->base);
+        stream->capture = NULL;
+    }
+    cpu_stream_next(stream)->kind = CPU_STOP;
+    cpu_stream_post(stream, 0);
+    pthread_join(stream->thread, NULL);
+    stream->open = false;
+}

@@ -1,0 +1,196 @@
+/*
+ * vit.c: inference with a vision transformer as a pipeline: images wait in pinned memory on a NUMA
+ * node, are copied to the device, go through the model, and its output is copied back. What it
+ * measures is the whole way, so it feels where the host's memory lies. vit/ holds the parts.
+ */
+#include "workload/vit/vit.h"
+
+#include "machine/machine.h"
+
+static const char *const back_choices[] = {"output", "input", NULL};
+static const char *const fill_choices[] = {"random", "sequential", "zeros", NULL};
+
+#define AT(field) offsetof(struct vit_config, field)
+
+static const struct lab_option options[] = {
+    {"patch_size", LAB_OPTION_INT, AT(patch_size), .fallback = "32", .min = 1, .max = 4096,
+     .unit = "pixels", .help = "side of the square patches that images are cut into"},
+    {"depth", LAB_OPTION_INT, AT(depth), .fallback = "6", .min = 0, .max = 1024, .unit = "blocks",
+     .help = "transformer blocks; 0 = no model at all, the input is copied there and back"},
+    {"heads", LAB_OPTION_INT, AT(heads), .fallback = "8", .min = 1, .max = 1024, .unit = "heads",
+     .help = "attention heads, each 64 wide"},
+    {"dim", LAB_OPTION_INT, AT(dim), .fallback = "512", .min = 1, .max = 65536, .unit = "values",
+     .help = "width of a token"},
+    {"mlp_dim", LAB_OPTION_INT, AT(mlp_dim), .fallback = "0", .min = 0, .max = 262144,
+     .unit = "values", .help = "width of the hidden layer in each block; 0 = 4 · dim"},
+    {"batch_size", LAB_OPTION_INT, AT(batch_size), .fallback = "10", .min = 1, .max = 65536,
+     .unit = "images", .help = "images in one iteration"},
+    {"tensor_shape", LAB_OPTION_INTS, AT(tensor_shape), .fallback = "[3,224,224]", .min = 1,
+     .max = 65536, .unit = "values",
+     .help = "channels, height and width of an image; the latter two are rounded up to whole "
+             "patches"},
+    {"memory_size_mb", LAB_OPTION_INT, AT(memory_size_mb), .fallback = "256", .min = 1,
+     .max = 1 << 24, .unit = "MiB",
+     .help = "pinned pool of input images on the NUMA node, cycled; at least two batches"},
+    {"dtype", LAB_OPTION_CHOICE, AT(dtype), .fallback = "fp32", .choices = lab_dtype_names,
+     .help = "number format of images, weights and activations"},
+    {"d2h", LAB_OPTION_CHOICE, AT(d2h), .fallback = "output", .choices = back_choices,
+     .help = "what is copied back to the host"},
+    {"fill", LAB_OPTION_CHOICE, AT(fill), .fallback = "random", .choices = fill_choices,
+     .help = "what the images consist of"},
+    {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "10", .min = 1, .max = 10000,
+     .unit = "iterations", .help = "iterations between two synchronisations of the host"},
+    {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
+     .help = "fused operations and replay of captured graphs instead of single launches"},
+    {"copy_cores", LAB_OPTION_INT, AT(copy_cores), .fallback = "-1", .min = -1, .max = 65536,
+     .unit = "cores",
+     .help = "cores that compute leaves to copies on a CPU; -1 = as many as are busy with them"},
+    {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
+     .help = "copies run beside compute; false = one stage after the other"},
+    {NULL},
+};
+
+/* The largest amount of memory that a configuration may ask for: far above any machine, far below
+ * where sizes would overflow. */
+#define BYTES_MAX 0x1p48
+
+/* Bytes as a floating-point number, from the keys as they are: nothing can overflow. */
+static double estimate_bytes(const struct vit_config *config) {
+    const int64_t *tensor = config->tensor_shape.items;
+    double patch = (double)config->patch_size, dim = (double)config->dim;
+    double mlp = config->mlp_dim ? (double)config->mlp_dim : 4 * dim;
+    double inner = (double)config->heads * VIT_HEAD_WIDTH;
+    double image = (double)tensor[0] * ((double)tensor[1] + patch) * ((double)tensor[2] + patch);
+    double tokens = ((double)tensor[1] / patch + 1) * ((double)tensor[2] / patch + 1) + 1;
+    double activations =
+        (double)config->batch_size * (3 * image + tokens * (4 * dim + inner + 3 * inner + mlp));
+    double weights = (double)config->depth * dim * (4 * inner + 2 * mlp) +
+                     dim * ((double)tensor[0] * patch * patch + tokens);
+    return sizeof(float) * (activations + weights);
+}
+
+static int check(void *opaque, struct lab_err *err) {
+    const struct vit_config *config = opaque;
+    if (config->tensor_shape.count != 3)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "tensor_shape has %d numbers: must be [channels,height,width], such as "
+                           "[3,224,224]",
+                           config->tensor_shape.count);
+    double bytes = estimate_bytes(config);
+    if (bytes > BYTES_MAX)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "these sizes need about %.0f TiB: make batch_size, tensor_shape, dim or "
+                           "depth smaller",
+                           bytes / 0x1p40);
+    struct vit_shape shape = vit_shape_of(config);
+    if (vit_pool_batches(config, &shape) < VIT_POOL_BATCHES_MIN) {
+        int64_t least = VIT_POOL_BATCHES_MIN * (int64_t)shape.input_bytes;
+        return lab_err_set(err, LAB_ERR_USER,
+                           "memory_size_mb=%lld: the pool must hold two batches of %lld images, "
+                           "which takes %lld",
+                           (long long)config->memory_size_mb, (long long)config->batch_size,
+                           (long long)((least + (1 << 20) - 1) >> 20));
+    }
+    return 0;
+}
+
+static void label(const void *opaque, struct lab_str *out) {
+    const struct vit_config *config = opaque;
+    if (config->depth == 0)
+        lab_str_add(out, "vit0x0x0");
+    else
+        lab_str_printf(out, "vit%lldx%lldx%lld", (long long)config->patch_size,
+                       (long long)config->depth, (long long)config->dim);
+}
+
+static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+    const struct vit_config *config = opaque;
+    struct vit_shape shape = vit_shape_of(config);
+    bool forward = config->depth > 0;
+    size_t back_bytes =
+        forward && lab_str_equal(config->d2h, "output") ? shape.output_bytes : shape.input_bytes;
+    int64_t pool_bytes = vit_pool_batches(config, &shape) * (int64_t)shape.input_bytes;
+    *ret_cost = (struct lab_workload_cost){
+        .h2d_bytes = (double)shape.input_bytes,
+        .d2h_bytes = (double)back_bytes,
+        .samples = (double)shape.batch,
+        .device_bytes = VIT_BUFFERS * (int64_t)shape.input_bytes,
+        .host_bytes = pool_bytes + VIT_BUFFERS * (int64_t)back_bytes,
+        .dtype = shape.dtype,
+    };
+    if (!forward)
+        return;
+    struct vit_model model;
+    vit_model_plan(&shape, config->compile_model, &model);
+    ret_cost->compute = vit_model_cost(&model);
+    ret_cost->device_bytes += VIT_BUFFERS * (int64_t)shape.output_bytes +
+                              (int64_t)(model.weights_bytes + model.activations_bytes);
+    vit_model_close(&model);
+}
+
+static struct lab_device_setup setup(const void *opaque) {
+    const struct vit_config *config = opaque;
+    struct lab_device_setup setup = LAB_DEVICE_SETUP;
+    setup.copy_cores = (int)config->copy_cores;
+    return setup;
+}
+
+static int vit_open(const void *config, const struct lab_rank *rank, void **ret_state,
+                    struct lab_err *err) {
+    struct vit_pipeline *pipeline = NULL;
+    if (vit_pipeline_open(config, rank, &pipeline, err))
+        return -1;
+    *ret_state = pipeline;
+    return 0;
+}
+
+static void vit_close(void *state) {
+    vit_pipeline_close(state);
+}
+
+static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    return vit_pipeline_run(state, count, records, err);
+}
+
+static int verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+    return vit_verify(state, seed, ret, err);
+}
+
+static int prove_placement(void *state, struct lab_err *err) {
+    const struct vit_pipeline *pipeline = state;
+    const struct lab_machine *machine = pipeline->device->machine;
+    int node = pipeline->numa_node;
+    if (node < 0)
+        return 0;
+    if (lab_memory_prove(machine, pipeline->pool.data, pipeline->pool.size_bytes, node, err))
+        return lab_err_context(err, "input pool");
+    for (int i = 0; i < VIT_BUFFERS; i++)
+        if (lab_memory_prove(machine, pipeline->host_out[i].data, pipeline->host_out[i].size_bytes,
+                             node, err))
+            return lab_err_context(err, "output buffer %d", i);
+    return 0;
+}
+
+const struct lab_workload lab_workload_vit = {
+    .name = "vit",
+    .help = "inference with a vision transformer: host → device → model → host, pipelined",
+    .description =
+        "Images from a pinned pool on the NUMA node are copied to the device, go through a vision\n"
+        "transformer, and its output is copied back, on three streams with two buffers. The model\n"
+        "is vit-pytorch's without its head; heads are 64 wide and weights are drawn from the "
+        "seed.\n"
+        "\n"
+        "depth=0 leaves the model out: the input is copied there and back, which loads both\n"
+        "directions of the link. overlap=false runs the same stages one after the other.",
+    .options = options,
+    .config_size = sizeof(struct vit_config),
+    .check = check,
+    .label = label,
+    .cost = cost,
+    .setup = setup,
+    .open = vit_open,
+    .close = vit_close,
+    .run = run,
+    .verify = verify,
+    .prove_placement = prove_placement,
+};

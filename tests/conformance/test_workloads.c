@@ -1,0 +1,301 @@
+/*
+ * Every workload, whoever added it: its descriptor says what help, schema and runner need, and on
+ * every backend with devices it opens, runs, is right, lies where it should, and closes: twice.
+ */
+#include "machine/machine.h"
+#include "workload/workload.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+/* Small and unlike the defaults. A workload that isn't here runs with its defaults. */
+static const struct {
+    const char *workload;
+    const char *words[9];
+} cases[] = {
+    {"gemm", {"m=33", "n=17", "k=65"}},
+    {"gemm", {"m=33", "n=17", "k=65", "layout=nt", "epilogue=bias"}},
+    {"gemm", {"m=33", "n=17", "k=65", "layout=tn", "epilogue=bias_gelu"}},
+    {"gemm", {"m=1024", "n=512", "k=1024"}}, /* more than is checked */
+    {"memcpy", {"size=100003", "direction=h2d"}},
+    {"memcpy", {"size=100003", "direction=d2h", "memory=pageable"}},
+    {"memcpy", {"size=1MiB", "direction=both"}},
+    {"null", {"sync_frequency=3"}},
+    {"softmax", {"rows=37", "columns=111"}},
+    {"vit",
+     {"patch_size=8", "tensor_shape=[3,30,20]", "dim=48", "heads=3", "depth=2", "batch_size=3",
+      "memory_size_mb=1"}},
+    {"vit",
+     {"patch_size=8", "tensor_shape=[3,30,20]", "dim=48", "heads=3", "depth=2", "batch_size=3",
+      "memory_size_mb=1", "compile_model=true"}},
+    {"vit", {"tensor_shape=[3,30,20]", "depth=0", "batch_size=3", "memory_size_mb=1"}},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+/* --- descriptors --- */
+
+static size_t field_bytes(enum lab_option_type type) {
+    switch (type) {
+    case LAB_OPTION_FLAG:
+        return sizeof(bool);
+    case LAB_OPTION_INT:
+    case LAB_OPTION_SIZE:
+        return sizeof(int64_t);
+    case LAB_OPTION_FLOAT:
+    case LAB_OPTION_DURATION:
+        return sizeof(double);
+    case LAB_OPTION_STRING:
+    case LAB_OPTION_CHOICE:
+        return sizeof(const char *);
+    case LAB_OPTION_INTS:
+        return sizeof(struct lab_option_ints);
+    }
+    return 0;
+}
+
+static void names_are_those_of_the_files(void **state) {
+    (void)state;
+    assert_non_null(lab_workloads[0]);
+    for (int i = 0; lab_workloads[i]; i++) {
+        struct lab_err err = LAB_ERR_INIT;
+        char path[512];
+        snprintf(path, sizeof path, "%s/src/workload/%s.c", LAB_TEST_SOURCE_DIR,
+                 lab_workloads[i]->name);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            fail_msg("there is no %s", path);
+        fclose(file);
+        assert_ptr_equal(lab_workload_find(lab_workloads[i]->name, &err), lab_workloads[i]);
+    }
+}
+
+static void descriptors_are_complete(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++) {
+        const struct lab_workload *w = lab_workloads[i];
+        print_message("  %s\n", w->name);
+        assert_true(w->help && *w->help && !strchr(w->help, '\n'));
+        assert_true(w->help[strlen(w->help) - 1] != '.');
+        assert_non_null(w->options);
+        assert_non_null(w->cost);
+        assert_true(w->open && w->close && w->run && w->verify);
+        w->close(NULL);
+    }
+}
+
+static void check_option(const struct lab_workload *w, const struct lab_option *o) {
+    bool numeric = o->type == LAB_OPTION_INT || o->type == LAB_OPTION_FLOAT ||
+                   o->type == LAB_OPTION_DURATION || o->type == LAB_OPTION_SIZE ||
+                   o->type == LAB_OPTION_INTS;
+    if (!o->help || !*o->help || o->help[strlen(o->help) - 1] == '.')
+        fail_msg("%s.%s: help must be a sentence without a full stop", w->name, o->name);
+    if (o->offset + field_bytes(o->type) > w->config_size)
+        fail_msg("%s.%s lies outside its config", w->name, o->name);
+    if (numeric && !o->unit)
+        fail_msg("%s.%s has no unit", w->name, o->name);
+    if (numeric && o->min >= o->max)
+        fail_msg("%s.%s has no bounds", w->name, o->name);
+    if (o->type != LAB_OPTION_CHOICE)
+        return;
+    if (!o->choices || !o->choices[0] || !o->fallback)
+        fail_msg("%s.%s needs choices and a default", w->name, o->name);
+    bool found = false;
+    for (int i = 0; o->choices[i]; i++)
+        found = found || lab_str_equal(o->choices[i], o->fallback);
+    if (!found)
+        fail_msg("%s.%s: the default is none of its choices", w->name, o->name);
+}
+
+static void options_are_complete(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++)
+        for (const struct lab_option *o = lab_workloads[i]->options; o->name; o++) {
+            check_option(lab_workloads[i], o);
+            for (const struct lab_option *other = o + 1; other->name; other++)
+                assert_string_not_equal(o->name, other->name);
+        }
+}
+
+/* Setting the default again goes through the bounds, which taking it as a default needn't. */
+static void defaults_are_within_bounds(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++) {
+        const struct lab_workload *w = lab_workloads[i];
+        struct lab_arena arena;
+        struct lab_err err = LAB_ERR_INIT;
+        lab_arena_init(&arena);
+        void *config = lab_workload_config(w, &arena);
+        for (const struct lab_option *o = w->options; o->name; o++)
+            if (o->fallback &&
+                lab_options_set(w->options, config, &arena, o->name, o->fallback, &err))
+                fail_msg("%s: %s", w->name, err.text);
+        if (w->check && w->check(config, &err))
+            fail_msg("%s: %s", w->name, err.text);
+        lab_arena_release(&arena);
+    }
+}
+
+static bool countable(double value) {
+    return isfinite(value) && value >= 0;
+}
+
+static void costs_are_countable(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++) {
+        struct lab_arena arena;
+        struct lab_workload_cost cost;
+        lab_arena_init(&arena);
+        memset(&cost, 0xff, sizeof cost);
+        lab_workloads[i]->cost(lab_workload_config(lab_workloads[i], &arena), &cost);
+        if (!countable(cost.compute.flops) || !countable(cost.compute.bytes_read) ||
+            !countable(cost.compute.bytes_written) || !countable(cost.h2d_bytes) ||
+            !countable(cost.d2h_bytes) || !countable(cost.samples) || cost.device_bytes < 0 ||
+            cost.host_bytes < 0)
+            fail_msg("%s: a cost is negative or no number", lab_workloads[i]->name);
+        lab_arena_release(&arena);
+    }
+}
+
+static void labels_are_stable(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++) {
+        if (!lab_workloads[i]->label)
+            continue;
+        struct lab_arena arena;
+        struct lab_str first, second;
+        lab_arena_init(&arena);
+        lab_str_init(&first);
+        lab_str_init(&second);
+        lab_workloads[i]->label(lab_workload_config(lab_workloads[i], &arena), &first);
+        lab_workloads[i]->label(lab_workload_config(lab_workloads[i], &arena), &second);
+        assert_true(first.length > 0 && !strpbrk(first.text, " /\t\n"));
+        assert_string_equal(first.text, second.text);
+        lab_str_release(&first);
+        lab_str_release(&second);
+        lab_arena_release(&arena);
+    }
+}
+
+/* --- on devices --- */
+
+struct place {
+    struct lab_machine *machine;
+    struct lab_device_ref ref;
+    const struct lab_workload *workload;
+    void *config;
+};
+
+static void check_records(const struct lab_iteration *records, int count) {
+    for (int i = 0; i < count; i++) {
+        assert_true(records[i].start_ns > 0 && records[i].start_ns <= records[i].end_ns);
+        if (i > 0)
+            assert_true(records[i - 1].end_ns <= records[i].end_ns);
+        for (int stage = 0; stage < LAB_STAGE_COUNT; stage++) {
+            const struct lab_span *span = &records[i].stages[stage];
+            if (span->start_ns || span->end_ns)
+                assert_true(records[i].start_ns <= span->start_ns &&
+                            span->start_ns <= span->end_ns && span->end_ns <= records[i].end_ns);
+        }
+    }
+}
+
+static void use_once(const struct place *place, struct lab_device *device) {
+    const struct lab_workload *w = place->workload;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_verification verification = {0};
+    struct lab_iteration records[5];
+    struct lab_rank rank = {.device = device, .numa_node = place->ref.node, .count = 1, .seed = 42};
+    void *state = NULL;
+    if (w->open(place->config, &rank, &state, &err) || w->run(state, 1, records, &err) ||
+        w->run(state, 5, records, &err) || w->verify(state, 7, &verification, &err))
+        fail_msg("%s on %s: %s", w->name, place->ref.name, err.text);
+    check_records(records, 5);
+    if (verification.applicable && !verification.passed)
+        fail_msg("%s on %s: %s", w->name, place->ref.name, verification.text);
+    assert_true(*verification.text);
+    if (w->prove_placement && w->prove_placement(state, &err))
+        fail_msg("%s on %s: %s", w->name, place->ref.name, err.text);
+    if (w->run(state, 2, records, &err))
+        fail_msg("%s on %s: %s", w->name, place->ref.name, err.text);
+    w->close(state);
+}
+
+static void use_twice(const struct place *place) {
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_device *device = NULL;
+    struct lab_device_setup setup =
+        place->workload->setup ? place->workload->setup(place->config) : LAB_DEVICE_SETUP;
+    if (lab_device_open(place->machine, &place->ref, setup, &device, &err))
+        fail_msg("%s", err.text);
+    use_once(place, device);
+    use_once(place, device);
+    lab_device_close(device);
+}
+
+static void use_case(struct place *place, struct lab_arena *arena, const char *const *words) {
+    struct lab_err err = LAB_ERR_INIT;
+    place->config = lab_workload_config(place->workload, arena);
+    for (; words && *words; words++)
+        if (lab_options_set_word(place->workload->options, place->config, arena, *words, &err))
+            fail_msg("%s: %s", place->workload->name, err.text);
+    if (place->workload->check && place->workload->check(place->config, &err))
+        fail_msg("%s: %s", place->workload->name, err.text);
+    use_twice(place);
+}
+
+static void use_workload(struct place *place, struct lab_arena *arena) {
+    bool listed = false;
+    print_message("  %s on %s\n", place->workload->name, place->ref.name);
+    for (int i = 0; i < CASES; i++)
+        if (lab_str_equal(cases[i].workload, place->workload->name)) {
+            listed = true;
+            use_case(place, arena, cases[i].words);
+        }
+    if (!listed)
+        use_case(place, arena, NULL);
+}
+
+static void they_work_on_every_backend(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_arena arena;
+    struct place place = {0};
+    lab_arena_init(&arena);
+    if (lab_machine_open(NULL, &place.machine, &err))
+        fail_msg("%s", err.text);
+    for (int b = 0; lab_backends[b]; b++) {
+        struct lab_device_list list = {0};
+        const char *why_none = NULL;
+        if (lab_backends[b]->select(place.machine, "", &arena, &list, &why_none, &err))
+            fail_msg("%s", err.text);
+        if (list.count == 0) {
+            print_message("  no %s devices: %s\n", lab_backends[b]->name, why_none);
+            continue;
+        }
+        place.ref = list.items[0];
+        for (int i = 0; lab_workloads[i]; i++) {
+            place.workload = lab_workloads[i];
+            use_workload(&place, &arena);
+        }
+    }
+    lab_machine_close(place.machine);
+    lab_arena_release(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_those_of_the_files),
+        cmocka_unit_test(descriptors_are_complete),
+        cmocka_unit_test(options_are_complete),
+        cmocka_unit_test(defaults_are_within_bounds),
+        cmocka_unit_test(costs_are_countable),
+        cmocka_unit_test(labels_are_stable),
+        cmocka_unit_test(they_work_on_every_backend),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

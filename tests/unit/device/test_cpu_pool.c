@@ -1,0 +1,272 @@
+/*
+ * The pool and its threads: work is done once, by several threads where there are several cores,
+ * and each thread stays where it belongs, read back from /proc.
+ */
+#include "cpu_fixture.h"
+
+#include <dirent.h>
+#include <unistd.h>
+
+/* --- work --- */
+
+struct tally {
+    _Atomic int *done; /* by unit */
+    int64_t units;
+};
+
+static void count_units(void *context, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    struct tally *tally = context;
+    assert_non_null(scratch);
+    for (int64_t unit = begin; unit < end; unit++)
+        atomic_fetch_add(&tally->done[unit], 1);
+}
+
+struct order { /* work for a stream's thread to give to the pool */
+    struct cpu_work work;
+};
+
+static void run_order(struct cpu_stream *stream, void *context) {
+    struct order *order = context;
+    cpu_pool_run(((struct cpu_device *)stream->base.device)->pool, &order->work, &stream->caller);
+}
+
+static void every_unit_is_done_once(void **state) {
+    struct cpu_fixture *fixture = *state;
+    static const int64_t sizes[] = {0, 1, 2, 3, 7, 16, 17, 1000, 4099};
+    struct lab_stream *streams[3];
+    for (int i = 0; i < 3; i++)
+        streams[i] = fixture_stream(fixture->device);
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        struct tally tallies[3];
+        struct order orders[3];
+        for (int i = 0; i < 3; i++) { /* three callers at once */
+            tallies[i].units = sizes[s];
+            tallies[i].done = lab_mem_alloc((size_t)sizes[s] + 1, sizeof(_Atomic int));
+            orders[i].work = (struct cpu_work){.task = count_units,
+                                               .context = &tallies[i],
+                                               .units = sizes[s],
+                                               .threads = 1 + i,
+                                               .yields = i == 1};
+            for (int repeat = 0; repeat < 5; repeat++)
+                cpu_stream_call((struct cpu_stream *)streams[i], run_order, &orders[i]);
+        }
+        for (int i = 0; i < 3; i++) {
+            ASSERT_OK(lab_stream_sync(streams[i], err));
+            for (int64_t unit = 0; unit < sizes[s]; unit++)
+                assert_int_equal(tallies[i].done[unit], 5);
+            assert_int_equal(tallies[i].done[sizes[s]], 0);
+            lab_mem_free(tallies[i].done);
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        lab_stream_close(streams[i]);
+}
+
+static void meet(void *context, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    (void)scratch;
+    for (int64_t unit = begin; unit < end; unit++)
+        pthread_barrier_wait(context); /* passed only by as many threads as there are units */
+}
+
+static void a_launch_runs_on_all_cores_at_once(void **state) {
+    struct cpu_fixture *fixture = *state;
+    int cores = fixture->device->ref.cpus.count;
+    struct lab_stream *stream = fixture_stream(fixture->device);
+    pthread_barrier_t barrier;
+    pthread_barrier_init(&barrier, NULL, (unsigned)cores);
+    struct order order = {
+        .work = {.task = meet, .context = &barrier, .units = cores, .threads = cores}};
+    for (int i = 0; i < 20; i++)
+        cpu_stream_call((struct cpu_stream *)stream, run_order, &order);
+    ASSERT_OK(lab_stream_sync(stream, err));
+    pthread_barrier_destroy(&barrier);
+    lab_stream_close(stream);
+}
+
+struct crowd {
+    _Atomic int present, most;
+};
+
+static void count_threads(void *context, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    (void)scratch;
+    struct crowd *crowd = context;
+    for (int64_t unit = begin; unit < end; unit++) {
+        int present = atomic_fetch_add(&crowd->present, 1) + 1;
+        int most = atomic_load(&crowd->most);
+        while (present > most && !atomic_compare_exchange_weak(&crowd->most, &most, present))
+            continue;
+        sched_yield();
+        atomic_fetch_sub(&crowd->present, 1);
+    }
+}
+
+static void begin_copy(struct cpu_stream *stream, void *context) {
+    (void)context;
+    cpu_pool_copy_begin(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
+}
+
+static void end_copy(struct cpu_stream *stream, void *context) {
+    (void)context;
+    cpu_pool_copy_end(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
+}
+
+static void compute_that_yields_leaves_cores_to_copies(void **state) {
+    struct cpu_fixture *fixture = *state;
+    int cores = fixture->device->ref.cpus.count;
+    struct lab_stream *stream = fixture_stream(fixture->device);
+    struct lab_stream *copies[2] = {fixture_stream(fixture->device),
+                                    fixture_stream(fixture->device)};
+    for (int busy = 0; busy <= 2; busy++) {
+        struct crowd crowd = {0};
+        struct order order = {.work = {.task = count_threads,
+                                       .context = &crowd,
+                                       .units = 200,
+                                       .threads = cores,
+                                       .yields = true}};
+        for (int i = 0; i < busy; i++) {
+            cpu_stream_call((struct cpu_stream *)copies[i], begin_copy, NULL);
+            ASSERT_OK(lab_stream_sync(copies[i], err));
+        }
+        cpu_stream_call((struct cpu_stream *)stream, run_order, &order);
+        ASSERT_OK(lab_stream_sync(stream, err));
+        assert_in_range(crowd.most, 1, cores - busy > 1 ? cores - busy : 1);
+        for (int i = 0; i < busy; i++)
+            cpu_stream_call((struct cpu_stream *)copies[i], end_copy, NULL);
+        for (int i = 0; i < busy; i++)
+            ASSERT_OK(lab_stream_sync(copies[i], err));
+    }
+    for (int i = 0; i < 2; i++)
+        lab_stream_close(copies[i]);
+    lab_stream_close(stream);
+}
+
+/* --- places --- */
+
+static bool read_line(pid_t tid, const char *file, const char *key, char *ret_text, size_t size) {
+    char path[64], line[512];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/self/task/%d/%s", tid, file);
+    FILE *stream = fopen(path, "r");
+    while (stream && !found && fgets(line, sizeof line, stream))
+        if (!strncmp(line, key, strlen(key))) {
+            snprintf(ret_text, size, "%s", line + strlen(key));
+            ret_text[strcspn(ret_text, "\n")] = 0;
+            found = true;
+        }
+    if (stream)
+        fclose(stream);
+    return found;
+}
+
+static int cpu_index(const struct lab_cpus *cpus, int cpu) {
+    for (int i = 0; i < cpus->count; i++)
+        if (cpus->items[i] == cpu)
+            return i;
+    return -1;
+}
+
+/* Finds the device's threads by name; each may run on the device's cores only. */
+static void assert_threads_stay(const struct lab_device *device, int expected_helpers,
+                                int expected_streams) {
+    int helpers = 0, streams = 0;
+    DIR *directory = opendir("/proc/self/task");
+    assert_non_null(directory);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        int tid = (int)strtol(entry->d_name, NULL, 10);
+        char name[32], prefix[32];
+        snprintf(prefix, sizeof prefix, "%s ", device->ref.name);
+        if (tid <= 0 || !read_line(tid, "comm", prefix, name, sizeof name))
+            continue;
+        struct lab_cpus allowed = {0};
+        ASSERT_OK(lab_bind_read_cpus(tid, &allowed, err));
+        for (int i = 0; i < allowed.count; i++)
+            assert_true(cpu_index(&device->ref.cpus, allowed.items[i]) >= 0);
+        if (name[0] == 'p') {
+            assert_int_equal(allowed.count, 1);
+            assert_int_equal(cpu_index(&device->ref.cpus, allowed.items[0]),
+                             strtol(name + 1, NULL, 10));
+            helpers++;
+        } else {
+            assert_int_equal(name[0], 's');
+            streams++;
+        }
+        lab_mem_free(allowed.items);
+    }
+    closedir(directory);
+    assert_int_equal(helpers, expected_helpers);
+    assert_int_equal(streams, expected_streams);
+}
+
+static void threads_stay_on_the_cores_of_their_slice(void **state) {
+    struct cpu_fixture *fixture = *state;
+    struct lab_device_list list;
+    struct lab_device *devices[64];
+    struct lab_stream *streams[64][2];
+    char selector[64];
+    int cores = fixture->device->ref.cpus.count, slices = cores < 2 ? 1 : 2;
+    snprintf(selector, sizeof selector, "%s/%d,%s", fixture->device->ref.name, slices,
+             slices > 1 ? fixture->device->ref.name : "cpu:0");
+    if (slices == 1)
+        selector[strcspn(selector, ",")] = 0;
+    ASSERT_OK(lab_device_select(fixture->machine, selector, &fixture->arena, &list, err));
+    lab_device_close(fixture->device); /* else the whole node's threads would be there twice */
+    for (int i = 0; i < list.count; i++) {
+        ASSERT_OK(
+            lab_device_open(fixture->machine, &list.items[i], LAB_DEVICE_SETUP, &devices[i], err));
+        for (int k = 0; k < 2; k++)
+            ASSERT_OK(lab_stream_open(devices[i], k ? LAB_STREAM_COPY : LAB_STREAM_COMPUTE,
+                                      &streams[i][k], err));
+    }
+    for (int i = 0; i < list.count; i++) {
+        int count = devices[i]->ref.cpus.count;
+        assert_threads_stay(devices[i], count > 1 ? count : 0, 2);
+    }
+    for (int i = 0; i < list.count; i++) {
+        for (int k = 0; k < 2; k++)
+            lab_stream_close(streams[i][k]);
+        assert_threads_stay(devices[i],
+                            devices[i]->ref.cpus.count > 1 ? devices[i]->ref.cpus.count : 0, 0);
+        lab_device_close(devices[i]);
+    }
+    fixture->device = fixture_device(fixture, "cpu", -1);
+}
+
+static void note_cpus(struct cpu_stream *stream, void *context) {
+    (void)stream;
+    struct lab_cpus *cpus = context;
+    lab_bind_read_cpus(0, cpus, NULL);
+}
+
+static void cores_set_aside_for_copies_hold_copy_streams_alone(void **state) {
+    struct cpu_fixture *fixture = *state;
+    struct lab_device *device = fixture_device(fixture, "cpu", 1);
+    struct lab_stream *streams[2];
+    struct lab_cpus cpus[2] = {{0}, {0}};
+    int cores = device->ref.cpus.count, aside = cores > 1 ? 1 : 0;
+    for (int k = 0; k < 2; k++) {
+        ASSERT_OK(
+            lab_stream_open(device, k ? LAB_STREAM_COPY : LAB_STREAM_COMPUTE, &streams[k], err));
+        cpu_stream_call((struct cpu_stream *)streams[k], note_cpus, &cpus[k]);
+        ASSERT_OK(lab_stream_sync(streams[k], err));
+    }
+    assert_int_equal(cpus[0].count, cores - aside);
+    assert_int_equal(cpus[1].count, aside ? 1 : cores);
+    if (aside)
+        assert_true(cpu_index(&cpus[0], cpus[1].items[0]) < 0);
+    for (int k = 0; k < 2; k++) {
+        lab_mem_free(cpus[k].items);
+        lab_stream_close(streams[k]);
+    }
+    lab_device_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_unit_is_done_once),
+        cmocka_unit_test(a_launch_runs_on_all_cores_at_once),
+        cmocka_unit_test(compute_that_yields_leaves_cores_to_copies),
+        cmocka_unit_test(threads_stay_on_the_cores_of_their_slice),
+        cmocka_unit_test(cores_set_aside_for_copies_hold_copy_streams_alone),
+    };
+    return cmocka_run_group_tests(tests, fixture_open, fixture_close);
+}
