@@ -161,7 +161,7 @@ static double quantile_in_place(double *x, size_t n, double q) {
 double lab_stats_quantile(const double *x, size_t n, double q) {
     if (n == 0 || !(q >= 0 && q <= 1) || any_nan(x, n))
         return NAN;
-    double few[STACK_VALUES];
+    double few[STACK_VALUES] = {0};
     double *copy = n <= STACK_VALUES ? few : lab_mem_resize(NULL, n, sizeof *copy);
     memcpy(copy, x, n * sizeof *copy);
     double value = quantile_in_place(copy, n, q);
@@ -201,7 +201,7 @@ double lab_stats_mad(const double *x, size_t n, bool scaled) {
     double median = lab_stats_median(x, n);
     if (isnan(median))
         return NAN;
-    double few[STACK_VALUES];
+    double few[STACK_VALUES] = {0};
     double *distance = n <= STACK_VALUES ? few : lab_mem_resize(NULL, n, sizeof *distance);
     for (size_t i = 0; i < n; i++)
         distance[i] = x[i] == median ? 0 : fabs(x[i] - median); /* ∞ − ∞ is no distance */

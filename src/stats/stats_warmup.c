@@ -10,7 +10,7 @@
 #define SPREAD_CHANGE      0.10
 #define SPREAD_BESIDE_NONE 0.01 /* of the median, where the second half has no spread to compare */
 #define REST_LEAST         4    /* two values a half: fewer have no quartiles */
-#define TRIES_MOST         256
+#define VALUES_EACH_TRIED  512
 
 /* (a − b) / |b|; no change where both are equal, even 0. */
 static double change(double a, double b) {
@@ -41,7 +41,7 @@ static bool steady_from_start(const double *x, size_t n) {
 }
 
 size_t lab_stats_warmup(const double *x, size_t n, bool *ret_steady) {
-    size_t step = (n + 2 * TRIES_MOST - 1) / (2 * TRIES_MOST);
+    size_t step = (n + VALUES_EACH_TRIED - 1) / VALUES_EACH_TRIED;
     *ret_steady = false;
     for (size_t skip = 0; n >= REST_LEAST && skip <= n / 2 && n - skip >= REST_LEAST;
          skip += step) {
