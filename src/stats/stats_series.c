@@ -130,7 +130,7 @@ size_t lab_stats_block_length(const double *x, size_t n) {
     if (!d)
         return 1;
     c.d = d;
-    /* constants and rules as in section 3.2 and footnote c of Politis and White */
+    /* constants differ between implementations, and the answer with them (reference.py) */
     double count = (double)n;
     size_t run = (size_t)fmax(5, ceil(sqrt(log10(count))));
     size_t max = (size_t)ceil(sqrt(count)) + run;

@@ -1,5 +1,5 @@
-/* Dependence in time against R's acf and Geyer's own mcmc::initseq, and against the paper's
- * formulas in NumPy (tests/fixtures/stats/reference.R and .py). */
+/* Dependence in time against R's acf and Geyer's own mcmc::initseq, and against a second
+ * writing of the block length in NumPy (tests/fixtures/stats/reference.R and .py). */
 #include "fixtures/stats/reference.h"
 #include "stats/stats.h"
 
@@ -52,7 +52,7 @@ static void effective_sizes_stay_between_one_and_n(void **state) {
     assert_true(lab_stats_effective_size(huge, COUNT(huge)) >= 1);
 }
 
-static void block_lengths_are_those_of_the_paper(void **state) {
+static void block_lengths_are_those_of_numpy(void **state) {
     (void)state;
     /* reference.py: 14.55, 79.04, 0.0 and 14.48 before rounding */
     draw_ar1(x, 400, .7, 12345);
@@ -84,7 +84,7 @@ int main(void) {
         cmocka_unit_test(autocorrelation_is_that_of_r),
         cmocka_unit_test(effective_sizes_are_those_of_r),
         cmocka_unit_test(effective_sizes_stay_between_one_and_n),
-        cmocka_unit_test(block_lengths_are_those_of_the_paper),
+        cmocka_unit_test(block_lengths_are_those_of_numpy),
         cmocka_unit_test(block_lengths_stay_in_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
