@@ -31,11 +31,12 @@ enum lab_measure_phase { LAB_MEASURE_WARMUP, LAB_MEASURE_MEASURE };
 
 struct lab_measure_progress {
     enum lab_measure_phase phase;
-    double fraction;  /* of the expected work, 0 to 1; never goes back within a phase */
+    const char *name; /* the subject that just ran; median, precision and iterations are its own */
+    double fraction;  /* of all subjects' expected work, 0 to 1; never goes back within a phase */
     double left_s;    /* expected; NaN = unknown */
     double median_s;  /* of what was measured so far; NaN = nothing yet */
     double precision; /* relative half width of its interval so far; NaN = unknown */
-    int64_t iterations;
+    int64_t iterations; /* in this phase */
 };
 
 struct lab_measure_plan {
@@ -43,12 +44,14 @@ struct lab_measure_plan {
     double confidence;         /* of intervals (0.95) */
     double min_time_s;         /* measured at least so long (0.5) */
     int64_t min_iterations;    /* and so many iterations (20) */
-    double limit_s;            /* wall time of all, warm-up included (15) */
-    int64_t iterations;        /* > 0: exactly so many, no stopping rule */
+    double limit_s;            /* wall time of all subjects, warm-up (≤ a third) included (15) */
+    int64_t iterations;        /* > 0: exactly so many of each subject, no stopping rule or limit */
     int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
+    int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
     double stretch_s;          /* how long a stretch should take (0.1) */
     uint64_t seed;             /* of the order of subjects and of the bootstrap */
-    const struct lab_clock *clock;
+    const struct lab_clock
+        *clock; /* NULL = the machine's; with any other, conditions are unknown */
     /* optional; called between stretches. Returning true stops the measurement: what there is, is
      * used */
     bool (*progress)(const struct lab_measure_progress *progress, void *state);
@@ -84,7 +87,7 @@ struct lab_summary { /* of one series of values; seconds in a measurement */
 
 /* What else happened on this machine meanwhile. */
 struct lab_conditions {
-    double load_before; /* runnable threads other than ours per CPU, averaged over a minute */
+    double load_before; /* runnable threads other than ours per CPU, over the minute before; NaN */
     double foreign_cpu; /* share of the machine's CPU time that others took during it; NaN */
     double steal;       /* share that the hypervisor took; NaN = unknown */
     double pressure_cpu, pressure_memory; /* PSI "some" share of the time; NaN = unknown */
@@ -121,16 +124,27 @@ struct lab_measurement {
     unsigned warnings; /* of enum lab_measure_warning */
 };
 
-/* Measures all subjects; `ret` has `count` of them. What the subject's own run says on failure is
- * passed on, with its name in front. */
+/*
+ * Measures all subjects; `ret` has `count` of them, untouched on failure. What the subject's own run
+ * says on failure is passed on, with its name in front. Interleaved subjects go on until all of them
+ * are precise. A measurement that the user stopped during the warm-up has no iterations (count 0),
+ * and its figures are NaN.
+ */
 int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *subjects, int count,
                 struct lab_arena *arena, struct lab_measurement *ret, struct lab_err *err);
+
+/* The series whose median decides when it is enough: intervals, or latencies where stretches are
+ * single iterations and so have no intervals. */
+const struct lab_summary *lab_measure_primary(const struct lab_measurement *measurement);
 
 /* The series' figures; `autocorrelated` chooses the interval. */
 struct lab_summary lab_summarize(const double *x, size_t n, double confidence, bool autocorrelated,
                                  uint64_t seed);
 
-/* "3 of 120 iterations are severe outliers: …"; the sentence for one warning, with its figures. */
+/*
+ * "3 of 120 iterations (2.5 %) are severe outliers, …": appends the sentence for one warning, with
+ * its figures and what to do, without a full stop. Nothing for a warning that wasn't given.
+ */
 void lab_measure_explain(const struct lab_measurement *measurement,
                          enum lab_measure_warning warning, struct lab_str *out);
 

@@ -1,0 +1,175 @@
+/* measure_explain.c: when a measurement deserves a warning, and what the warning says. */
+#include "base/mem.h"
+#include "measure/measure_internal.h"
+
+#include <math.h>
+
+/* A share of severe outliers that moves the mean and the 99th percentile; a rare one among
+ * thousands of iterations is ordinary. */
+#define OUTLIER_SHARE 0.01
+/* The most by which they can move the mean, share times length; half of the default precision. */
+#define OUTLIER_EFFECT 0.005
+/* So many of them are no outliers but a second kind of iteration. */
+#define OUTLIER_SHARE_MOST 0.1
+/* Cold caches and page faults double the first iteration now and then; three times is set-up. */
+#define SLOW_FIRST_FACTOR 3.0
+/* One twentieth of the machine: on two cores a tenth of one, enough to be seen in a median. */
+#define FOREIGN_CPU_MOST 0.05
+/* Runnable threads per CPU before the start, where CPU time itself is unknown. */
+#define LOAD_MOST 0.25
+/* One per cent is the default precision itself. */
+#define STEAL_MOST 0.01
+/* Reading the clock twice takes about 50 ns, a fortieth of this. */
+#define SHORT_S 2e-6
+
+static size_t severe(const struct lab_summary *s) {
+    return s->outliers.low_severe + s->outliers.high_severe;
+}
+
+static double severe_share(const struct lab_summary *s) {
+    return (double)severe(s) / (double)s->n;
+}
+
+static bool is_short(const struct lab_summary *s) {
+    return s->median < SHORT_S;
+}
+
+static bool has_outliers(const struct lab_summary *s) {
+    double above = s->outliers.high_severe > 0 ? s->max / s->median - 1 : 0;
+    double below = s->outliers.low_severe > 0 ? 1 - s->min / s->median : 0;
+    /* of iterations as short as the clock's steps, any are outliers */
+    return severe_share(s) >= OUTLIER_SHARE &&
+           severe_share(s) * fmax(above, below) > OUTLIER_EFFECT && !is_short(s);
+}
+
+static bool is_loaded(const struct lab_conditions *c) {
+    return isnan(c->foreign_cpu) ? c->load_before > LOAD_MOST : c->foreign_cpu > FOREIGN_CPU_MOST;
+}
+
+unsigned lab_measure_warn(const struct lab_measurement *m) {
+    const struct lab_summary *primary = lab_measure_primary(m);
+    unsigned warnings = 0;
+    if (has_outliers(primary))
+        warnings |= LAB_WARN_OUTLIERS;
+    if (m->first_s > SLOW_FIRST_FACTOR * m->latency.median)
+        warnings |= LAB_WARN_SLOW_FIRST;
+    if (m->count > 0 && !m->steady)
+        warnings |= LAB_WARN_NOT_STEADY;
+    if (m->stop == LAB_MEASURE_LIMIT)
+        warnings |= LAB_WARN_NOT_PRECISE;
+    if (is_loaded(&m->conditions))
+        warnings |= LAB_WARN_LOAD;
+    if (m->conditions.steal > STEAL_MOST)
+        warnings |= LAB_WARN_STEAL;
+    if (is_short(primary))
+        warnings |= LAB_WARN_SHORT;
+    return warnings;
+}
+
+static void explain_outliers(const struct lab_measurement *m, struct lab_str *out) {
+    const struct lab_summary *s = lab_measure_primary(m);
+    size_t count = severe(s);
+    lab_str_printf(out, "%zu of %zu iterations (%.1f %%) %s, ", count, s->n, 100 * severe_share(s),
+                   count == 1 ? "is a severe outlier" : "are severe outliers");
+    if (s->outliers.high_severe > 0)
+        lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
+    else
+        lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);
+    lab_str_add(out, severe_share(s) > OUTLIER_SHARE_MOST
+                         ? ": times fall into groups; clocks, placement or a neighbour switch "
+                           "between them"
+                         : ": something else ran; try again on a quiet machine");
+}
+
+static void explain_slow_first(const struct lab_measurement *m, struct lab_str *out) {
+    lab_str_add(out, "the first iteration took ");
+    lab_str_add_time(out, m->first_s);
+    lab_str_printf(out, ", %.1f × the median: it set up code, memory or caches",
+                   m->first_s / m->latency.median);
+    lab_str_add(out, m->warmup_iterations > 0 ? "; it was part of the warm-up and isn't counted"
+                                              : " and is counted; warm up first to leave it out");
+}
+
+/* The decisive series' drift, computed again from the records. */
+static double drift_of(const struct lab_measurement *m) {
+    double *x = lab_mem_resize(NULL, m->count, sizeof *x);
+    size_t n = lab_measure_by_intervals(m->interval.n, m->count)
+                   ? lab_measure_intervals(m->iterations, m->stretch_ends, m->stretch_count, x)
+                   : lab_measure_latencies(m->iterations, m->count, x);
+    double drift = lab_measure_drift(x, n);
+    lab_mem_free(x);
+    return drift;
+}
+
+static void explain_not_steady(const struct lab_measurement *m, struct lab_str *out) {
+    double drift = drift_of(m);
+    if (drift != 0) {
+        lab_str_printf(out,
+                       "iterations became %.1f %% %s from the first half of the measurement to the "
+                       "second: clocks, temperature or memory still change; warm up longer",
+                       100 * fabs(drift), drift > 0 ? "longer" : "shorter");
+        return;
+    }
+    lab_str_add(out, "no steady state within ");
+    lab_str_add_time(out, m->warmup_s);
+    lab_str_printf(out,
+                   " and %lld iterations of warm-up: times still changed or varied much; "
+                   "allow more time or try again on a quiet machine",
+                   (long long)m->warmup_iterations);
+}
+
+static void explain_not_precise(const struct lab_measurement *m, struct lab_str *out) {
+    if (isnan(m->precision))
+        lab_str_printf(out, "the limit came after %zu iteration%s, too few to tell the spread",
+                       m->count, m->count == 1 ? "" : "s");
+    else
+        lab_str_printf(
+            out, "the limit came after %zu iterations, when the median was known to ± %.2g %%",
+            m->count, 100 * m->precision);
+    lab_str_add(out, "; allow more time for more");
+}
+
+static void explain_load(const struct lab_measurement *m, struct lab_str *out) {
+    const struct lab_conditions *c = &m->conditions;
+    if (isnan(c->foreign_cpu))
+        lab_str_printf(out, "%.2f other threads per CPU were ready to run before it began",
+                       c->load_before);
+    else
+        lab_str_printf(out, "other processes took %.1f %% of the machine's CPU time meanwhile",
+                       100 * c->foreign_cpu);
+    lab_str_add(out, "; try again on a quiet machine");
+}
+
+void lab_measure_explain(const struct lab_measurement *m, enum lab_measure_warning warning,
+                         struct lab_str *out) {
+    if (!(m->warnings & (unsigned)warning))
+        return;
+    switch (warning) {
+    case LAB_WARN_OUTLIERS:
+        explain_outliers(m, out);
+        break;
+    case LAB_WARN_SLOW_FIRST:
+        explain_slow_first(m, out);
+        break;
+    case LAB_WARN_NOT_STEADY:
+        explain_not_steady(m, out);
+        break;
+    case LAB_WARN_NOT_PRECISE:
+        explain_not_precise(m, out);
+        break;
+    case LAB_WARN_LOAD:
+        explain_load(m, out);
+        break;
+    case LAB_WARN_STEAL:
+        lab_str_printf(out,
+                       "the hypervisor took %.1f %% of the machine's CPU time away; figures of a "
+                       "shared virtual machine vary with its neighbours",
+                       100 * m->conditions.steal);
+        break;
+    case LAB_WARN_SHORT:
+        lab_str_add(out, "iterations take ");
+        lab_str_add_time(out, lab_measure_primary(m)->median);
+        lab_str_add(out, ", near the time that reading the clock takes; make them larger");
+        break;
+    }
+}

@@ -1,0 +1,61 @@
+/*
+ * measure_internal.h: what the files of this layer share. Nobody else includes it, but for its
+ * tests.
+ */
+#ifndef LAB_MEASURE_MEASURE_INTERNAL_H
+#define LAB_MEASURE_MEASURE_INTERNAL_H
+
+#include "measure/measure.h"
+
+/* Series of an array of records: `ret_s` has room for `count` values; the number written returns.
+ * Intervals pair iterations of the same stretch only. */
+size_t lab_measure_latencies(const struct lab_iteration *records, size_t count, double *ret_s);
+size_t lab_measure_intervals(const struct lab_iteration *records, const int *stretch_ends,
+                             int stretch_count, double *ret_s);
+size_t lab_measure_stages(const struct lab_iteration *records, size_t count, enum lab_stage stage,
+                          double *ret_s);
+/* Whether intervals are enough to decide on; otherwise latencies do. */
+bool lab_measure_by_intervals(size_t interval_count, size_t iteration_count);
+
+/* Share of the copies' time during which some compute span was under way; NaN = none of either. */
+double lab_measure_overlap(const struct lab_iteration *records, size_t count);
+
+/* Half the interval's width over the median; NaN = unknown. */
+double lab_measure_relative_width(struct lab_interval interval, double median);
+
+/* As lab_summarize, deciding by itself whether values depend on their neighbours. */
+struct lab_summary lab_measure_summarize(const double *x, size_t n, double confidence,
+                                         uint64_t seed);
+/* The median's interval that such a summary would have; `effective_n` of it. */
+struct lab_interval lab_measure_interval_of(const double *x, const double *sorted, size_t n,
+                                            double effective_n, double confidence, uint64_t seed);
+
+/* Relative change of the median from the first to the second half of a series, if it is too large
+ * for chance and for a steady state; otherwise 0. */
+double lab_measure_drift(const double *x, size_t n);
+
+/* The warnings that a filled measurement deserves. */
+unsigned lab_measure_warn(const struct lab_measurement *measurement);
+
+/* What /proc says at one moment; NaN = unknown. */
+struct lab_conditions_reading {
+    double time_s;
+    double busy_s, steal_s, total_s; /* CPU time of the machine since boot, idle in total */
+    double cpus;
+    double load; /* averaged over a minute, all threads */
+    double pressure_cpu_s, pressure_memory_s;
+    double own_s, age_s; /* this process: CPU time and time since its start */
+};
+
+/* From the files' texts; NULL or unreadable ones leave their figures NaN. Sets none of time_s,
+ * own_s and age_s. */
+struct lab_conditions_reading lab_conditions_parse(const char *stat, const char *loadavg,
+                                                   const char *pressure_cpu,
+                                                   const char *pressure_memory, double ticks_per_s);
+/* When this process started, in seconds since boot, from /proc/self/stat; NaN. */
+double lab_conditions_parse_start(const char *self_stat, double ticks_per_s);
+struct lab_conditions_reading lab_conditions_read(void);
+struct lab_conditions lab_conditions_between(const struct lab_conditions_reading *before,
+                                             const struct lab_conditions_reading *after);
+
+#endif

@@ -1,0 +1,220 @@
+/* measure_summary.c: from records to series, from series to figures. docs/NUMBERS.md defines them. */
+#include "base/mem.h"
+#include "measure/measure_internal.h"
+
+#include <math.h>
+
+/* Below this share of independent values, neighbours are taken to depend on each other; chance
+ * alone seldom takes away as much. */
+#define DEPENDENT_SHARE 0.75
+
+/* The block bootstrap takes 1,000 medians: tens of milliseconds up to so many values. Beyond, ranks
+ * of the effective size say the same at once. */
+#define BOOTSTRAP_VALUES_MOST 5000
+#define BOOTSTRAP_RESAMPLES   1000
+
+/* A median that moves by less between the halves is no drift: pyperf's bound for quartiles. */
+#define DRIFT_LEAST        0.05
+#define DRIFT_VALUES_LEAST 20
+#define DRIFT_CONFIDENCE   0.99 /* asked on every measurement: false alarms must be rare */
+
+#define S_PER_NS 1e-9
+
+size_t lab_measure_latencies(const struct lab_iteration *records, size_t count, double *ret_s) {
+    for (size_t i = 0; i < count; i++)
+        ret_s[i] = (double)(records[i].end_ns - records[i].start_ns) * S_PER_NS;
+    return count;
+}
+
+size_t lab_measure_intervals(const struct lab_iteration *records, const int *stretch_ends,
+                             int stretch_count, double *ret_s) {
+    size_t written = 0;
+    int start = 0;
+    for (int s = 0; s < stretch_count; s++) {
+        for (int i = start + 1; i < stretch_ends[s]; i++)
+            ret_s[written++] = (double)(records[i].end_ns - records[i - 1].end_ns) * S_PER_NS;
+        start = stretch_ends[s];
+    }
+    return written;
+}
+
+size_t lab_measure_stages(const struct lab_iteration *records, size_t count, enum lab_stage stage,
+                          double *ret_s) {
+    size_t written = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct lab_span *span = &records[i].stages[stage];
+        if (span->start_ns != 0 || span->end_ns != 0)
+            ret_s[written++] = (double)(span->end_ns - span->start_ns) * S_PER_NS;
+    }
+    return written;
+}
+
+bool lab_measure_by_intervals(size_t interval_count, size_t iteration_count) {
+    return interval_count > 0 && 2 * interval_count >= iteration_count;
+}
+
+const struct lab_summary *lab_measure_primary(const struct lab_measurement *measurement) {
+    return lab_measure_by_intervals(measurement->interval.n, measurement->count)
+               ? &measurement->interval
+               : &measurement->latency;
+}
+
+static int by_start(const void *a, const void *b) {
+    const struct lab_span *left = a, *right = b;
+    return (left->start_ns > right->start_ns) - (left->start_ns < right->start_ns);
+}
+
+/* The spans of a stage that exist, by their start; returns how many. */
+static size_t collect(const struct lab_iteration *records, size_t count, enum lab_stage stage,
+                      struct lab_span *spans) {
+    size_t found = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (records[i].stages[stage].end_ns > records[i].stages[stage].start_ns)
+            spans[found++] = records[i].stages[stage];
+    }
+    qsort(spans, found, sizeof *spans, by_start);
+    return found;
+}
+
+/* Joins spans that touch or overlap; returns how many remain. */
+static size_t join(struct lab_span *spans, size_t count) {
+    size_t last = 0;
+    for (size_t i = 1; i < count; i++) {
+        if (spans[i].start_ns > spans[last].end_ns)
+            spans[++last] = spans[i];
+        else if (spans[i].end_ns > spans[last].end_ns)
+            spans[last].end_ns = spans[i].end_ns;
+    }
+    return count ? last + 1 : 0;
+}
+
+/* Time of `copies` that lies under `computes`; both are sorted, the latter apart from each other. */
+static double covered_ns(const struct lab_span *copies, size_t copy_count,
+                         const struct lab_span *computes, size_t compute_count) {
+    double covered = 0;
+    size_t first = 0;
+    for (size_t i = 0; i < copy_count; i++) {
+        while (first < compute_count && computes[first].end_ns <= copies[i].start_ns)
+            first++;
+        for (size_t c = first; c < compute_count && computes[c].start_ns < copies[i].end_ns; c++) {
+            int64_t start = computes[c].start_ns, end = computes[c].end_ns;
+            start = start > copies[i].start_ns ? start : copies[i].start_ns;
+            end = end < copies[i].end_ns ? end : copies[i].end_ns;
+            covered += (double)(end - start);
+        }
+    }
+    return covered;
+}
+
+double lab_measure_overlap(const struct lab_iteration *records, size_t count) {
+    struct lab_span *spans = lab_mem_resize(NULL, 2 * count, sizeof *spans);
+    struct lab_span *computes = spans, *copies = spans + count;
+    size_t compute_count = join(computes, collect(records, count, LAB_STAGE_COMPUTE, computes));
+    const enum lab_stage directions[] = {LAB_STAGE_H2D, LAB_STAGE_D2H};
+    double covered = 0, total = 0;
+    for (int d = 0; d < 2; d++) {
+        size_t copy_count = collect(records, count, directions[d], copies);
+        covered += covered_ns(copies, copy_count, computes, compute_count);
+        for (size_t i = 0; i < copy_count; i++)
+            total += (double)(copies[i].end_ns - copies[i].start_ns);
+    }
+    lab_mem_free(spans);
+    return compute_count == 0 || total == 0 ? NAN : covered / total;
+}
+
+double lab_measure_relative_width(struct lab_interval interval, double median) {
+    double width = interval.high - interval.low;
+    return width == 0 ? 0 : width / 2 / fabs(median);
+}
+
+static bool depends(size_t n, double effective_n) {
+    return effective_n < DEPENDENT_SHARE * (double)n;
+}
+
+static struct lab_interval interval_of(const double *x, const double *sorted, size_t n,
+                                       double effective_n, double confidence, bool autocorrelated,
+                                       uint64_t seed) {
+    if (!autocorrelated)
+        return lab_stats_median_interval_sorted(sorted, n, (double)n, confidence);
+    if (n > BOOTSTRAP_VALUES_MOST)
+        return lab_stats_median_interval_sorted(sorted, n, effective_n, confidence);
+    return lab_stats_block_interval(x, n, lab_stats_median, 0, confidence, BOOTSTRAP_RESAMPLES,
+                                    seed);
+}
+
+struct lab_interval lab_measure_interval_of(const double *x, const double *sorted, size_t n,
+                                            double effective_n, double confidence, uint64_t seed) {
+    return interval_of(x, sorted, n, effective_n, confidence, depends(n, effective_n), seed);
+}
+
+static const struct lab_summary no_summary = {
+    .mean = NAN,
+    .stddev = NAN,
+    .median = NAN,
+    .mad = NAN,
+    .cv = NAN,
+    .min = NAN,
+    .max = NAN,
+    .q25 = NAN,
+    .q75 = NAN,
+    .p90 = NAN,
+    .p95 = NAN,
+    .p99 = NAN,
+    .median_interval = {NAN, NAN, NAN},
+    .effective_n = NAN,
+};
+
+struct lab_summary lab_summarize(const double *x, size_t n, double confidence, bool autocorrelated,
+                                 uint64_t seed) {
+    struct lab_summary s = no_summary;
+    s.n = n;
+    double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
+    if (n > 0 && lab_stats_sort(x, n, sorted)) {
+        s.mean = lab_stats_mean(x, n);
+        s.stddev = lab_stats_stddev(x, n);
+        s.cv = s.stddev / s.mean;
+        s.min = sorted[0];
+        s.max = sorted[n - 1];
+        s.q25 = lab_stats_quantile_sorted(sorted, n, 0.25);
+        s.median = lab_stats_quantile_sorted(sorted, n, 0.5);
+        s.q75 = lab_stats_quantile_sorted(sorted, n, 0.75);
+        s.p90 = lab_stats_quantile_sorted(sorted, n, 0.90);
+        s.p95 = lab_stats_quantile_sorted(sorted, n, 0.95);
+        s.p99 = lab_stats_quantile_sorted(sorted, n, 0.99);
+        s.mad = lab_stats_mad(sorted, n, true);
+        s.outliers = lab_stats_tukey(sorted, n, NULL);
+        s.effective_n = lab_stats_effective_size(x, n);
+        s.median_interval =
+            interval_of(x, sorted, n, s.effective_n, confidence, autocorrelated, seed);
+    }
+    lab_mem_free(sorted);
+    return s;
+}
+
+struct lab_summary lab_measure_summarize(const double *x, size_t n, double confidence,
+                                         uint64_t seed) {
+    return lab_summarize(x, n, confidence, depends(n, lab_stats_effective_size(x, n)), seed);
+}
+
+/* The median of a series with an interval that allows for dependence. */
+static struct lab_interval half_interval(const double *x, size_t n, double *ret_median) {
+    double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
+    lab_stats_sort(x, n, sorted);
+    *ret_median = lab_stats_quantile_sorted(sorted, n, 0.5);
+    struct lab_interval interval = lab_stats_median_interval_sorted(
+        sorted, n, lab_stats_effective_size(x, n), DRIFT_CONFIDENCE);
+    lab_mem_free(sorted);
+    return interval;
+}
+
+double lab_measure_drift(const double *x, size_t n) {
+    if (n < DRIFT_VALUES_LEAST)
+        return 0;
+    size_t half = n / 2;
+    double early, late;
+    struct lab_interval before = half_interval(x, half, &early);
+    struct lab_interval after = half_interval(x + half, n - half, &late);
+    bool apart = before.high < after.low || after.high < before.low;
+    double change = (late - early) / early;
+    return apart && fabs(change) > DRIFT_LEAST ? change : 0;
+}

@@ -1,0 +1,153 @@
+/*
+ * stats_series.c: how much values depend on their neighbours in time.
+ *
+ * Products of lags are summed directly while few lags are needed, which is nearly always; a series
+ * that is still correlated after DIRECT_LAGS gets all of its lags from one Fourier transform.
+ */
+#include "base/mem.h"
+#include "stats/stats.h"
+
+#include <gsl/gsl_fft_halfcomplex.h>
+#include <gsl/gsl_fft_real.h>
+#include <math.h>
+
+#define DIRECT_LAGS 64
+
+/* Deviations from the mean over the largest of them, on the heap; NULL if constant or not finite.
+ */
+static double *deviations(const double *x, size_t n, double *ret_squares) {
+    double mean = lab_stats_mean(x, n), largest = 0;
+    if (!isfinite(mean))
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        largest = fmax(largest, fabs(x[i] - mean));
+    if (largest == 0 || isinf(largest))
+        return NULL;
+    double *d = lab_mem_resize(NULL, n, sizeof *d);
+    *ret_squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        d[i] = (x[i] - mean) / largest;
+        *ret_squares += d[i] * d[i];
+    }
+    return d;
+}
+
+static double lag_products(const double *d, size_t n, size_t lag) {
+    double sum = 0;
+    for (size_t i = 0; i + lag < n; i++)
+        sum += d[i] * d[i + lag];
+    return sum;
+}
+
+double lab_stats_autocorrelation(const double *x, size_t n, size_t lag) {
+    double squares, *d = n > 0 ? deviations(x, n, &squares) : NULL;
+    if (!d)
+        return NAN;
+    double correlation = lag_products(d, n, lag) / squares;
+    lab_mem_free(d);
+    return correlation;
+}
+
+/* Autocorrelations of any lag below n, computed as they are asked for. */
+struct correlogram {
+    const double *d;
+    size_t n;
+    double squares;
+    double *all; /* every lag, once a far one was asked for */
+};
+
+/* |F|² transformed back; zeros behind the values keep the ends from touching. */
+static double *all_lags(const double *d, size_t n) {
+    size_t size = 1;
+    while (size < 2 * n)
+        size *= 2;
+    double *f = lab_mem_alloc(size, sizeof *f);
+    for (size_t i = 0; i < n; i++)
+        f[i] = d[i];
+    gsl_fft_real_radix2_transform(f, 1, size);
+    f[0] *= f[0];
+    f[size / 2] *= f[size / 2];
+    for (size_t i = 1; i < size / 2;
+         i++) { /* real parts in front, imaginary ones mirrored behind */
+        f[i] = f[i] * f[i] + f[size - i] * f[size - i];
+        f[size - i] = 0;
+    }
+    gsl_fft_halfcomplex_radix2_inverse(f, 1, size);
+    return f;
+}
+
+static double correlation_at(struct correlogram *c, size_t lag) {
+    if (lag >= c->n)
+        return 0;
+    if (lag < DIRECT_LAGS)
+        return lag_products(c->d, c->n, lag) / c->squares;
+    if (!c->all)
+        c->all = all_lags(c->d, c->n);
+    return c->all[lag] / c->squares;
+}
+
+double lab_stats_effective_size(const double *x, size_t n) {
+    struct correlogram c = {.n = n};
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(x[i]))
+            return NAN;
+    }
+    double *d = n > 0 ? deviations(x, n, &c.squares) : NULL;
+    if (!d)
+        return n > 0 ? (double)n : NAN;
+    c.d = d;
+    /* τ = −1 + 2 Σ Γ_k, Γ_k = ρ(2k) + ρ(2k+1), as long as Γ_k > 0 (Geyer 1992) */
+    double time = -1;
+    for (size_t lag = 0; lag < n; lag += 2) {
+        double pair = correlation_at(&c, lag) + correlation_at(&c, lag + 1);
+        if (pair <= 0)
+            break;
+        time += 2 * pair;
+    }
+    lab_mem_free(c.all);
+    lab_mem_free(d);
+    return time <= 1 ? (double)n : fmax(1, (double)n / time);
+}
+
+/* The lag behind which `run` correlations in a row are insignificant; `max` if there is none. */
+static size_t last_significant_lag(struct correlogram *c, size_t run, size_t max, double bound) {
+    size_t quiet = 0, last = 0;
+    for (size_t lag = 1; lag <= max + run; lag++) {
+        if (fabs(correlation_at(c, lag)) < bound) {
+            if (++quiet == run)
+                return last;
+        } else {
+            quiet = 0;
+            last = lag;
+        }
+    }
+    return max;
+}
+
+size_t lab_stats_block_length(const double *x, size_t n) {
+    struct correlogram c = {.n = n};
+    double *d = n >= 6 ? deviations(x, n, &c.squares) : NULL;
+    if (!d)
+        return 1;
+    c.d = d;
+    /* constants differ between implementations, and the answer with them (reference.py) */
+    double count = (double)n;
+    size_t run = (size_t)fmax(5, ceil(sqrt(log10(count))));
+    size_t max = (size_t)ceil(sqrt(count)) + run;
+    double bound = 1.959963984540054 * sqrt(log10(count) / count);
+    size_t window = 2 * last_significant_lag(&c, run, max, bound);
+    window = window > max ? max : window < 1 ? 1 : window;
+    double spectrum = 1, slope = 0; /* Σ λ ρ and Σ λ |k| ρ over both signs of k */
+    for (size_t k = 1; k <= window; k++) {
+        double t = (double)k / (double)window, flat_top = t <= 0.5 ? 1 : 2 * (1 - t);
+        double rho = correlation_at(&c, k);
+        spectrum += 2 * flat_top * rho;
+        slope += 2 * flat_top * (double)k * rho;
+    }
+    lab_mem_free(c.all);
+    lab_mem_free(d);
+    /* b = (2 G² / D)^{1/3} n^{1/3}, D = 4/3 g(0)² */
+    double longest = fmin(3 * sqrt(count), count / 3);
+    double block = cbrt(1.5 * slope * slope / (spectrum * spectrum) * count);
+    return isnan(block) || block < 1 ? 1 : (size_t)fmin(round(block), floor(longest));
+}

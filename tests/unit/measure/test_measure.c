@@ -1,0 +1,598 @@
+/*
+ * The loop, on subjects that only pretend to work: they move a clock that stands still otherwise, so
+ * that every figure is known beforehand.
+ */
+#include "base/random.h"
+#include "measure/measure.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#define MS LAB_NS_PER_MS
+#define US LAB_NS_PER_US
+
+static int64_t now_ns;
+static struct lab_clock clock_by_hand;
+static struct lab_arena arena;
+static char run_order[4096]; /* the first letter of each stretch's subject */
+
+struct fake {
+    char letter;
+    int64_t (*duration_ns)(int64_t index); /* of iteration `index` since the beginning */
+    int64_t index;                         /* next */
+    int64_t fails_at;                      /* 0 = never */
+    int64_t stage_ns;                      /* > 0: H2D, compute and D2H of this length each */
+    int64_t stretches, longest;
+};
+
+static int run_fake(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    struct fake *fake = state;
+    size_t length = strlen(run_order);
+    if (length + 1 < sizeof run_order)
+        run_order[length] = fake->letter;
+    fake->stretches++;
+    fake->longest = count > fake->longest ? count : fake->longest;
+    for (int i = 0; i < count; i++) {
+        if (fake->fails_at > 0 && fake->index == fake->fails_at)
+            return lab_err_set(err, LAB_ERR_MEMORY, "no room for 8 GB");
+        records[i].start_ns = now_ns;
+        now_ns += fake->duration_ns(fake->index++);
+        records[i].end_ns = now_ns;
+        for (int s = 0; fake->stage_ns > 0 && s < LAB_STAGE_COUNT; s++) {
+            records[i].stages[s].start_ns = records[i].start_ns + s * fake->stage_ns;
+            records[i].stages[s].end_ns = records[i].start_ns + (s + 1) * fake->stage_ns;
+        }
+    }
+    return 0;
+}
+
+/* ± `spread` of noise, uniform, by counter. */
+static int64_t noisy(int64_t duration_ns, double spread, int64_t index) {
+    double u = lab_random_uniform(99, (uint64_t)index);
+    return duration_ns + (int64_t)((double)duration_ns * spread * (2 * u - 1));
+}
+
+static int64_t steady_1ms(int64_t index) {
+    return noisy(MS, 0.02, index);
+}
+
+static struct lab_measure_plan plan_by_hand(void) {
+    struct lab_measure_plan plan = LAB_MEASURE_PLAN;
+    plan.clock = &clock_by_hand;
+    return plan;
+}
+
+static struct lab_measurement measure_one(struct lab_measure_plan plan, struct fake *fake) {
+    struct lab_subject subject = {.name = "fake", .run = run_fake, .state = fake};
+    struct lab_measurement m;
+    struct lab_err err = LAB_ERR_INIT;
+    int result = lab_measure(&plan, &subject, 1, &arena, &m, &err);
+    assert_string_equal(err.text, "");
+    assert_int_equal(result, 0);
+    return m;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    now_ns = 1000 * LAB_NS_PER_S;
+    clock_by_hand = lab_clock_manual(&now_ns);
+    memset(run_order, 0, sizeof run_order);
+    lab_arena_init(&arena);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_arena_release(&arena);
+    return 0;
+}
+
+/* --- stopping ------------------------------------------------------------------------------ */
+
+static void a_steady_subject_is_measured_until_precise(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_int_equal(m.stop, LAB_MEASURE_PRECISE);
+    assert_true(m.precision > 0 && m.precision <= 0.01);
+    assert_true(m.steady);
+    assert_int_equal(m.warnings, 0);
+    /* it was precise long before the half second that is asked for, and stopped soon after it */
+    assert_true(m.wall_s >= 0.5 && m.wall_s < 0.7);
+    assert_true(fabs(m.interval.median - 1e-3) < 1e-5);
+    assert_true(fabs(m.latency.median - 1e-3) < 1e-5);
+    assert_true(m.interval.median_interval.low <= m.interval.median);
+    assert_true(m.interval.median_interval.high >= m.interval.median);
+    assert_true(m.interval.median_interval.confidence >= 0.95);
+    assert_true(m.interval.max <= 1.021e-3 && m.interval.min >= 0.979e-3);
+    assert_string_equal(m.name, "fake");
+}
+
+static void all_iterations_are_kept_in_stretches(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_int_equal(m.warmup_iterations + (int64_t)m.count, fake.index);
+    assert_int_equal(m.stretch_ends[m.stretch_count - 1], m.count);
+    assert_int_equal(m.latency.n, m.count);
+    assert_int_equal(m.interval.n, m.count - (size_t)m.stretch_count);
+    double wall_s = 0;
+    for (int s = 0, start = 0; s < m.stretch_count; start = m.stretch_ends[s++])
+        wall_s +=
+            (double)(m.iterations[m.stretch_ends[s] - 1].end_ns - m.iterations[start].start_ns) *
+            1e-9;
+    assert_true(fabs(m.wall_s - wall_s) < 1e-9);
+    for (size_t i = 1; i < m.count; i++)
+        assert_true(m.iterations[i].start_ns >= m.iterations[i - 1].end_ns);
+    /* a tenth of a second each */
+    assert_in_range(fake.longest, 60, 140);
+}
+
+static int64_t wild_1ms(int64_t index) {
+    return noisy(MS, 0.3, index);
+}
+
+static void noise_is_measured_until_the_limit(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.precision = 1e-6;
+    plan.limit_s = 3;
+    int64_t start = now_ns;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.stop, LAB_MEASURE_LIMIT);
+    assert_true(m.warnings & LAB_WARN_NOT_PRECISE);
+    assert_true(m.precision > 1e-6);
+    double total_s = (double)(now_ns - start) * 1e-9;
+    assert_true(total_s > 2.9 && total_s < 3.1);
+}
+
+static void more_noise_takes_more_iterations(void **state) {
+    (void)state;
+    struct fake quiet = {.letter = 'a', .duration_ns = steady_1ms};
+    struct fake loud = {.letter = 'a', .duration_ns = wild_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &quiet);
+    struct lab_measurement n = measure_one(plan_by_hand(), &loud);
+    assert_int_equal(n.stop, LAB_MEASURE_PRECISE);
+    assert_true(n.count > 4 * m.count);
+    assert_true(n.precision <= 0.01);
+}
+
+static void a_count_is_kept_to_the_iteration(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.iterations = 1237;
+    plan.warmup_iterations = 45;
+    plan.limit_s = 0.2; /* no limit for what was counted */
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.count, 1237);
+    assert_int_equal(m.warmup_iterations, 45);
+    assert_int_equal(fake.index, 1237 + 45);
+    assert_int_equal(m.stop, LAB_MEASURE_COUNTED);
+    assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
+}
+
+static void one_iteration_can_be_counted(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.iterations = 1;
+    plan.warmup_iterations = 0;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.count, 1);
+    assert_int_equal(m.interval.n, 0);
+    assert_true(isnan(m.interval.median));
+    assert_true(isnan(m.precision));
+    assert_true(m.latency.median == m.first_s);
+    assert_ptr_equal(lab_measure_primary(&m), &m.latency);
+}
+
+static int64_t steady_10s(int64_t index) {
+    return noisy(10 * LAB_NS_PER_S, 0.02, index);
+}
+
+static void iterations_longer_than_the_limit_are_measured_once(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_10s};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_int_equal(m.warmup_iterations, 1);
+    assert_int_equal(m.count, 1);
+    assert_int_equal(m.stop, LAB_MEASURE_LIMIT);
+    assert_false(m.steady);
+}
+
+static int64_t steady_400ms(int64_t index) {
+    return noisy(400 * MS, 0.005, index);
+}
+
+static void long_iterations_still_come_in_stretches(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_400ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    /* a tenth of the limit, 1.5 s, holds three: enough to overlap */
+    assert_int_equal(fake.longest, 3);
+    assert_true(m.interval.n > 0);
+}
+
+static int64_t steady_200ns(int64_t index) {
+    return noisy(200, 0.05, index);
+}
+
+static void short_iterations_stay_within_memory(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_200ns};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.max_iterations = 30000; /* 6 ms of the half second that is asked for */
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.count, 30000);
+    assert_int_equal(m.stop, LAB_MEASURE_PRECISE);
+    assert_int_equal(m.warnings, LAB_WARN_SHORT);
+    plan.precision = -1; /* never reached */
+    m = measure_one(plan, &fake);
+    assert_int_equal(m.count, 30000);
+    assert_int_equal(m.stop, LAB_MEASURE_LIMIT);
+}
+
+static int64_t no_time(int64_t index) {
+    (void)index;
+    return 0;
+}
+
+static void a_clock_that_stands_still_ends_too(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = no_time};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.iterations = 500;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.count, 500);
+    assert_true(m.interval.median == 0);
+}
+
+/* --- warm-up ------------------------------------------------------------------------------- */
+
+static int64_t warming_1ms(int64_t index) {
+    return noisy(MS, 0.02, index) + (int64_t)((double)(4 * MS) * exp(-(double)index / 30));
+}
+
+static void the_warmup_is_dropped(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = warming_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_true(m.steady);
+    /* after 120 iterations it is down to 7 % above the rest, after 200 to 0.5 % */
+    assert_in_range(m.warmup_iterations, 120, 1000);
+    assert_true(m.warmup_s > 0.12);
+    assert_true(fabs(m.first_s - 5e-3) < 5e-5);
+    assert_true(fabs(m.latency.mean - 1e-3) < 2e-5);
+    assert_true(m.latency.max < 1.1e-3);
+}
+
+/* Longer by 0.2 % each time: never steady. */
+static int64_t drifting(int64_t index) {
+    return noisy((int64_t)(MS * pow(1.002, (double)index)), 0.01, index);
+}
+
+static void what_never_settles_is_not_steady(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = drifting};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.limit_s = 6;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_false(m.steady);
+    assert_true(m.warnings & LAB_WARN_NOT_STEADY);
+    assert_true(m.warmup_s <= 2.2); /* a third of the limit, and no more */
+    assert_true(m.count > 0);
+}
+
+static int64_t drifting_late(int64_t index) {
+    return noisy(index < 300 ? MS : MS + (index - 300) * US / 2, 0.01, index);
+}
+
+static void drift_during_the_measurement_is_not_steady(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = drifting_late};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.min_time_s = 2;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_false(m.steady);
+    assert_true(m.warmup_iterations <= 300); /* it looked steady then */
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_measure_explain(&m, LAB_WARN_NOT_STEADY, &text);
+    assert_non_null(strstr(text.text, "% longer from the first half"));
+    lab_str_release(&text);
+}
+
+static int64_t steady_10us(int64_t index) {
+    return noisy(10 * US, 0.02, index);
+}
+
+static void a_warmup_lasts_for_a_stretch_at_least(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_10us};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_true(m.warmup_s >= 0.1 && m.warmup_s < 0.5);
+}
+
+static void no_warmup_can_be_asked_for(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = warming_1ms};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.warmup_iterations = 0;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.warmup_iterations, 0);
+    assert_true(m.warmup_s == 0);
+    assert_true(m.latency.max == m.first_s);
+    assert_true(m.warnings & LAB_WARN_SLOW_FIRST);
+}
+
+/* --- what is noticed ------------------------------------------------------------------------ */
+
+/* Every fortieth iteration takes four times as long. */
+static int64_t disturbed_1ms(int64_t index) {
+    return (index % 40 == 39 ? 4 : 1) * noisy(MS, 0.02, index);
+}
+
+static void outliers_are_kept_and_told(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = disturbed_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_true(m.warnings & LAB_WARN_OUTLIERS);
+    size_t severe = m.interval.outliers.high_severe;
+    assert_true(severe * 45 > m.interval.n && severe * 35 < m.interval.n);
+    assert_true(m.interval.max > 3.9e-3);
+    assert_true(fabs(m.interval.median - 1e-3) < 1e-5);
+}
+
+static int64_t slow_first(int64_t index) {
+    return index == 0 ? LAB_NS_PER_S : steady_1ms(index);
+}
+
+static void a_slow_first_iteration_is_dropped_and_told(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = slow_first};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_int_equal(m.warnings, LAB_WARN_SLOW_FIRST);
+    assert_true(m.first_s == 1);
+    assert_true(m.latency.max < 1.1e-3);
+}
+
+static void stages_are_summed_up(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms, .stage_ns = 100 * US};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    for (int s = 0; s < LAB_STAGE_COUNT; s++) {
+        assert_int_equal(m.stages[s].n, m.count);
+        assert_true(fabs(m.stages[s].median - 100e-6) < 1e-12);
+    }
+    assert_true(m.overlap == 0); /* one after the other */
+    struct fake bare = {.letter = 'a', .duration_ns = steady_1ms};
+    m = measure_one(plan_by_hand(), &bare);
+    assert_int_equal(m.stages[LAB_STAGE_H2D].n, 0);
+    assert_true(isnan(m.overlap));
+}
+
+/* --- several subjects ---------------------------------------------------------------------- */
+
+static int64_t steady_2ms(int64_t index) {
+    return noisy(2 * MS, 0.02, index);
+}
+
+static int measure_three(uint64_t seed, struct fake fakes[3], struct lab_measurement ret[3],
+                         struct lab_err *err) {
+    struct lab_subject subjects[3] = {{"alpha", run_fake, &fakes[0]},
+                                      {"beta", run_fake, &fakes[1]},
+                                      {"gamma", run_fake, &fakes[2]}};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.seed = seed;
+    return lab_measure(&plan, subjects, 3, &arena, ret, err);
+}
+
+static void subjects_take_turns_in_random_order(void **state) {
+    (void)state;
+    char orders[2][sizeof run_order];
+    for (int run = 0; run < 2; run++) {
+        set_up(NULL);
+        struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms}, {'c', wild_1ms}};
+        struct lab_measurement m[3];
+        struct lab_err err = LAB_ERR_INIT;
+        assert_int_equal(measure_three(42, fakes, m, &err), 0);
+        memcpy(orders[run], run_order, sizeof run_order);
+        assert_string_equal(m[1].name, "beta");
+        assert_true(fabs(m[1].interval.median - 2e-3) < 4e-5);
+        /* from the first measured round to the last, each ran once a round */
+        assert_int_equal(m[0].stretch_count, m[1].stretch_count);
+        assert_int_equal(m[0].stretch_count, m[2].stretch_count);
+        lab_arena_release(&arena);
+    }
+    assert_string_equal(orders[0], orders[1]);
+    size_t length = strlen(orders[0]), rounds = 0, different = 0;
+    for (size_t i = length % 3; i + 6 <= length; i += 3, rounds++)
+        different += memcmp(orders[0] + i, orders[0] + i + 3, 3) != 0;
+    assert_true(rounds > 5 && different > 0);
+    for (size_t i = length - 9; i < length; i += 3) { /* whole rounds at the end */
+        assert_non_null(memchr(orders[0] + i, 'a', 3));
+        assert_non_null(memchr(orders[0] + i, 'b', 3));
+        assert_non_null(memchr(orders[0] + i, 'c', 3));
+    }
+    set_up(NULL);
+    struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms}, {'c', wild_1ms}};
+    struct lab_measurement m[3];
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(measure_three(43, fakes, m, &err), 0);
+    assert_string_not_equal(run_order, orders[0]);
+}
+
+static void a_failing_subject_is_named(void **state) {
+    (void)state;
+    struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms, .fails_at = 150}, {'c', wild_1ms}};
+    struct lab_measurement m[3];
+    memset(m, 0x5a, sizeof m);
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(measure_three(42, fakes, m, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_MEMORY);
+    assert_string_equal(err.text, "beta: no room for 8 GB");
+    for (size_t i = 0; i < sizeof m; i++)
+        assert_int_equal(((unsigned char *)m)[i], 0x5a);
+}
+
+static int64_t backwards(int64_t index) {
+    return index == 3 ? -5 : MS;
+}
+
+static void records_that_make_no_sense_are_refused(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = backwards};
+    struct lab_subject subject = {"odd", run_fake, &fake};
+    struct lab_measure_plan plan = plan_by_hand();
+    struct lab_measurement m;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_WRONG);
+    assert_non_null(strstr(err.text, "odd: iteration"));
+}
+
+/* --- progress ------------------------------------------------------------------------------ */
+
+struct watch {
+    int calls, stop_at;
+    enum lab_measure_phase stop_phase;
+    struct lab_measure_progress last[2];
+    bool fell;
+};
+
+static bool watch_progress(const struct lab_measure_progress *progress, void *state) {
+    struct watch *watch = state;
+    struct lab_measure_progress *last = &watch->last[progress->phase];
+    watch->fell = watch->fell || progress->fraction < last->fraction || progress->fraction > 1;
+    *last = *progress;
+    watch->calls += progress->phase == watch->stop_phase;
+    return watch->stop_at > 0 && watch->calls == watch->stop_at &&
+           progress->phase == watch->stop_phase;
+}
+
+static void progress_only_grows(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
+    struct watch watch = {.stop_phase = LAB_MEASURE_MEASURE};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.progress = watch_progress;
+    plan.progress_state = &watch;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_false(watch.fell);
+    const struct lab_measure_progress *last = &watch.last[LAB_MEASURE_MEASURE];
+    assert_true(last->fraction == 1);
+    assert_true(last->left_s == 0);
+    assert_int_equal(last->iterations, m.count);
+    assert_string_equal(last->name, "fake");
+    assert_true(last->median_s == m.interval.median);
+    assert_true(last->precision == m.precision);
+    assert_int_equal(watch.calls, m.stretch_count);
+}
+
+static void the_user_can_stop_it_and_keep_what_there_is(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
+    struct watch watch = {.stop_phase = LAB_MEASURE_MEASURE, .stop_at = 2};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.progress = watch_progress;
+    plan.progress_state = &watch;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.stop, LAB_MEASURE_STOPPED);
+    assert_int_equal(m.stretch_count, 2);
+    assert_true(m.count > 0 && !isnan(m.interval.median));
+    assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
+}
+
+static void stopped_while_warming_up_there_is_nothing(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
+    struct watch watch = {.stop_phase = LAB_MEASURE_WARMUP, .stop_at = 1};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.progress = watch_progress;
+    plan.progress_state = &watch;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.stop, LAB_MEASURE_STOPPED);
+    assert_int_equal(m.count, 0);
+    assert_int_equal(m.latency.n, 0);
+    assert_true(isnan(m.latency.median) && isnan(m.precision) && isnan(m.overlap));
+    assert_int_equal(m.warnings, 0);
+}
+
+/* --- the machine's own clock ---------------------------------------------------------------- */
+
+static int spin(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    (void)state, (void)err;
+    for (int i = 0; i < count; i++) {
+        records[i].start_ns = lab_clock_now(lab_clock_system());
+        do
+            records[i].end_ns = lab_clock_now(lab_clock_system());
+        while (records[i].end_ns < records[i].start_ns + 20 * US);
+    }
+    return 0;
+}
+
+static void real_time_works_and_conditions_are_read(void **state) {
+    (void)state;
+    struct lab_subject subject = {"spin", spin, NULL};
+    struct lab_measure_plan plan = LAB_MEASURE_PLAN;
+    plan.limit_s = 0.3;
+    plan.stretch_s = 0.02;
+    struct lab_measurement m;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), 0);
+    assert_true(m.count > 0);
+    assert_true(m.interval.min >= 20e-6);
+    /* unknown or a share; never anything else */
+    assert_false(m.conditions.foreign_cpu < 0 || m.conditions.foreign_cpu > 1);
+    assert_false(m.conditions.steal < 0 || m.conditions.steal > 1);
+    assert_false(m.conditions.load_before < 0);
+}
+
+static void another_clock_leaves_conditions_unknown(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    assert_true(isnan(m.conditions.foreign_cpu) && isnan(m.conditions.load_before));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_steady_subject_is_measured_until_precise),
+        TEST(all_iterations_are_kept_in_stretches),
+        TEST(noise_is_measured_until_the_limit),
+        TEST(more_noise_takes_more_iterations),
+        TEST(a_count_is_kept_to_the_iteration),
+        TEST(one_iteration_can_be_counted),
+        TEST(iterations_longer_than_the_limit_are_measured_once),
+        TEST(long_iterations_still_come_in_stretches),
+        TEST(short_iterations_stay_within_memory),
+        TEST(a_clock_that_stands_still_ends_too),
+        TEST(the_warmup_is_dropped),
+        TEST(what_never_settles_is_not_steady),
+        TEST(drift_during_the_measurement_is_not_steady),
+        TEST(a_warmup_lasts_for_a_stretch_at_least),
+        TEST(no_warmup_can_be_asked_for),
+        TEST(outliers_are_kept_and_told),
+        TEST(a_slow_first_iteration_is_dropped_and_told),
+        TEST(stages_are_summed_up),
+        TEST(subjects_take_turns_in_random_order),
+        TEST(a_failing_subject_is_named),
+        TEST(records_that_make_no_sense_are_refused),
+        TEST(progress_only_grows),
+        TEST(the_user_can_stop_it_and_keep_what_there_is),
+        TEST(stopped_while_warming_up_there_is_nothing),
+        TEST(real_time_works_and_conditions_are_read),
+        TEST(another_clock_leaves_conditions_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

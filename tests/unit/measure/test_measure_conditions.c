@@ -1,0 +1,142 @@
+/* What /proc says, from texts as kernels write them. */
+#include "measure/measure_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <unistd.h>
+
+static const char stat_before[] = "cpu  1000 20 300 50000 100 7 30 10 5 0\n"
+                                  "cpu0 500 10 150 25000 50 4 15 5 5 0\n"
+                                  "cpu1 500 10 150 25000 50 3 15 5 0 0\n"
+                                  "intr 123 0 0\nctxt 12345\nbtime 1700000000\n"
+                                  "procs_running 2\nsoftirq 1 2 3\n";
+/* 2 s later on two CPUs at 100 ticks a second: busy + 250, steal + 20, idle + 130 */
+static const char stat_after[] = "cpu  1200 20 340 50120 110 7 40 30 5 0\n"
+                                 "cpu0 600 10 170 25060 55 4 20 15 5 0\n"
+                                 "cpu1 600 10 170 25060 55 3 20 15 0 0\n"
+                                 "intr 123 0 0\n";
+static const char loadavg[] = "1.50 0.09 0.03 1/101 8834\n";
+static const char pressure_before[] = "some avg10=2.73 avg60=3.06 avg300=0.93 total=7840211\n"
+                                      "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+static const char pressure_after[] = "some avg10=9.73 avg60=3.06 avg300=0.93 total=8240211\n"
+                                     "full avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
+
+static void assert_near(double got, double wanted) {
+    if (!(fabs(got - wanted) <= 1e-9 * fmax(1, fabs(wanted))))
+        fail_msg("%.17g is not %.17g", got, wanted);
+}
+
+static struct lab_conditions_reading reading_at(double time_s, const char *stat,
+                                                const char *pressure, double own_s) {
+    struct lab_conditions_reading r = lab_conditions_parse(stat, loadavg, pressure, pressure, 100);
+    r.time_s = time_s;
+    r.own_s = own_s;
+    r.age_s = 1e-9;
+    return r;
+}
+
+static void the_files_are_understood(void **state) {
+    (void)state;
+    struct lab_conditions_reading r = reading_at(0, stat_before, pressure_before, 0);
+    assert_near(r.busy_s, 13.57);
+    assert_near(r.steal_s, 0.1);
+    assert_near(r.total_s, 514.67); /* guest time is in user already */
+    assert_near(r.cpus, 2);
+    assert_near(r.load, 1.5);
+    assert_near(r.pressure_cpu_s, 7.840211);
+}
+
+static void others_are_what_we_did_not_use(void **state) {
+    (void)state;
+    struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 3.0);
+    struct lab_conditions_reading after = reading_at(12, stat_after, pressure_after, 4.5);
+    before.own_s = 0; /* nothing yet: the load is all foreign */
+    struct lab_conditions c = lab_conditions_between(&before, &after);
+    assert_near(c.load_before, 0.75);
+    before.own_s = 3.0;
+    c = lab_conditions_between(&before, &after);
+    assert_near(c.foreign_cpu, (2.5 - 1.5) / 4.0); /* 2.5 s busy, 1.5 ours, of 4 s on two CPUs */
+    assert_near(c.steal, 0.2 / 4.0);
+    assert_near(c.pressure_cpu, 0.2);
+    assert_near(c.pressure_memory, 0.2);
+}
+
+static void our_own_threads_are_taken_off_the_load(void **state) {
+    (void)state;
+    struct lab_conditions_reading r = reading_at(0, stat_before, NULL, 0);
+    /* one thread of ours, running for 600 s, is 1 of the load of 1.5 by now */
+    r.own_s = r.age_s = 600;
+    assert_true(fabs(lab_conditions_between(&r, &r).load_before - 0.25) < 1e-4);
+    /* never below nothing */
+    r.own_s = 6000;
+    assert_near(lab_conditions_between(&r, &r).load_before, 0);
+}
+
+static void counting_errors_stay_within_bounds(void **state) {
+    (void)state;
+    struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 0);
+    struct lab_conditions_reading after = reading_at(12, stat_after, pressure_after, 2.6);
+    /* ticks say 2.5 s, our own clock 2.6 s */
+    assert_near(lab_conditions_between(&before, &after).foreign_cpu, 0);
+}
+
+static void what_is_missing_is_unknown(void **state) {
+    (void)state;
+    struct lab_conditions_reading none = lab_conditions_parse(NULL, NULL, NULL, NULL, 100);
+    struct lab_conditions c = lab_conditions_between(&none, &none);
+    assert_true(isnan(c.load_before) && isnan(c.foreign_cpu) && isnan(c.steal));
+    assert_true(isnan(c.pressure_cpu) && isnan(c.pressure_memory));
+    struct lab_conditions_reading odd =
+        lab_conditions_parse("hello\n", "", "none\n", "some avg10=x", 100);
+    assert_true(isnan(odd.busy_s) && isnan(odd.load) && isnan(odd.pressure_cpu_s));
+    assert_true(isnan(odd.pressure_memory_s));
+    /* before Linux 2.6.11 there was no steal */
+    struct lab_conditions_reading old =
+        lab_conditions_parse("cpu  10 0 10 80\ncpu0 10 0 10 80\n", NULL, NULL, NULL, 100);
+    assert_near(old.busy_s, 0.2);
+    assert_true(isnan(old.steal_s));
+}
+
+static void too_short_a_time_tells_nothing(void **state) {
+    (void)state;
+    struct lab_conditions_reading before = reading_at(10, stat_before, pressure_before, 3.0);
+    struct lab_conditions c = lab_conditions_between(&before, &before);
+    assert_true(isnan(c.foreign_cpu) && isnan(c.steal) && isnan(c.pressure_cpu));
+}
+
+static void a_start_is_found_behind_any_name(void **state) {
+    (void)state;
+    static const char self[] =
+        "8834 (a) b (c) R 1 8834 8834 34816 8834 4194304 100 0 0 0 5 2 0 0 20 0 1 0 114256 8192 1";
+    assert_near(lab_conditions_parse_start(self, 100), 1142.56);
+    assert_true(isnan(lab_conditions_parse_start("8834 broken", 100)));
+    assert_true(isnan(lab_conditions_parse_start(NULL, 100)));
+}
+
+static void this_machine_can_be_read(void **state) {
+    (void)state;
+    struct lab_conditions_reading r = lab_conditions_read();
+    assert_true(r.time_s > 0);
+    assert_true(r.own_s >= 0);
+    assert_false(r.age_s < -1);
+    assert_false(r.cpus < 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_files_are_understood),
+        cmocka_unit_test(others_are_what_we_did_not_use),
+        cmocka_unit_test(our_own_threads_are_taken_off_the_load),
+        cmocka_unit_test(counting_errors_stay_within_bounds),
+        cmocka_unit_test(what_is_missing_is_unknown),
+        cmocka_unit_test(too_short_a_time_tells_nothing),
+        cmocka_unit_test(a_start_is_found_behind_any_name),
+        cmocka_unit_test(this_machine_can_be_read),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

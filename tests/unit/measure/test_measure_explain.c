@@ -1,0 +1,199 @@
+/* Which warnings a measurement gets, and the sentences a person reads. */
+#include "measure/measure_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+/* 120 quiet iterations of 10 ms, by latency. */
+static struct lab_measurement quiet(void) {
+    struct lab_measurement m = {
+        .count = 120,
+        .warmup_iterations = 30,
+        .warmup_s = 0.3,
+        .first_s = 0.011,
+        .steady = true,
+        .stop = LAB_MEASURE_PRECISE,
+        .precision = 0.004,
+        .latency = {.n = 120, .median = 0.010, .min = 0.0098, .max = 0.0103},
+        .conditions = {.load_before = 0.1, .foreign_cpu = 0.01, .steal = 0, .pressure_cpu = NAN},
+    };
+    return m;
+}
+
+static void assert_explained(struct lab_measurement m, enum lab_measure_warning warning,
+                             const char *wanted) {
+    m.warnings = lab_measure_warn(&m);
+    assert_int_equal(m.warnings, warning);
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_measure_explain(&m, warning, &text);
+    assert_string_equal(text.text, wanted);
+    lab_str_release(&text);
+}
+
+static void a_quiet_measurement_has_no_warnings(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    assert_int_equal(lab_measure_warn(&m), 0);
+    struct lab_str text;
+    lab_str_init(&text);
+    for (unsigned w = 1; w <= LAB_WARN_SHORT; w *= 2)
+        lab_measure_explain(&m, (enum lab_measure_warning)w, &text);
+    assert_string_equal(text.text, "");
+    lab_str_release(&text);
+}
+
+static void outliers(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.latency.outliers.high_severe = 3;
+    m.latency.max = 0.041;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "3 of 120 iterations (2.5 %) are severe outliers, the longest 4.1 × the "
+                     "median: something else ran; try again on a quiet machine");
+    m.latency.outliers = (struct lab_outlier_count){.low_severe = 2};
+    m.latency.max = 0.0101;
+    m.latency.min = 0.005;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "2 of 120 iterations (1.7 %) are severe outliers, the shortest 0.50 × the "
+                     "median: something else ran; try again on a quiet machine");
+}
+
+static void too_many_to_be_outliers(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.latency.outliers.high_severe = 24;
+    m.latency.max = 0.02;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "24 of 120 iterations (20.0 %) are severe outliers, the longest 2.0 × the "
+                     "median: times fall into groups; clocks, placement or a neighbour switch "
+                     "between them");
+}
+
+static void outliers_that_do_not_matter(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.latency.outliers.high_severe = 1; /* fewer than one in a hundred */
+    m.latency.max = 0.05;
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m = quiet(); /* a quarter of them, but hardly longer: the spread is next to nothing */
+    m.latency.outliers.high_severe = 30;
+    m.latency.max = 0.0101;
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m = quiet(); /* as short as the steps of the clock */
+    m.latency = (struct lab_summary){.n = 120, .median = 50e-9, .min = 40e-9, .max = 900e-9};
+    m.latency.outliers.high_severe = 20;
+    m.first_s = 50e-9;
+    assert_int_equal(lab_measure_warn(&m), LAB_WARN_SHORT);
+}
+
+static void a_slow_first_iteration(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.first_s = 1.25;
+    assert_explained(m, LAB_WARN_SLOW_FIRST,
+                     "the first iteration took 1.25 s, 125.0 × the median: it set up code, memory "
+                     "or caches; it was part of the warm-up and isn't counted");
+    m.warmup_iterations = 0;
+    assert_explained(m, LAB_WARN_SLOW_FIRST,
+                     "the first iteration took 1.25 s, 125.0 × the median: it set up code, memory "
+                     "or caches and is counted; warm up first to leave it out");
+    m.first_s = 0.029;
+    assert_int_equal(lab_measure_warn(&m), 0);
+}
+
+static void no_steady_state(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    struct lab_iteration records[120];
+    int end = 120;
+    for (int i = 0; i < 120; i++)
+        records[i] =
+            (struct lab_iteration){.start_ns = 20000000LL * i, .end_ns = 20000000LL * i + 10000000};
+    m.iterations = records;
+    m.stretch_ends = &end;
+    m.stretch_count = 1;
+    m.steady = false;
+    assert_explained(m, LAB_WARN_NOT_STEADY,
+                     "no steady state within 300 ms and 30 iterations of warm-up: times still "
+                     "changed or varied much; allow more time or try again on a quiet machine");
+    for (int i = 60; i < 120; i++)
+        records[i].end_ns += 1000000;
+    assert_explained(m, LAB_WARN_NOT_STEADY,
+                     "iterations became 10.0 % longer from the first half of the measurement to "
+                     "the second: clocks, temperature or memory still change; warm up longer");
+}
+
+static void not_precise(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.stop = LAB_MEASURE_LIMIT;
+    m.precision = 0.0321;
+    assert_explained(m, LAB_WARN_NOT_PRECISE,
+                     "the limit came after 120 iterations, when the median was known to ± 3.2 %; "
+                     "allow more time for more");
+    m.count = 1;
+    m.latency.n = 1;
+    m.precision = NAN;
+    assert_explained(m, LAB_WARN_NOT_PRECISE,
+                     "the limit came after 1 iteration, too few to tell the spread; allow more "
+                     "time for more");
+}
+
+static void load(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.conditions.foreign_cpu = 0.314;
+    assert_explained(m, LAB_WARN_LOAD,
+                     "other processes took 31.4 % of the machine's CPU time meanwhile; try again "
+                     "on a quiet machine");
+    m.conditions.foreign_cpu = NAN;
+    m.conditions.load_before = 0.5;
+    assert_explained(m, LAB_WARN_LOAD,
+                     "0.50 other threads per CPU were ready to run before it began; try again on a "
+                     "quiet machine");
+    /* a load before it began that was gone when it ran is no trouble */
+    m.conditions.foreign_cpu = 0.01;
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m.conditions = (struct lab_conditions){NAN, NAN, NAN, NAN, NAN};
+    assert_int_equal(lab_measure_warn(&m), 0);
+}
+
+static void steal(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.conditions.steal = 0.034;
+    assert_explained(m, LAB_WARN_STEAL,
+                     "the hypervisor took 3.4 % of the machine's CPU time away; figures of a "
+                     "shared virtual machine vary with its neighbours");
+}
+
+static void too_short(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.latency.median = m.latency.max = m.first_s = 450e-9;
+    assert_explained(m, LAB_WARN_SHORT,
+                     "iterations take 450 ns, near the time that reading the clock takes; make "
+                     "them larger");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_quiet_measurement_has_no_warnings),
+        cmocka_unit_test(outliers),
+        cmocka_unit_test(too_many_to_be_outliers),
+        cmocka_unit_test(outliers_that_do_not_matter),
+        cmocka_unit_test(a_slow_first_iteration),
+        cmocka_unit_test(no_steady_state),
+        cmocka_unit_test(not_precise),
+        cmocka_unit_test(load),
+        cmocka_unit_test(steal),
+        cmocka_unit_test(too_short),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,209 @@
+/* From records to figures: series, overlap, summaries, drift. */
+#include "base/random.h"
+#include "measure/measure_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(array)[0])
+
+static void assert_near(double got, double wanted) {
+    if (!(fabs(got - wanted) <= 1e-12 * fmax(1, fabs(wanted))))
+        fail_msg("%.17g is not %.17g", got, wanted);
+}
+
+static void intervals_never_cross_a_stretch(void **state) {
+    (void)state;
+    /* two stretches of three and two iterations, and one alone */
+    struct lab_iteration records[] = {{0, 10},    {5, 18},    {12, 30},
+                                      {100, 109}, {105, 120}, {500, 507}};
+    int ends[] = {3, 5, 6};
+    double x[6];
+    assert_int_equal(lab_measure_latencies(records, 6, x), 6);
+    assert_near(x[2] * 1e9, 18);
+    assert_int_equal(lab_measure_intervals(records, ends, 3, x), 3);
+    assert_near(x[0] * 1e9, 8);
+    assert_near(x[1] * 1e9, 12);
+    assert_near(x[2] * 1e9, 11);
+    assert_true(lab_measure_by_intervals(3, 6));
+    assert_false(lab_measure_by_intervals(2, 6));
+    assert_false(lab_measure_by_intervals(0, 0));
+}
+
+static void stages_that_do_not_exist_are_left_out(void **state) {
+    (void)state;
+    struct lab_iteration records[2] = {
+        {.stages = {[LAB_STAGE_H2D] = {10, 30}, [LAB_STAGE_COMPUTE] = {30, 35}}},
+        {.stages = {[LAB_STAGE_COMPUTE] = {40, 47}}}};
+    double x[2];
+    assert_int_equal(lab_measure_stages(records, 2, LAB_STAGE_H2D, x), 1);
+    assert_near(x[0] * 1e9, 20);
+    assert_int_equal(lab_measure_stages(records, 2, LAB_STAGE_COMPUTE, x), 2);
+    assert_near(x[1] * 1e9, 7);
+    assert_int_equal(lab_measure_stages(records, 2, LAB_STAGE_D2H, x), 0);
+}
+
+static struct lab_iteration staged(int64_t h2d, int64_t compute, int64_t d2h, int64_t length) {
+    return (struct lab_iteration){
+        .start_ns = h2d,
+        .end_ns = d2h + length,
+        .stages = {{h2d, h2d + length}, {compute, compute + length}, {d2h, d2h + length}}};
+}
+
+static void stages_one_after_another_do_not_overlap(void **state) {
+    (void)state;
+    struct lab_iteration records[] = {staged(1, 11, 21, 10), staged(31, 41, 51, 10)};
+    assert_near(lab_measure_overlap(records, 2), 0);
+}
+
+static void a_full_pipeline_overlaps_but_for_its_ends(void **state) {
+    (void)state;
+    /* each stage of ten, a new iteration every ten: only the first H2D and the last D2H are bare */
+    struct lab_iteration records[10];
+    for (int i = 0; i < 10; i++)
+        records[i] = staged(10 * i + 1, 10 * i + 11, 10 * i + 21, 10);
+    /* H2D 1 to 9 lie under compute 0 to 8; D2H 0 to 8 under compute 1 to 9 */
+    assert_near(lab_measure_overlap(records, 10), 18.0 / 20);
+}
+
+static void computes_that_overlap_count_once(void **state) {
+    (void)state;
+    struct lab_iteration records[3] = {
+        {.stages = {[LAB_STAGE_H2D] = {100, 200}, [LAB_STAGE_COMPUTE] = {90, 140}}},
+        {.stages = {[LAB_STAGE_COMPUTE] = {120, 150}}},
+        {.stages = {[LAB_STAGE_COMPUTE] = {180, 900}}}};
+    assert_near(lab_measure_overlap(records, 3), 0.7);
+}
+
+static void copies_are_swept_in_any_order(void **state) {
+    (void)state;
+    /* a long copy before a short one that ends earlier, computes between */
+    struct lab_iteration records[3] = {
+        {.stages = {[LAB_STAGE_H2D] = {50, 60}, [LAB_STAGE_COMPUTE] = {70, 80}}},
+        {.stages = {[LAB_STAGE_H2D] = {10, 90}, [LAB_STAGE_COMPUTE] = {20, 30}}},
+        {.stages = {[LAB_STAGE_D2H] = {25, 75}, [LAB_STAGE_COMPUTE] = {55, 58}}}};
+    /* under: 3 of 10, 23 of 80, 5 + 3 + 5 of 50 */
+    assert_near(lab_measure_overlap(records, 3), (3.0 + 23 + 13) / 140);
+}
+
+static void overlap_needs_copies_and_compute(void **state) {
+    (void)state;
+    struct lab_iteration compute_only = {.stages = {[LAB_STAGE_COMPUTE] = {10, 20}}};
+    struct lab_iteration copy_only = {.stages = {[LAB_STAGE_H2D] = {10, 20}}};
+    assert_true(isnan(lab_measure_overlap(&compute_only, 1)));
+    assert_true(isnan(lab_measure_overlap(&copy_only, 1)));
+    assert_true(isnan(lab_measure_overlap(NULL, 0)));
+}
+
+static void a_summary_holds_every_figure(void **state) {
+    (void)state;
+    double x[101];
+    for (int i = 0; i <= 100; i++)
+        x[i] = (double)((i * 37) % 101); /* 0 to 100, out of order */
+    struct lab_summary s = lab_summarize(x, 101, 0.95, false, 1);
+    assert_int_equal(s.n, 101);
+    assert_near(s.mean, 50);
+    assert_near(s.median, 50);
+    assert_near(s.stddev, sqrt(858.5));
+    assert_near(s.cv, sqrt(858.5) / 50);
+    assert_near(s.mad, 1.4826 * 25);
+    assert_near(s.min, 0);
+    assert_near(s.max, 100);
+    assert_near(s.q25, 25);
+    assert_near(s.q75, 75);
+    assert_near(s.p90, 90);
+    assert_near(s.p95, 95);
+    assert_near(s.p99, 99);
+    struct lab_interval ranks = lab_stats_median_interval(x, 101, 0.95);
+    assert_near(s.median_interval.low, ranks.low);
+    assert_near(s.median_interval.high, ranks.high);
+    assert_true(s.effective_n > 1 && s.effective_n <= 101);
+    assert_int_equal(s.outliers.high_severe + s.outliers.low_severe, 0);
+}
+
+static void a_summary_of_nothing_is_nothing(void **state) {
+    (void)state;
+    struct lab_summary s = lab_summarize(NULL, 0, 0.95, false, 1);
+    assert_int_equal(s.n, 0);
+    assert_true(isnan(s.mean) && isnan(s.median) && isnan(s.p99) && isnan(s.median_interval.low));
+    double broken[] = {1, NAN, 2};
+    s = lab_summarize(broken, 3, 0.95, true, 1);
+    assert_int_equal(s.n, 3);
+    assert_true(isnan(s.mean) && isnan(s.max) && isnan(s.effective_n));
+    double one = 5;
+    s = lab_summarize(&one, 1, 0.95, true, 1);
+    assert_near(s.median, 5);
+    assert_true(isnan(s.stddev) && isnan(s.median_interval.low));
+}
+
+/* x_t = 0.8 x_{t−1} + u around 10 */
+static void draw_dependent(double *x, size_t n) {
+    double last = 0;
+    for (size_t i = 0; i < n; i++)
+        x[i] = 10 + (last = 0.8 * last + lab_random_uniform(5, i) - 0.5);
+}
+
+static void dependence_widens_the_interval(void **state) {
+    (void)state;
+    static double x[8000];
+    draw_dependent(x, COUNT(x));
+    size_t sizes[] = {1000, 8000}; /* by blocks, and by ranks of the effective size */
+    for (size_t i = 0; i < COUNT(sizes); i++) {
+        struct lab_summary by_itself = lab_measure_summarize(x, sizes[i], 0.95, 1);
+        struct lab_summary told = lab_summarize(x, sizes[i], 0.95, true, 1);
+        struct lab_summary naive = lab_summarize(x, sizes[i], 0.95, false, 1);
+        assert_true(by_itself.effective_n < 0.3 * (double)sizes[i]);
+        assert_near(by_itself.median_interval.low, told.median_interval.low);
+        assert_true(told.median_interval.high - told.median_interval.low >
+                    1.5 * (naive.median_interval.high - naive.median_interval.low));
+    }
+}
+
+static void relative_width_of_an_interval(void **state) {
+    (void)state;
+    assert_near(lab_measure_relative_width((struct lab_interval){9, 11, .95}, 10), 0.1);
+    assert_near(lab_measure_relative_width((struct lab_interval){0, 0, .95}, 0), 0);
+    assert_true(isnan(lab_measure_relative_width((struct lab_interval){NAN, NAN, NAN}, 10)));
+}
+
+static void drift_is_told_from_noise(void **state) {
+    (void)state;
+    double x[400];
+    for (size_t i = 0; i < 400; i++)
+        x[i] = 1 + 0.2 * (double)i / 400 + 0.02 * lab_random_uniform(3, i);
+    assert_true(lab_measure_drift(x, 400) > 0.08); /* from 1.05 to 1.15, about */
+    for (size_t i = 0; i < 400; i++)
+        x[i] = 1.2 - 0.2 * (double)i / 400 + 0.02 * lab_random_uniform(3, i);
+    assert_true(lab_measure_drift(x, 400) < -0.08);
+    for (size_t i = 0; i < 400; i++) /* significant, but too small to matter */
+        x[i] = 1 + 0.02 * (double)i / 400;
+    assert_true(lab_measure_drift(x, 400) == 0);
+    for (size_t i = 0; i < 400; i++) /* large, but only noise */
+        x[i] = exp(2 * lab_random_uniform(3, i));
+    assert_true(lab_measure_drift(x, 400) == 0);
+    x[0] = 1, x[1] = 2; /* too few to tell */
+    assert_true(lab_measure_drift(x, 2) == 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(intervals_never_cross_a_stretch),
+        cmocka_unit_test(stages_that_do_not_exist_are_left_out),
+        cmocka_unit_test(stages_one_after_another_do_not_overlap),
+        cmocka_unit_test(a_full_pipeline_overlaps_but_for_its_ends),
+        cmocka_unit_test(computes_that_overlap_count_once),
+        cmocka_unit_test(copies_are_swept_in_any_order),
+        cmocka_unit_test(overlap_needs_copies_and_compute),
+        cmocka_unit_test(a_summary_holds_every_figure),
+        cmocka_unit_test(a_summary_of_nothing_is_nothing),
+        cmocka_unit_test(dependence_widens_the_interval),
+        cmocka_unit_test(relative_width_of_an_interval),
+        cmocka_unit_test(drift_is_told_from_noise),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
