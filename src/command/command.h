@@ -38,6 +38,8 @@ struct lab_command_call {
     struct lab_style style; /* what `out` can show */
 };
 
+#define LAB_COMMAND_ALL_WORDS "*"
+
 struct lab_command {
     const char *name;
     const char *summary;              /* one line */
@@ -48,8 +50,9 @@ struct lab_command {
     bool uses_device;                          /* takes --device */
     int min_words, max_words;                  /* max -1 = any number */
     const struct lab_manual_example *examples; /* may be NULL */
-    /* what help adds; `word` is the one behind the command in `help bench vit`, or NULL. An unknown
-     * word is an error. May be NULL: then no word is taken */
+    /* what help adds; `word` is the one behind the command in `help bench vit`, NULL if there is
+     * none, or LAB_COMMAND_ALL_WORDS for the man page. An unknown word is an error. The slot may be
+     * NULL: then no word is taken */
     const struct lab_manual_section *(*sections)(struct lab_arena *arena, const char *word,
                                                  struct lab_err *err);
     const char *const *(*complete)(struct lab_arena *arena); /* first word; may be NULL */
@@ -78,10 +81,12 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
 const struct lab_manual *lab_command_manual(struct lab_arena *arena);
 
 /* `gpulab help COMMAND [WORD]` as text. */
-int lab_command_write_help(const struct lab_command *command, const char *word, struct lab_style style,
-                     struct lab_arena *arena, struct lab_str *out, struct lab_err *err);
+int lab_command_write_help(const struct lab_command *command, const char *word,
+                           struct lab_style style, struct lab_arena *arena, struct lab_str *out,
+                           struct lab_err *err);
 /* `gpulab help`. */
-void lab_command_write_overview(struct lab_style style, struct lab_arena *arena, struct lab_str *out);
+void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
+                                struct lab_str *out);
 
 /* --- output --- */
 

@@ -56,7 +56,7 @@ static const struct lab_manual_page *make_page(const struct lab_command *command
         .words = command->complete ? command->complete(arena) : NULL,
         .word_options = command->word_options,
     };
-    if (word && !command->sections) {
+    if (word && !command->sections && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
         lab_err_set(err, LAB_ERR_USER, "help %s: no further page '%s'", command->name, word);
         return NULL;
     }
@@ -77,10 +77,9 @@ const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
     int count = 0;
     while (lab_commands[count])
         count++;
-    const struct lab_manual_page **pages =
-        lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
+    const struct lab_manual_page **pages = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
     for (int i = 0; i < count; i++)
-        pages[i] = make_page(lab_commands[i], NULL, arena, NULL);
+        pages[i] = make_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
     struct lab_manual *manual = lab_arena_alloc(arena, 1, sizeof *manual);
     *manual = make_manual();
     manual->pages = pages;
@@ -91,8 +90,9 @@ static enum lab_manual_style manual_style(struct lab_style style) {
     return style.colour ? LAB_MANUAL_COLOUR : LAB_MANUAL_PLAIN;
 }
 
-int lab_command_write_help(const struct lab_command *command, const char *word, struct lab_style style,
-                     struct lab_arena *arena, struct lab_str *out, struct lab_err *err) {
+int lab_command_write_help(const struct lab_command *command, const char *word,
+                           struct lab_style style, struct lab_arena *arena, struct lab_str *out,
+                           struct lab_err *err) {
     const struct lab_manual_page *page = make_page(command, word, arena, err);
     if (!page)
         return -1;
@@ -101,6 +101,7 @@ int lab_command_write_help(const struct lab_command *command, const char *word, 
     return 0;
 }
 
-void lab_command_write_overview(struct lab_style style, struct lab_arena *arena, struct lab_str *out) {
+void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
+                                struct lab_str *out) {
     lab_manual_overview(lab_command_manual(arena), style.columns, manual_style(style), out);
 }

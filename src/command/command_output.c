@@ -33,7 +33,8 @@ static bool locale_is_utf8(void) {
     if (!locale)
         locale = environment("LANG");
     const char *charset = locale ? strchr(locale, '.') : NULL;
-    return charset && (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
+    return charset &&
+           (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
 }
 
 static int terminal_columns(bool is_terminal, int fd) {
@@ -44,7 +45,9 @@ static int terminal_columns(bool is_terminal, int fd) {
         columns = size.ws_col;
     if (columns <= 0)
         columns = COLUMNS_WITHOUT_TERMINAL;
-    return (int)(columns < COLUMNS_MIN ? COLUMNS_MIN : columns > COLUMNS_MAX ? COLUMNS_MAX : columns);
+    return (int)(columns < COLUMNS_MIN   ? COLUMNS_MIN
+                 : columns > COLUMNS_MAX ? COLUMNS_MAX
+                                         : columns);
 }
 
 struct lab_style lab_command_style(bool is_terminal, int fd) {

@@ -18,8 +18,8 @@ struct devices_config {
 static const struct lab_option devices_options[] = {
     {"map", LAB_OPTION_FLAG, offsetof(struct devices_config, map),
      .help = "draw the machine: a box for each NUMA node, with its bridges and devices"},
-    {"topology", LAB_OPTION_STRING, offsetof(struct devices_config, topology),
-     .value_name = "FILE", .help = "show the machine recorded in this hwloc XML file (lstopo FILE.xml)"},
+    {"topology", LAB_OPTION_STRING, offsetof(struct devices_config, topology), .value_name = "FILE",
+     .help = "show the machine recorded in this hwloc XML file (lstopo FILE.xml)"},
     {NULL},
 };
 
@@ -67,7 +67,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 
 static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
                                                  struct lab_err *err) {
-    if (word) {
+    if (word && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
         lab_err_set(err, LAB_ERR_USER, "help devices: no further page '%s'", word);
         return NULL;
     }

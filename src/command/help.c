@@ -76,7 +76,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     } else {
         const struct lab_command *command = lab_command_find(call->words[0], err);
         result = command ? lab_command_write_help(command, call->words[1], call->style, call->arena,
-                                            &text, err)
+                                                  &text, err)
                          : -1;
     }
     if (result == 0)

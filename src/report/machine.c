@@ -93,7 +93,9 @@ static void add_caches(const struct lab_machine *machine, struct lab_style style
     for (int i = 0; i < machine->cache_count; i++) {
         const struct lab_cache *cache = &machine->caches[i];
         lab_str_printf(&line, "%sL%d%s ", i ? ", " : "Caches: ", cache->level,
-                       cache->kind == 'd' ? "d" : cache->kind == 'i' ? "i" : "");
+                       cache->kind == 'd'   ? "d"
+                       : cache->kind == 'i' ? "i"
+                                            : "");
         lab_str_add_bytes_binary(&line, (double)cache->size_bytes);
         if (cache->shared_by_cores > 1)
             lab_str_printf(&line, " for %d cores", cache->shared_by_cores);
@@ -196,7 +198,8 @@ static void add_pci_row(const struct lab_machine *machine, int index, struct lab
         lab_table_cell(table, "unknown");
     if (*pci->vendor || *pci->name)
         lab_table_cell(table, "%s%s%s%s%s%s", pci->vendor, *pci->vendor && *pci->name ? " " : "",
-                       pci->name, *pci->os_name ? " (" : "", pci->os_name, *pci->os_name ? ")" : "");
+                       pci->name, *pci->os_name ? " (" : "", pci->os_name,
+                       *pci->os_name ? ")" : "");
     else
         lab_table_cell(table, "%04x:%04x%s%s%s", pci->vendor_id, pci->device_id,
                        *pci->os_name ? " (" : "", pci->os_name, *pci->os_name ? ")" : "");

@@ -25,8 +25,8 @@ static void add_row(const struct lab_machine *machine, const int *members, int r
     lab_report_pci_name(machine, members[row], name);
     lab_str_printf(out, "  %-*s", LABEL_COLUMNS, name);
     for (int i = begin; i < end; i++) {
-        enum lab_link link = lab_machine_link(machine, &machine->pci[members[row]],
-                                              &machine->pci[members[i]]);
+        enum lab_link link =
+            lab_machine_link(machine, &machine->pci[members[row]], &machine->pci[members[i]]);
         seen[link] = true;
         lab_str_printf(out, "%*s", CELL_COLUMNS, lab_link_name(link));
     }
@@ -78,7 +78,8 @@ static int nearest_with_cores(const struct lab_machine *machine, int node) {
     int best = -1, best_distance = 0;
     for (int i = 0; i < machine->node_count; i++) {
         int distance = lab_machine_distance(machine, node, i);
-        if (machine->nodes[i].cpus.count && distance > 0 && (best < 0 || distance < best_distance)) {
+        if (machine->nodes[i].cpus.count && distance > 0 &&
+            (best < 0 || distance < best_distance)) {
             best = i;
             best_distance = distance;
         }

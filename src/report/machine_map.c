@@ -86,8 +86,8 @@ static void add_tree(const struct map *map, struct box *box, const int *members,
     for (int begin = 0, length; begin < count; begin += length) {
         length = group_length(map, members, count, begin, depth);
         bool last = begin + length == count;
-        const char *stem = top ? indent
-                               : lab_arena_printf(map->arena, "%s%s", indent, last ? "└─ " : "├─ ");
+        const char *stem =
+            top ? indent : lab_arena_printf(map->arena, "%s%s", indent, last ? "└─ " : "├─ ");
         if (length == 1) {
             add_device(map, box, members[begin], stem);
             continue;
@@ -96,7 +96,7 @@ static void add_tree(const struct map *map, struct box *box, const int *members,
         while (bridge_at(map, members[begin], below) >= 0 &&
                group_length(map, members, begin + length, begin, below) == length)
             below++;
-        const char *what = depth > 0     ? "PCIe bridge"
+        const char *what = depth > 0    ? "PCIe bridge"
                            : below == 1 ? "host bridge"
                                         : "host bridge › PCIe bridge";
         box_add(map, box, lab_arena_printf(map->arena, "%s%s", stem, what));
@@ -262,15 +262,14 @@ static void draw_boxes(const struct map *map, const struct box *boxes, int count
 static void add_coloured(const char *text, struct lab_str *out) {
     static const struct {
         const char *word, *colour;
-    } words[] = {{"GPU", "\033[1;32m"}, {"NIC", "\033[36m"}, {"SSD", "\033[33m"},
-                 {"NUMA node ", "\033[1m"}};
+    } words[] = {
+        {"GPU", "\033[1;32m"}, {"NIC", "\033[36m"}, {"SSD", "\033[33m"}, {"NUMA node ", "\033[1m"}};
     while (*text) {
         size_t length = 0;
         for (size_t i = 0; i < sizeof words / sizeof *words && !length; i++) {
             size_t prefix = strlen(words[i].word);
-            size_t digits = lab_str_starts(text, words[i].word)
-                                ? strspn(text + prefix, "0123456789")
-                                : 0;
+            size_t digits =
+                lab_str_starts(text, words[i].word) ? strspn(text + prefix, "0123456789") : 0;
             if (digits) {
                 length = prefix + digits;
                 lab_str_printf(out, "%s%.*s\033[0m", words[i].colour, (int)length, text);

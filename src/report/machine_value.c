@@ -28,8 +28,7 @@ static struct lab_value *nodes_value(const struct lab_machine *machine, struct l
         struct lab_value *distances = lab_value_map(arena);
         for (int j = 0; j < machine->node_count; j++) {
             int distance = lab_machine_distance(machine, i, j);
-            set_known(arena, distances,
-                      lab_arena_printf(arena, "%d", machine->nodes[j].number),
+            set_known(arena, distances, lab_arena_printf(arena, "%d", machine->nodes[j].number),
                       distance ? distance : -1);
         }
         lab_value_set(arena, map, "distances", distances);

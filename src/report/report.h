@@ -106,7 +106,7 @@ struct lab_value *lab_report_backends_value(const struct lab_report_backend *bac
 
 struct lab_bench_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
     double samples_per_s;
-    double flops_per_s, memory_bytes_per_s; /* over the whole time */
+    double flops_per_s, memory_bytes_per_s;  /* over the whole time */
     double h2d_bytes_per_s, d2h_bytes_per_s; /* while the stage runs, at its median */
     double compute_share;                    /* of the time */
 };
@@ -118,7 +118,7 @@ struct lab_bench_repetition {
 
 struct lab_bench_report {
     const char *workload, *label;
-    const struct lab_value *config; /* all keys */
+    struct lab_value *config; /* all keys */
     struct lab_report_device device;
     const char *backend;
     int compute_units;
@@ -159,13 +159,16 @@ struct lab_bench_report {
 struct lab_bench_rates lab_bench_rates(const struct lab_bench_report *report,
                                        const struct lab_measurement *measurement);
 
-/* What the repetitions agree on. With one: its own figures, "within one run". */
+/*
+ * What the repetitions agree on: each figure is the median of the runs' own; min and max are over
+ * all. Intervals are across runs where there are two or more, else within the one.
+ */
 struct lab_bench_total {
-    struct lab_summary interval, latency; /* the repetition with the middle median, in full */
-    double median_s;                      /* time per iteration: median of run-level medians */
-    struct lab_interval median_interval;  /* across repetitions where there are two or more */
+    /* time from the end of one iteration to the end of the next (of the single one: its latency) */
+    struct lab_summary time;
+    struct lab_summary latency;
     bool across;
-    struct lab_bench_rates rates; /* medians */
+    struct lab_bench_rates rates;
     double overlap;
 };
 struct lab_bench_total lab_bench_total(const struct lab_bench_report *report);

@@ -127,7 +127,7 @@ void lab_table_write(const struct lab_table *table, struct lab_style style, stru
     write_row(table, table->titles, table->column_count, widths, style.unicode, out);
     write_rule(table, widths, style.unicode, out);
     for (int i = 0; i < table->cell_count; i += table->column_count)
-        write_row(table, (const char *const *)cells + i, table->column_count, widths,
-                  style.unicode, out);
+        write_row(table, (const char *const *)cells + i, table->column_count, widths, style.unicode,
+                  out);
     lab_arena_release(&arena);
 }
