@@ -26,22 +26,27 @@ static void add_line(const struct lines *lines, const char *label, const char *t
     lab_str_add(lines->out, "\n");
 }
 
-/* A space that lab_text_wrap doesn't break at would be wrong in a pipe; figures may break instead. */
 static void add_named_time(struct lab_str *text, const char *name, double seconds) {
     if (isnan(seconds))
         return;
-    lab_str_printf(text, "%s%s ", text->length ? ", " : "", name);
+    lab_str_add(text, text->length ? ", " : "");
+    size_t from = text->length;
+    lab_str_printf(text, "%s ", name);
     lab_str_add_time(text, seconds);
+    lab_text_keep(text, from);
 }
 
 static void add_interval(struct lab_str *text, struct lab_interval interval) {
     if (isnan(interval.low) || isnan(interval.high))
         return;
-    lab_str_add(text, "  [");
+    lab_str_add(text, " ");
+    size_t from = text->length;
+    lab_str_add(text, "[");
     lab_str_add_time(text, interval.low);
     lab_str_add(text, ", ");
     lab_str_add_time(text, interval.high);
     lab_str_printf(text, "] at %.0f %%", 100 * interval.confidence);
+    lab_text_keep(text, from);
 }
 
 static const char *unit_of_work(const struct lab_bench_report *report) {
@@ -74,8 +79,7 @@ static void add_times(const struct lines *lines) {
     const struct lab_summary *time = &lines->total.time, *latency = &lines->total.latency;
     struct lab_str text;
     lab_str_init(&text);
-    lab_str_add(&text, "median ");
-    lab_str_add_time(&text, time->median);
+    add_named_time(&text, "median", time->median);
     add_interval(&text, time->median_interval);
     if (lines->total.across)
         lab_str_printf(&text, ", across %d runs", lines->report->repetition_count);
@@ -88,6 +92,7 @@ static void add_times(const struct lines *lines) {
     if (!isnan(time->stddev)) {
         lab_str_add(&text, " ± ");
         lab_str_add_time(&text, time->stddev);
+        lab_text_keep(&text, 0);
     }
     add_named_time(&text, "min", time->min);
     add_named_time(&text, "p95", time->p95);
@@ -107,8 +112,11 @@ static void add_times(const struct lines *lines) {
 static void add_share(struct lab_str *text, double rate, double limit, const char *unit) {
     if (!(limit > 0))
         return;
-    lab_str_printf(text, " (%.0f %% of the ", 100 * rate / limit);
+    lab_str_add(text, " ");
+    size_t from = text->length;
+    lab_str_printf(text, "(%.0f %% of the ", 100 * rate / limit);
     lab_str_add_si(text, limit, unit);
+    lab_text_keep(text, from);
     lab_str_add(text, " this device reaches)");
 }
 
@@ -116,9 +124,18 @@ static void add_rate(struct lab_str *text, const char *name, double rate, double
                      const char *unit) {
     if (isnan(rate))
         return;
-    lab_str_printf(text, "%s%s", text->length ? ", " : "", name);
+    lab_str_add(text, text->length ? ", " : "");
+    size_t from = text->length;
+    lab_str_add(text, name);
     lab_str_add_si(text, rate, unit);
+    lab_text_keep(text, from);
     add_share(text, rate, limit, unit);
+}
+
+/* A prefix would read as a unit of its own: 1234 samples/s, not 1.23 ksamples/s. */
+static void add_samples(struct lab_str *text, double rate) {
+    if (!isnan(rate))
+        lab_str_printf(text, "%.*f samples/s", rate < 10 ? 2 : rate < 100 ? 1 : 0, rate);
 }
 
 static double share(double rate, double limit) {
@@ -130,7 +147,7 @@ static void add_throughput(const struct lines *lines) {
     const struct lab_bench_rates *rates = &lines->total.rates;
     struct lab_str text;
     lab_str_init(&text);
-    add_rate(&text, "", rates->samples_per_s, 0, "samples/s");
+    add_samples(&text, rates->samples_per_s);
     add_rate(&text, "", rates->flops_per_s, report->limits.flops_per_s, "FLOP/s");
     /* memory is worth a word only where it binds before arithmetic does */
     if (share(rates->memory_bytes_per_s, report->limits.memory_bytes_per_s) >

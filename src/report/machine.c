@@ -5,19 +5,44 @@
 #include "report/report.h"
 
 #include <stdio.h>
+#include <string.h>
 
-static const char *const kind_prefix[] = {"GPU", "NIC", "SSD", ""};
+bool lab_report_is_gpu(const struct lab_pci *pci) {
+    /* ASPEED, Matrox: management chips; Cirrus, Bochs, QXL, virtio, VMware: emulated */
+    static const uint16_t plain[] = {0x1a03, 0x102b, 0x1013, 0x1234, 0x1b36, 0x1af4, 0x15ad};
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++)
+        if (pci->vendor_id == plain[i])
+            return false;
+    return pci->kind == LAB_PCI_GPU;
+}
+
+static const char *name_prefix(const struct lab_pci *pci) {
+    static const char *const prefixes[] = {"GPU", "NIC", "SSD", ""};
+    return pci->kind == LAB_PCI_GPU && !lab_report_is_gpu(pci) ? "VGA" : prefixes[pci->kind];
+}
 
 void lab_report_pci_name(const struct lab_machine *machine, int index,
                          char ret_name[LAB_PCI_NAME_BYTES]) {
+    const char *prefix = name_prefix(&machine->pci[index]);
     int number = 0;
-    enum lab_pci_kind kind = machine->pci[index].kind;
     for (int i = 0; i < index; i++)
-        number += machine->pci[i].kind == kind;
-    if (kind == LAB_PCI_OTHER)
-        ret_name[0] = '\0';
+        number += lab_str_equal(name_prefix(&machine->pci[i]), prefix);
+    if (*prefix)
+        snprintf(ret_name, LAB_PCI_NAME_BYTES, "%s%d", prefix, number);
     else
-        snprintf(ret_name, LAB_PCI_NAME_BYTES, "%s%d", kind_prefix[kind], number);
+        ret_name[0] = '\0';
+}
+
+void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out) {
+    const char *open = strchr(pci->name, '['), *close = open ? strchr(open, ']') : NULL;
+    if (close && close > open + 1)
+        lab_str_add_bytes(out, open + 1, (size_t)(close - open - 1));
+    else if (*pci->name)
+        lab_str_add(out, pci->name);
+    else if (*pci->vendor)
+        lab_str_add(out, pci->vendor);
+    else
+        lab_str_printf(out, "%04x:%04x", pci->vendor_id, pci->device_id);
 }
 
 /* How many CPUs from `at` on lie `stride` apart. */
@@ -92,7 +117,9 @@ static void add_caches(const struct lab_machine *machine, struct lab_style style
     lab_str_init(&line);
     for (int i = 0; i < machine->cache_count; i++) {
         const struct lab_cache *cache = &machine->caches[i];
-        lab_str_printf(&line, "%sL%d%s ", i ? ", " : "Caches: ", cache->level,
+        lab_str_add(&line, i ? ", " : "Caches: ");
+        size_t from = line.length;
+        lab_str_printf(&line, "L%d%s ", cache->level,
                        cache->kind == 'd'   ? "d"
                        : cache->kind == 'i' ? "i"
                                             : "");
@@ -101,6 +128,7 @@ static void add_caches(const struct lab_machine *machine, struct lab_style style
             lab_str_printf(&line, " for %d cores", cache->shared_by_cores);
         else
             lab_str_add(&line, " a core");
+        lab_text_keep(&line, from);
     }
     if (line.length) {
         lab_str_add(out, "  ");
@@ -196,13 +224,11 @@ static void add_pci_row(const struct lab_machine *machine, int index, struct lab
         lab_table_cell(table, "%.1f GB/s", pci->link_gbs);
     else
         lab_table_cell(table, "unknown");
-    if (*pci->vendor || *pci->name)
-        lab_table_cell(table, "%s%s%s%s%s%s", pci->vendor, *pci->vendor && *pci->name ? " " : "",
-                       pci->name, *pci->os_name ? " (" : "", pci->os_name,
-                       *pci->os_name ? ")" : "");
-    else
-        lab_table_cell(table, "%04x:%04x%s%s%s", pci->vendor_id, pci->device_id,
-                       *pci->os_name ? " (" : "", pci->os_name, *pci->os_name ? ")" : "");
+    struct lab_str model;
+    lab_str_init(&model);
+    lab_report_pci_model(pci, &model);
+    lab_table_cell(table, "%s%s%s", pci->os_name, *pci->os_name ? ", " : "", model.text);
+    lab_str_release(&model);
 }
 
 static void add_pci(const struct lab_machine *machine, struct lab_style style,
@@ -214,9 +240,10 @@ static void add_pci(const struct lab_machine *machine, struct lab_style style,
     lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
     lab_table_column(table, "Link", LAB_ALIGN_RIGHT);
     lab_table_column(table, "Device", LAB_ALIGN_LEFT);
-    for (enum lab_pci_kind kind = LAB_PCI_GPU; kind < LAB_PCI_OTHER; kind++)
+    static const char *const order[] = {"GPU", "NIC", "SSD", "VGA"};
+    for (size_t group = 0; group < sizeof order / sizeof *order; group++)
         for (int i = 0; i < machine->pci_count; i++)
-            if (machine->pci[i].kind == kind) {
+            if (lab_str_equal(name_prefix(&machine->pci[i]), order[group])) {
                 add_pci_row(machine, i, table);
                 shown++;
             }

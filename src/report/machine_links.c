@@ -6,29 +6,37 @@
 
 #include <stdio.h>
 
-#define LABEL_COLUMNS 6 /* two spaces and the widest usual name */
-#define CELL_COLUMNS  6
-
 /* Indices of GPUs, then network cards; returns how many. */
 static int pick_members(const struct lab_machine *machine, int *members) {
     int count = 0;
     for (enum lab_pci_kind kind = LAB_PCI_GPU; kind <= LAB_PCI_NETWORK; kind++)
         for (int i = 0; i < machine->pci_count; i++)
-            if (machine->pci[i].kind == kind)
+            if (machine->pci[i].kind == kind &&
+                (kind != LAB_PCI_GPU || lab_report_is_gpu(&machine->pci[i])))
                 members[count++] = i;
     return count;
 }
 
+static int widest_name(const struct lab_machine *machine, const int *members, int count) {
+    int widest = 4; /* "NODE" */
+    for (int i = 0; i < count; i++) {
+        char name[LAB_PCI_NAME_BYTES];
+        lab_report_pci_name(machine, members[i], name);
+        widest = lab_str_columns(name) > widest ? lab_str_columns(name) : widest;
+    }
+    return widest;
+}
+
 static void add_row(const struct lab_machine *machine, const int *members, int row, int begin,
-                    int end, bool seen[LAB_LINK_UNKNOWN + 1], struct lab_str *out) {
+                    int end, int width, bool seen[LAB_LINK_UNKNOWN + 1], struct lab_str *out) {
     char name[LAB_PCI_NAME_BYTES];
     lab_report_pci_name(machine, members[row], name);
-    lab_str_printf(out, "  %-*s", LABEL_COLUMNS, name);
+    lab_str_printf(out, "  %-*s", width, name);
     for (int i = begin; i < end; i++) {
         enum lab_link link =
             lab_machine_link(machine, &machine->pci[members[row]], &machine->pci[members[i]]);
         seen[link] = true;
-        lab_str_printf(out, "%*s", CELL_COLUMNS, lab_link_name(link));
+        lab_str_printf(out, " %*s", width, lab_link_name(link));
     }
     lab_str_add(out, "\n");
 }
@@ -47,7 +55,8 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
                       struct lab_str *out) {
     int *members = lab_mem_alloc((size_t)machine->pci_count, sizeof *members);
     int count = pick_members(machine, members);
-    int fit = (style.columns - 2 - LABEL_COLUMNS) / CELL_COLUMNS;
+    int width = widest_name(machine, members, count);
+    int fit = (style.columns - 2 - width) / (width + 1);
     bool seen[LAB_LINK_UNKNOWN + 1] = {false};
     if (count >= 2) {
         lab_str_add(out, "\n");
@@ -56,18 +65,20 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
     /* a matrix too wide for the terminal is cut into blocks of columns */
     for (int begin = 0; count >= 2 && begin < count; begin += fit) {
         int end = begin + fit < count ? begin + fit : count;
-        lab_str_add_repeat(out, " ", 2 + LABEL_COLUMNS);
+        lab_str_add_repeat(out, " ", 2 + width);
         for (int i = begin; i < end; i++) {
             char name[LAB_PCI_NAME_BYTES];
             lab_report_pci_name(machine, members[i], name);
-            lab_str_printf(out, "%*s", CELL_COLUMNS, name);
+            lab_str_printf(out, " %*s", width, name);
         }
         lab_str_add(out, "\n");
         for (int row = 0; row < count; row++)
-            add_row(machine, members, row, begin, end, seen, out);
+            add_row(machine, members, row, begin, end, width, seen, out);
         if (end < count)
             lab_str_add(out, "\n");
     }
+    if (count >= 2)
+        lab_str_add(out, "\n");
     if (count >= 2)
         add_legend(seen, style, out);
     lab_mem_free(members);
@@ -93,7 +104,7 @@ static int gpus_on_node(const struct lab_machine *machine, int node, struct lab_
     const char **names = lab_arena_alloc(arena, (size_t)machine->pci_count + 1, sizeof *names);
     int count = 0;
     for (int i = 0; i < machine->pci_count; i++) {
-        if (machine->pci[i].kind != LAB_PCI_GPU || machine->pci[i].node != node)
+        if (!lab_report_is_gpu(&machine->pci[i]) || machine->pci[i].node != node)
             continue;
         char name[LAB_PCI_NAME_BYTES];
         lab_report_pci_name(machine, i, name);

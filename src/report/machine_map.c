@@ -64,15 +64,14 @@ static void add_device(const struct map *map, struct box *box, int index, const 
     lab_str_init(&line);
     const char *address = pci->address + (map->one_domain ? strlen("0000:") : 0);
     lab_str_printf(&line, "%s%-5s %s  ", stem, name, address);
-    const char *model = *pci->name ? pci->name : pci->vendor;
-    if (*model)
-        lab_str_add(&line, model);
-    else
-        lab_str_printf(&line, "%04x:%04x", pci->vendor_id, pci->device_id);
-    if (*pci->os_name)
-        lab_str_printf(&line, " (%s)", pci->os_name);
     if (pci->link_gbs > 0)
-        lab_str_printf(&line, ", %.1f GB/s", pci->link_gbs);
+        lab_str_printf(&line, "%4.1f GB/s  ", pci->link_gbs);
+    else
+        lab_str_add(&line, "link ?     ");
+    /* the system's name tells two cards of one model apart; a GPU has its number for that */
+    if (*pci->os_name && pci->kind != LAB_PCI_GPU)
+        lab_str_printf(&line, "%s, ", pci->os_name);
+    lab_report_pci_model(pci, &line);
     box_add(map, box, line.text);
     lab_str_release(&line);
 }
@@ -237,11 +236,13 @@ static void draw_boxes(const struct map *map, const struct box *boxes, int count
     int width = 0, columns = map->style.columns;
     for (int i = 0; i < count; i++)
         width = box_width(&boxes[i]) > width ? box_width(&boxes[i]) : width;
-    if (width > columns - BOX_BORDER)
-        width = columns - BOX_BORDER;
-    int across = (columns + BOX_GAP) / (width + BOX_BORDER + BOX_GAP);
+    /* long names may be cut a little where one more box then fits */
+    int least = width * 4 / 5, across = (columns + BOX_GAP) / (least + BOX_BORDER + BOX_GAP);
+    across = across < 1 ? 1 : across;
     int rows = (count + across - 1) / across;
     across = (count + rows - 1) / rows; /* 2 + 2 rather than 3 + 1 */
+    int room = (columns + BOX_GAP) / across - BOX_GAP - BOX_BORDER;
+    width = width > room ? room : width;
     for (int begin = 0; begin < count; begin += across) {
         int end = begin + across < count ? begin + across : count, height = 0;
         for (int i = begin; i < end; i++) {

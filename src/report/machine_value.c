@@ -81,13 +81,17 @@ static struct lab_value *pci_value(const struct lab_machine *machine, struct lab
     return list;
 }
 
+static bool is_linked(const struct lab_pci *pci) {
+    return lab_report_is_gpu(pci) || pci->kind == LAB_PCI_NETWORK;
+}
+
 /* Each pair of GPUs and network cards once. */
 static struct lab_value *links_value(const struct lab_machine *machine, struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < machine->pci_count; i++)
         for (int j = i + 1; j < machine->pci_count; j++) {
             const struct lab_pci *a = &machine->pci[i], *b = &machine->pci[j];
-            if (a->kind > LAB_PCI_NETWORK || b->kind > LAB_PCI_NETWORK)
+            if (!is_linked(a) || !is_linked(b))
                 continue;
             char name[LAB_PCI_NAME_BYTES];
             struct lab_value *map = lab_value_map(arena);

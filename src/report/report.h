@@ -27,6 +27,8 @@ void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *o
 /* Appends words, broken into lines that fit; the second and later ones are indented. The first
  * begins at column `start`. No newline at the end. */
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out);
+/* Keeps what was appended since `from` on one line, when the text is wrapped later. */
+void lab_text_keep(struct lab_str *text, size_t from);
 /* Appends a heading and a newline; bold where there is colour. */
 void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out);
 
@@ -50,10 +52,18 @@ void lab_table_write(const struct lab_table *table, struct lab_style style, stru
 /* "0-15,64-79"; a regular stride as taskset writes it, "0-62:2". "none" for no CPU at all. */
 void lab_report_cpus(const struct lab_cpus *cpus, struct lab_str *out);
 
+/* A GPU that computes: graphics of a server's management chip or of an emulator are none. */
+bool lab_report_is_gpu(const struct lab_pci *pci);
+
 #define LAB_PCI_NAME_BYTES 16
-/* "GPU0", "NIC1", "SSD0": the index counts devices of that kind in PCI order; other kinds: "". */
+/*
+ * "GPU0", "NIC1", "SSD0", "VGA0" (graphics that don't compute): the index counts devices of that
+ * kind in PCI order, so that GPU0 is what CUDA calls 0. Other kinds: "".
+ */
 void lab_report_pci_name(const struct lab_machine *machine, int index,
                          char ret_name[LAB_PCI_NAME_BYTES]);
+/* "H100 SXM5 80GB" of "GH100 [H100 SXM5 80GB]", else the name, the vendor, or the ids. */
+void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out);
 
 /* Nodes, cores, caches, PCI devices with their node and links: tables. */
 void lab_report_machine(const struct lab_machine *machine, struct lab_style style,

@@ -58,30 +58,46 @@ void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *o
         lab_str_add(out, unicode ? "…" : "~");
 }
 
+#define KEPT_SPACE '\x1f' /* the unit separator: in no text of ours */
+
+void lab_text_keep(struct lab_str *text, size_t from) {
+    for (size_t i = from; i < text->length; i++)
+        if (text->text[i] == ' ')
+            text->text[i] = KEPT_SPACE;
+}
+
+static void add_word(const char *text, size_t length, struct lab_str *out) {
+    size_t from = out->length;
+    lab_str_add_bytes(out, text, length);
+    for (size_t i = from; i < out->length; i++)
+        if (out->text[i] == KEPT_SPACE)
+            out->text[i] = ' ';
+}
+
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out) {
+    struct lab_str word;
+    lab_str_init(&word);
     int at = start;
     bool first = true;
     while (*text) {
         size_t length = strcspn(text, " ");
-        char word[256];
-        snprintf(word, sizeof word, "%.*s", (int)length, text);
-        int width = lab_str_columns(word);
+        lab_str_clear(&word);
+        add_word(text, length, &word);
+        int width = lab_str_columns(word.text);
         if (!first && at + 1 + width > columns) {
             lab_str_add(out, "\n");
             lab_str_add_repeat(out, " ", indent);
             at = indent;
             first = true;
         }
-        if (!first) {
-            lab_str_add(out, " ");
-            at++;
-        }
-        lab_str_add_bytes(out, text, length);
-        at += width;
+        lab_str_add(out, first ? "" : " ");
+        lab_str_add(out, word.text);
+        at += width + !first;
         first = false;
         text += length;
         text += strspn(text, " ");
     }
+    lab_str_release(&word);
 }
 
 void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out) {

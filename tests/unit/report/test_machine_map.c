@@ -65,17 +65,16 @@ static void stacked_where_narrow(void **state) {
     (void)state;
     struct lab_machine machine = two_nodes();
     char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
-    assert_contains(map, "┌─ NUMA node 0 ───────────────────────────────────┐\n"
-                         "│ 2 cores of package 0: CPUs 0-1,8-9              │\n"
-                         "│ 64.0 GiB memory                                 │\n"
-                         "├─────────────────────────────────────────────────┤\n"
-                         "│ host bridge                                     │\n"
-                         "│ ├─ PCIe bridge                                  │\n"
-                         "│ │  ├─ GPU0  01:00.0  L40S, 31.5 GB/s            │\n"
-                         "│ │  └─ NIC0  02:00.0  ConnectX-6 (eth0)          │\n"
-                         "│ └─ SSD0  03:00.0  144d:0003 (nvme0n1), 7.9 GB/s │\n"
-                         "└─────────────────────────────────────────────────┘\n"
-                         "┌─ NUMA node 3 ───────────────────────────────────┐\n");
+    assert_contains(map, "┌─ NUMA node 0 ────────────────────────────────────┐\n"
+                         "│ 2 cores of package 0: CPUs 0-1,8-9               │\n"
+                         "│ 64.0 GiB memory                                  │\n"
+                         "├──────────────────────────────────────────────────┤\n"
+                         "│ host bridge                                      │\n"
+                         "│ ├─ PCIe bridge                                   │\n"
+                         "│ │  ├─ GPU0  01:00.0  31.5 GB/s  L40S             │\n"
+                         "│ │  └─ NIC0  02:00.0  link ?     eth0, ConnectX-6 │\n"
+                         "│ └─ SSD0  03:00.0   7.9 GB/s  nvme0n1, 144d:0003  │\n"
+                         "└──────────────────────────────────────────────────┘\n");
     lab_mem_free(map);
 }
 
@@ -166,12 +165,12 @@ static void tables_show_links(void **state) {
     lab_str_init(&out);
     lab_report_machine(&machine, (struct lab_style){.columns = 80, .unicode = true}, &out);
     assert_contains(out.text, "Links\n"
-                              "          GPU0  GPU1  NIC0\n"
-                              "  GPU0       X     ?   PIX\n");
+                              "       GPU0 GPU1 NIC0\n"
+                              "  GPU0    X    ?  PIX\n");
     assert_contains(out.text, "  From  to 0  to 3\n"
                               "  ────  ────  ────\n"
                               "     0    10    21\n");
-    assert_contains(out.text, "unknown  31.5 GB/s  NVIDIA L40S\n");
+    assert_contains(out.text, "unknown  31.5 GB/s  L40S\n");
     lab_str_release(&out);
 }
 
