@@ -166,34 +166,39 @@ static struct lab_progress make_progress(const struct lab_command_call *call) {
 
 /* --- the list of workloads --- */
 
-static void print_workloads(const struct lab_command_call *call) {
-    struct lab_value *list = lab_value_list(call->arena);
-    struct lab_table *table = lab_table_open();
-    lab_table_column(table, "Workload", LAB_ALIGN_LEFT);
-    lab_table_column(table, "What it does", LAB_ALIGN_LEFT);
+static struct lab_value *workloads_value(struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena), *map = lab_value_map(arena);
     for (int i = 0; lab_workloads[i]; i++) {
-        struct lab_value *item = lab_value_map(call->arena);
-        lab_value_set_string(call->arena, item, "workload", lab_workloads[i]->name);
-        lab_value_set_string(call->arena, item, "help", lab_workloads[i]->help);
-        lab_value_append(call->arena, list, item);
-        lab_table_cell(table, "%s", lab_workloads[i]->name);
-        lab_table_cell(table, "%s", lab_workloads[i]->help);
+        struct lab_value *item = lab_value_map(arena);
+        lab_value_set_string(arena, item, "workload", lab_workloads[i]->name);
+        lab_value_set_string(arena, item, "help", lab_workloads[i]->help);
+        lab_value_append(arena, list, item);
     }
+    lab_value_set(arena, map, "workloads", list);
+    return map;
+}
+
+static void print_workloads(const struct lab_command_call *call) {
     if (call->shared->json) {
-        struct lab_value *map = lab_value_map(call->arena);
-        lab_value_set(call->arena, map, "workloads", list);
-        lab_command_print_json(call, map);
-    } else {
-        struct lab_str text;
-        lab_str_init(&text);
-        lab_table_write(table, call->style, &text);
-        if (!call->shared->quiet)
-            lab_str_add(&text, "\n'gpulab help bench WORKLOAD' shows its keys; "
-                               "'gpulab bench WORKLOAD' runs it.\n");
-        lab_command_print(call, &text);
-        lab_str_release(&text);
+        lab_command_print_json(call, workloads_value(call->arena));
+        return;
     }
-    lab_table_close(table);
+    struct lab_str text;
+    lab_str_init(&text);
+    int width = 0;
+    for (int i = 0; lab_workloads[i]; i++)
+        width = (int)strlen(lab_workloads[i]->name) > width ? (int)strlen(lab_workloads[i]->name)
+                                                            : width;
+    for (int i = 0; lab_workloads[i]; i++) {
+        lab_str_printf(&text, "  %-*s  ", width, lab_workloads[i]->name);
+        lab_text_wrap(lab_workloads[i]->help, width + 4, width + 4, call->style.columns, &text);
+        lab_str_add(&text, "\n");
+    }
+    if (!call->shared->quiet)
+        lab_str_add(&text, "\n'gpulab help bench WORKLOAD' shows its keys; "
+                           "'gpulab bench WORKLOAD' runs it.\n");
+    lab_command_print(call, &text);
+    lab_str_release(&text);
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {

@@ -50,7 +50,7 @@ static void add_interval(struct lab_str *text, struct lab_interval interval) {
 }
 
 static const char *unit_of_work(const struct lab_bench_report *report) {
-    return report->samples > 0 ? "Time per batch" : "Time per iteration";
+    return report->samples > 0 ? "Time per batch" : "Iteration time";
 }
 
 static void add_title(const struct lines *lines) {
