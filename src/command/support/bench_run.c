@@ -143,7 +143,7 @@ static int measure(struct bench *bench, void *state, int index, struct lab_err *
     plan.clock = lab_clock_system();
     plan.progress = on_progress;
     plan.progress_state = bench;
-    struct lab_subject subject = {bench->report->label, request->workload->run, state};
+    struct lab_subject subject = {"measuring", request->workload->run, state};
     struct lab_measurement *measurement = lab_arena_alloc(bench->arena, 1, sizeof *measurement);
     if (lab_measure(&plan, &subject, 1, bench->arena, measurement, err) < 0)
         return -1;
