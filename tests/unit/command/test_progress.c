@@ -44,7 +44,7 @@ static void the_bar_gives_way_to_the_words(void **state) {
                                        .precision = 0.012};
     progress.columns = 66;
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: measuring █████░░░░░  50 %  4 s left  median 41.3 ms ± 1.2 %");
+                        "gemm: measuring █████░░░░  50 %  4 s left  median 41.3 ms ± 1.2 %");
     progress.columns = 50;
     assert_string_equal(line_of(progress, now, &out),
                         "gemm: measuring   50 %  4 s left  median 41.3 ms ± 1.2 %");
