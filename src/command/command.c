@@ -72,15 +72,12 @@ static void print_json_error(const struct lab_err *err) {
 
 /* The status of a program whose output may not have arrived. */
 static int finish_output(int status) {
-    errno = 0;
-    bool failed = fflush(stdout) != 0 || ferror(stdout);
-    int reason = errno;
-    if (!failed)
+    int reason = lab_command_finish();
+    if (!reason)
         return status;
     if (reason == EPIPE)
         return STATUS_PIPE_CLOSED;
-    lab_command_note("writing to standard output: %s",
-                     reason ? strerror(reason) : "the output is incomplete");
+    lab_command_note("writing to standard output: %s", strerror(reason));
     return status ? status : 1;
 }
 
@@ -193,7 +190,7 @@ int lab_command_main(int argc, char **argv) {
         if (wants_json(argc, argv))
             print_json_error(&err);
         /* the result so far first, so that both streams on one terminal read in order */
-        fflush(stdout);
+        lab_command_finish();
         lab_command_note("%s", err.text);
         status = lab_err_exit_status(err.code);
     }

@@ -93,10 +93,14 @@ void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
 /* What a terminal or file can show, from the environment and the terminal's size. */
 struct lab_style lab_command_style(bool is_terminal, int fd);
 
-/* Writes text in the call's style. Failures appear when main flushes. */
+/* Writes bytes as they are. A failure is remembered until lab_command_finish. */
+void lab_command_write(const struct lab_command_call *call, const char *bytes, size_t length);
+/* Writes text in the call's style. */
 void lab_command_print(const struct lab_command_call *call, const struct lab_str *text);
 /* Writes one JSON document and a newline. */
 void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value);
+/* Flushes stdout: 0, or errno of the first write that failed since the program began. */
+int lab_command_finish(void);
 /* One line for the user beside the result, on stderr; "gpulab: " goes before it. */
 void lab_command_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

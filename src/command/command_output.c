@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -60,15 +61,29 @@ struct lab_style lab_command_style(bool is_terminal, int fd) {
     };
 }
 
+/* stdio keeps that a write failed, but not why */
+static int write_errno;
+
+void lab_command_write(const struct lab_command_call *call, const char *bytes, size_t length) {
+    if (fwrite(bytes, 1, length, call->out) < length && !write_errno)
+        write_errno = errno ? errno : EIO;
+}
+
+int lab_command_finish(void) {
+    if (fflush(stdout) != 0 && !write_errno)
+        write_errno = errno ? errno : EIO;
+    return write_errno;
+}
+
 void lab_command_print(const struct lab_command_call *call, const struct lab_str *text) {
     if (call->style.unicode) {
-        fwrite(text->text, 1, text->length, call->out);
+        lab_command_write(call, text->text, text->length);
         return;
     }
     struct lab_str plain;
     lab_str_init(&plain);
     lab_text_to_ascii(text->text, &plain);
-    fwrite(plain.text, 1, plain.length, call->out);
+    lab_command_write(call, plain.text, plain.length);
     lab_str_release(&plain);
 }
 
@@ -78,7 +93,7 @@ void lab_command_print_json(const struct lab_command_call *call, const struct la
     lab_json_write(value, 2, &text);
     if (text.length == 0 || text.text[text.length - 1] != '\n')
         lab_str_add(&text, "\n");
-    fwrite(text.text, 1, text.length, call->out);
+    lab_command_write(call, text.text, text.length);
     lab_str_release(&text);
 }
 

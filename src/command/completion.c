@@ -20,7 +20,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
                     script.text);
     } else {
         /* a script for a program, whatever the terminal shows */
-        fwrite(script.text, 1, script.length, call->out);
+        lab_command_write(call, script.text, script.length);
     }
     lab_str_release(&script);
     return result;

@@ -92,7 +92,7 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_devices = {
     .name = "devices",
-    .summary = "show this machine: NUMA nodes, cores, devices and the links between them",
+    .summary = "show this machine: NUMA nodes, cores, devices and their links",
     .usage = "",
     .description =
         "Shows NUMA nodes with their cores and memory, the PCI devices with the node that feeds "
