@@ -39,15 +39,15 @@ void lab_table_column(struct lab_table *table, const char *title, enum lab_align
 }
 
 void lab_table_cell(struct lab_table *table, const char *format, ...) {
-    va_list args, again;
+    va_list args;
     va_start(args, format);
-    va_copy(again, args);
     int length = vsnprintf(NULL, 0, format, args);
     va_end(args);
     assert(length >= 0);
     char *text = lab_arena_alloc(&table->arena, (size_t)length + 1, 1);
-    vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
     LAB_MEM_GROW(&table->cells, table->cell_count, &table->cell_capacity);
     table->cells[table->cell_count++] = text;
 }

@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # Every mistake gets one line that names what would be right, and status 2.
+# shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 
 # mistake PATTERN ARGS...

@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # bench as a user meets it: figures, JSON, repetitions, fixed counts, interruption. Never a timing.
+# shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 quick=(--limit 1s --precision 0.2)
 small=(patch_size=32 depth=1 dim=64 heads=1 batch_size=2 'tensor_shape=[3,64,64]' memory_size_mb=4)

@@ -1,5 +1,7 @@
+#!/usr/bin/env bash
 # This machine and every recorded one, as text, drawing and JSON. GOLDEN_UPDATE=1 writes the golden
 # files anew; look at them before they are committed.
+# shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 cd "$source_dir" || exit 1
 

@@ -1,4 +1,6 @@
+#!/usr/bin/env bash
 # help, version, completion, man pages, and output that can't be written.
+# shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 
 for line in "" help --help -h; do

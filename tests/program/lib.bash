@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What the program tests share. Sourced with the test's own arguments: GPULAB SOURCE_DIR BUILD_DIR.
 set -u
 gpulab=$(realpath "$1")
