@@ -1,6 +1,8 @@
 /*
  * command.h: `gpulab <command>`. A command is one file in this folder that defines
  * `const struct lab_command lab_command_<file name>`; help, man page and completion come from it.
+ * Files named command_*.c serve them all; what a single command needs beside its own file lies in
+ * support/.
  */
 #ifndef LAB_COMMAND_COMMAND_H
 #define LAB_COMMAND_COMMAND_H
@@ -8,6 +10,8 @@
 #include "base/err.h"
 #include "base/manual.h"
 #include "base/option.h"
+#include "base/value.h"
+#include "report/report.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -31,8 +35,10 @@ struct lab_command_call {
     struct lab_arena *arena; /* lives as long as the call */
     FILE *out;               /* results go here, messages to stderr */
     bool out_is_terminal, err_is_terminal;
-    int columns;
+    struct lab_style style; /* what `out` can show */
 };
+
+#define LAB_COMMAND_ALL_WORDS "*"
 
 struct lab_command {
     const char *name;
@@ -44,20 +50,64 @@ struct lab_command {
     bool uses_device;                          /* takes --device */
     int min_words, max_words;                  /* max -1 = any number */
     const struct lab_manual_example *examples; /* may be NULL */
-    const struct lab_manual_section *(*sections)(struct lab_arena *arena,
-                                                 const char *word); /* may be NULL */
-    const char *const *(*complete)(struct lab_arena *arena);        /* first word; may be NULL */
+    /* what help adds; `word` is the one behind the command in `help bench vit`, NULL if there is
+     * none, or LAB_COMMAND_ALL_WORDS for the man page. An unknown word is an error. The slot may be
+     * NULL: then no word is taken */
+    const struct lab_manual_section *(*sections)(struct lab_arena *arena, const char *word,
+                                                 struct lab_err *err);
+    const char *const *(*complete)(struct lab_arena *arena); /* first word; may be NULL */
+    /* keys that complete behind that word; may be NULL */
+    const struct lab_option *(*word_options)(const char *word);
     /* 0, or -1 with an error that main prints; ret_status is the exit status on success */
     int (*run)(const struct lab_command_call *call, int *ret_status, struct lab_err *err);
 };
 
 extern const struct lab_command *const lab_commands[]; /* NULL-terminated, generated */
 
-/* The whole program's descriptors as manual pages, in the arena. */
-const struct lab_manual *lab_command_manual(struct lab_arena *arena);
+/* By name; NULL and an error that names the nearest. */
+const struct lab_command *lab_command_find(const char *name, struct lab_err *err);
 
 /* Everything main does: picks the command, parses, runs, prints the error. Returns the exit status.
  */
 int lab_command_main(int argc, char **argv);
+
+/* --- manual --- */
+
+/* The shared rows that this command takes, each `base` bytes further on than in struct lab_shared. */
+const struct lab_option *lab_command_shared_options(const struct lab_command *command, size_t base,
+                                                    struct lab_arena *arena);
+
+/* The whole program's descriptors as manual pages, in the arena. */
+const struct lab_manual *lab_command_manual(struct lab_arena *arena);
+
+/* `gpulab help COMMAND [WORD]` as text. */
+int lab_command_write_help(const struct lab_command *command, const char *word,
+                           struct lab_style style, struct lab_arena *arena, struct lab_str *out,
+                           struct lab_err *err);
+/* `gpulab help`. */
+void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
+                                struct lab_str *out);
+
+/* --- output --- */
+
+/* What a terminal or file can show, from the environment and the terminal's size. */
+struct lab_style lab_command_style(bool is_terminal, int fd);
+
+/* Writes bytes as they are. A failure is remembered until lab_command_finish. */
+void lab_command_write(const struct lab_command_call *call, const char *bytes, size_t length);
+/* Writes text in the call's style. */
+void lab_command_print(const struct lab_command_call *call, const struct lab_str *text);
+/* Writes one JSON document and a newline. */
+void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value);
+/* Flushes stdout: 0, or errno of the first write that failed since the program began. */
+int lab_command_finish(void);
+/* One line for the user beside the result, on stderr; "gpulab: " goes before it. */
+void lab_command_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * A status line at the bottom of the terminal (stderr) that is drawn over itself. Anything else that
+ * goes to stderr through this layer takes it away first. `text` may be NULL: takes it away.
+ */
+void lab_command_status_line(const char *text);
 
 #endif

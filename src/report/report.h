@@ -7,6 +7,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/value.h"
+#include "measure/measure.h"
 #include "model/machine.h"
 
 #include <stdbool.h>
@@ -15,6 +17,20 @@ struct lab_style {
     int columns;
     bool colour, unicode;
 };
+
+/* --- text --- */
+
+/* Appends the text in ASCII alone: "±" becomes "+-", a line of a drawing "|", the unknown "?". */
+void lab_text_to_ascii(const char *text, struct lab_str *out);
+/* Appends the text in exactly that many columns: padded, or cut with a mark at its end. */
+void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *out);
+/* Appends words, broken into lines that fit; the second and later ones are indented. The first
+ * begins at column `start`. No newline at the end. */
+void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out);
+/* Keeps what was appended since `from` on one line, when the text is wrapped later. */
+void lab_text_keep(struct lab_str *text, size_t from);
+/* Appends a heading and a newline; bold where there is colour. */
+void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out);
 
 /* --- tables: columns align by their kind, the header is set off --- */
 
@@ -28,9 +44,26 @@ void lab_table_column(struct lab_table *table, const char *title, enum lab_align
 /* The next cell of the current row, left to right; after the last column a new row begins. */
 void lab_table_cell(struct lab_table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Indented by two. Where it is too wide, the widest left-aligned columns are cut. */
 void lab_table_write(const struct lab_table *table, struct lab_style style, struct lab_str *out);
 
 /* --- the machine --- */
+
+/* "0-15,64-79"; a regular stride as taskset writes it, "0-62:2". "none" for no CPU at all. */
+void lab_report_cpus(const struct lab_cpus *cpus, struct lab_str *out);
+
+/* A GPU that computes: graphics of a server's management chip or of an emulator are none. */
+bool lab_report_is_gpu(const struct lab_pci *pci);
+
+#define LAB_PCI_NAME_BYTES 16
+/*
+ * "GPU0", "NIC1", "SSD0", "VGA0" (graphics that don't compute): the index counts devices of that
+ * kind in PCI order, so that GPU0 is what CUDA calls 0. Other kinds: "".
+ */
+void lab_report_pci_name(const struct lab_machine *machine, int index,
+                         char ret_name[LAB_PCI_NAME_BYTES]);
+/* "H100 SXM5 80GB" of "GH100 [H100 SXM5 80GB]", else the name, the vendor, or the ids. */
+void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out);
 
 /* Nodes, cores, caches, PCI devices with their node and links: tables. */
 void lab_report_machine(const struct lab_machine *machine, struct lab_style style,
@@ -38,5 +71,121 @@ void lab_report_machine(const struct lab_machine *machine, struct lab_style styl
 /* The same as a drawing: a box for each node with its cores, memory, bridges and devices. */
 void lab_report_machine_map(const struct lab_machine *machine, struct lab_style style,
                             struct lab_str *out);
+
+/* Parts of both: one sentence that says what machine this is; distances between nodes. */
+void lab_report_machine_title(const struct lab_machine *machine, struct lab_style style,
+                              struct lab_str *out);
+void lab_report_distances(const struct lab_machine *machine, struct lab_style style,
+                          struct lab_str *out);
+/* How GPUs and network cards reach each other, as nvidia-smi topo -m shows it, with a legend. */
+void lab_report_links(const struct lab_machine *machine, struct lab_style style,
+                      struct lab_str *out);
+/* "GPU0 and GPU1 are fed by node 0 (CPUs 0-15)": a line for each node. */
+void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
+                        struct lab_str *out);
+
+struct lab_report_device {
+    const char *name, *description; /* "cpu:0/2.1", "1 of 2 cores of NUMA node 0" */
+    const char *physical;           /* what it shares with its sisters */
+    int node;                       /* the kernel's number; -1 = unknown */
+    struct lab_cpus cpus;           /* empty for a GPU */
+    int64_t memory_bytes;
+    bool simulated;
+};
+
+struct lab_report_backend {
+    const char *name, *help;
+    const struct lab_report_device *devices;
+    int device_count;
+    const char *why_none; /* where there are none */
+};
+
+/* What can be given to --device, backend by backend. */
+void lab_report_backends(const struct lab_report_backend *backends, int count,
+                         struct lab_style style, struct lab_str *out);
+
+/* All of the above for programs. */
+struct lab_value *lab_report_machine_value(const struct lab_machine *machine,
+                                           struct lab_arena *arena);
+struct lab_value *lab_report_device_value(const struct lab_report_device *device,
+                                          struct lab_arena *arena);
+struct lab_value *lab_report_backends_value(const struct lab_report_backend *backends, int count,
+                                            struct lab_arena *arena);
+
+/* --- one bench --- */
+
+struct lab_bench_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
+    double samples_per_s;
+    double flops_per_s, memory_bytes_per_s;  /* over the whole time */
+    double h2d_bytes_per_s, d2h_bytes_per_s; /* while the stage runs, at its median */
+    double compute_share;                    /* of the time */
+};
+
+struct lab_bench_repetition {
+    const struct lab_measurement *measurement;
+    struct lab_bench_rates rates;
+};
+
+struct lab_bench_report {
+    const char *workload, *label;
+    struct lab_value *config; /* all keys */
+    struct lab_report_device device;
+    const char *backend;
+    int compute_units;
+    const char *arithmetic;      /* may be NULL */
+    bool overlaps;               /* copies can run beside compute on this device */
+    const char *overlap_why_not; /* may be NULL */
+    int numa_node;               /* of the host thread and host memory; -1 = not bound */
+    const char *dtype;
+
+    /* what one iteration does */
+    double samples;             /* 0 = none */
+    double flops, memory_bytes; /* on the device */
+    double h2d_bytes, d2h_bytes;
+
+    /* what the device reaches at best; 0 = unknown */
+    struct {
+        double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
+        const char *how; /* may be NULL */
+    } limits;
+
+    struct {
+        bool done, applicable, passed; /* done false: not asked for */
+        double relative_error, tolerance;
+        int64_t elements;
+        const char *text;
+    } verification;
+
+    const struct lab_bench_repetition *repetitions;
+    int repetition_count;
+    int repetitions_asked;
+    bool interrupted;
+
+    const char *const *invalid;  /* reasons, NULL-terminated: none = the result is valid */
+    const char *const *warnings; /* sentences, NULL-terminated */
+};
+
+/* Rates of one measurement of the work that `report` describes. */
+struct lab_bench_rates lab_bench_rates(const struct lab_bench_report *report,
+                                       const struct lab_measurement *measurement);
+
+/*
+ * What the repetitions agree on: each figure is the median of the runs' own; min and max are over
+ * all. Intervals are across runs where there are two or more, else within the one.
+ */
+struct lab_bench_total {
+    /* time from the end of one iteration to the end of the next (of the single one: its latency) */
+    struct lab_summary time;
+    struct lab_summary latency;
+    bool across;
+    struct lab_bench_rates rates;
+    double overlap;
+};
+struct lab_bench_total lab_bench_total(const struct lab_bench_report *report);
+
+void lab_report_bench(const struct lab_bench_report *report, struct lab_style style,
+                      struct lab_str *out);
+struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
+                                         struct lab_arena *arena);
 
 #endif

@@ -1,0 +1,318 @@
+/*
+ * bench.c: `gpulab bench WORKLOAD`: one workload, now. The command reads the line; what is done with
+ * it lies in support/bench_run.c, and how it is shown in the report layer.
+ */
+#include "command/command.h"
+
+#include "base/log.h"
+#include "command/support/bench_run.h"
+#include "workload/workload.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+struct bench_config {
+    int64_t repeat, node, iterations, warmup, seed;
+    double precision, limit_s;
+    bool verify;
+};
+
+static const struct lab_option bench_options[] = {
+    {"repeat", LAB_OPTION_INT, offsetof(struct bench_config, repeat), .fallback = "1", .min = 1,
+     .max = 1000, .letter = 'r', .value_name = "N",
+     .help = "open and measure so many times afresh; the interval is then the one across runs"},
+    {"node", LAB_OPTION_INT, offsetof(struct bench_config, node), .fallback = "-1", .min = -1,
+     .max = 1 << 20, .letter = 'n', .value_name = "N",
+     .help = "NUMA node of the host thread and host memory; -1 is the device's own"},
+    {"precision", LAB_OPTION_FLOAT, offsetof(struct bench_config, precision), .fallback = "0.01",
+     .min = 0.0001, .max = 0.5, .letter = 'p', .value_name = "P",
+     .help = "stop when the median's interval is within this share of it on either side"},
+    {"limit", LAB_OPTION_DURATION, offsetof(struct bench_config, limit_s), .fallback = "15s",
+     .min = 0.01, .max = 86400, .letter = 'l', .value_name = "TIME",
+     .help = "longest time of one run, warm-up included"},
+    {"iterations", LAB_OPTION_INT, offsetof(struct bench_config, iterations), .fallback = "0",
+     .min = 0, .max = 1e9, .value_name = "N",
+     .help = "measure exactly so many; 0 is until precise"},
+    {"warmup", LAB_OPTION_INT, offsetof(struct bench_config, warmup), .fallback = "-1", .min = -1,
+     .max = 1e9, .letter = 'w', .value_name = "N",
+     .help = "drop exactly so many iterations first; -1 is until steady"},
+    {"verify", LAB_OPTION_FLAG, offsetof(struct bench_config, verify), .fallback = "true",
+     .help = "check the results against double precision before measuring"},
+    {"seed", LAB_OPTION_INT, offsetof(struct bench_config, seed), .fallback = "42", .min = 0,
+     .max = 0x1p53, .value_name = "N", .help = "of all random data"},
+    {NULL},
+};
+
+/* --- the workload's keys, and those that bench adds for workloads that count samples --- */
+
+struct sample_config {
+    int64_t num_samples, warmup_samples;
+};
+
+static const struct lab_option sample_keys[] = {
+    {"num_samples", LAB_OPTION_INT, offsetof(struct sample_config, num_samples), .fallback = "0",
+     .min = 0, .max = 1e12,
+     .help = "measure exactly so many samples, rounded up to whole batches; 0 is until precise"},
+    {"warmup_samples", LAB_OPTION_INT, offsetof(struct sample_config, warmup_samples),
+     .fallback = "-1", .min = -1, .max = 1e12,
+     .help = "drop exactly so many samples first; -1 is until steady"},
+};
+
+#define SAMPLE_KEY_COUNT (sizeof sample_keys / sizeof *sample_keys)
+
+struct keys { /* one struct holds both configs, the added one behind the workload's */
+    const struct lab_option *table;
+    char *config;
+    const struct sample_config *samples;
+};
+
+static const struct lab_option *find_row(const struct lab_option *table, const char *name) {
+    for (; table && table->name; table++)
+        if (lab_str_equal(table->name, name))
+            return table;
+    return NULL;
+}
+
+static struct keys make_keys(const struct lab_workload *workload, struct lab_arena *arena) {
+    size_t base = (workload->config_size + 15) / 16 * 16, count = 0;
+    while (workload->options && workload->options[count].name)
+        count++;
+    struct lab_option *table = lab_arena_alloc(arena, count + SAMPLE_KEY_COUNT + 1, sizeof *table);
+    if (count)
+        memcpy(table, workload->options, count * sizeof *table);
+    struct keys keys = {.table = table,
+                        .config = lab_arena_alloc(arena, base + sizeof(struct sample_config), 1)};
+    keys.samples = (const struct sample_config *)(const void *)(keys.config + base);
+    struct lab_workload_cost cost = {0};
+    workload->cost(lab_workload_config(workload, arena), &cost);
+    for (size_t i = 0; i < SAMPLE_KEY_COUNT && cost.samples > 0; i++) {
+        if (find_row(workload->options, sample_keys[i].name))
+            continue;
+        table[count] = sample_keys[i];
+        table[count++].offset += base;
+    }
+    lab_options_defaults(table, keys.config, arena);
+    if (cost.samples <= 0)
+        ((struct sample_config *)(void *)(keys.config + base))->warmup_samples = -1;
+    return keys;
+}
+
+/* --- a request out of the command line --- */
+
+static int64_t batches(int64_t samples, double batch) {
+    return (int64_t)ceil((double)samples / batch);
+}
+
+static int set_counts(const struct bench_config *config, const struct keys *keys, double batch,
+                      struct lab_measure_plan *plan, struct lab_err *err) {
+    plan->iterations = config->iterations;
+    plan->warmup_iterations = config->warmup;
+    if (keys->samples->num_samples > 0) {
+        if (config->iterations > 0)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "num_samples and --iterations say the same: give one of them");
+        plan->iterations = batches(keys->samples->num_samples, batch);
+    }
+    if (keys->samples->warmup_samples >= 0) {
+        if (config->warmup >= 0)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "warmup_samples and --warmup say the same: give one of them");
+        plan->warmup_iterations = batches(keys->samples->warmup_samples, batch);
+    }
+    return 0;
+}
+
+static int make_request(const struct lab_command_call *call, struct lab_bench_request *ret_request,
+                        struct lab_err *err) {
+    const struct bench_config *config = call->config;
+    const struct lab_workload *workload = lab_workload_find(call->words[0], err);
+    if (!workload)
+        return -1;
+    struct keys keys = make_keys(workload, call->arena);
+    for (int i = 1; i < call->word_count; i++)
+        if (lab_options_set_word(keys.table, keys.config, call->arena, call->words[i], err) < 0)
+            return lab_err_context(err, "bench %s", workload->name);
+    if (workload->check && workload->check(keys.config, err) < 0)
+        return lab_err_context(err, "bench %s", workload->name);
+    struct lab_workload_cost cost;
+    workload->cost(keys.config, &cost);
+    *ret_request = (struct lab_bench_request){
+        .workload = workload,
+        .config = keys.config,
+        .config_value = lab_options_to_map(keys.table, keys.config, call->arena),
+        .selector = call->shared->device,
+        .numa_node = (int)config->node,
+        .repeat = (int)config->repeat,
+        .verify = config->verify,
+        .plan = LAB_MEASURE_PLAN,
+    };
+    ret_request->plan.precision = config->precision;
+    ret_request->plan.limit_s = config->limit_s;
+    ret_request->plan.seed = (uint64_t)config->seed;
+    return set_counts(config, &keys, cost.samples, &ret_request->plan, err);
+}
+
+static struct lab_progress make_progress(const struct lab_command_call *call) {
+    struct lab_style style = lab_command_style(call->err_is_terminal, STDERR_FILENO);
+    bool dumb = lab_str_equal(getenv("TERM"), "dumb");
+    return (struct lab_progress){
+        .shown = call->err_is_terminal && !dumb && !call->shared->quiet && !call->shared->json,
+        .columns = style.columns,
+        .unicode = style.unicode,
+    };
+}
+
+/* --- the list of workloads --- */
+
+static struct lab_value *workloads_value(struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena), *map = lab_value_map(arena);
+    for (int i = 0; lab_workloads[i]; i++) {
+        struct lab_value *item = lab_value_map(arena);
+        lab_value_set_string(arena, item, "workload", lab_workloads[i]->name);
+        lab_value_set_string(arena, item, "help", lab_workloads[i]->help);
+        lab_value_append(arena, list, item);
+    }
+    lab_value_set(arena, map, "workloads", list);
+    return map;
+}
+
+static void print_workloads(const struct lab_command_call *call) {
+    if (call->shared->json) {
+        lab_command_print_json(call, workloads_value(call->arena));
+        return;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    int width = 0;
+    for (int i = 0; lab_workloads[i]; i++)
+        width = (int)strlen(lab_workloads[i]->name) > width ? (int)strlen(lab_workloads[i]->name)
+                                                            : width;
+    for (int i = 0; lab_workloads[i]; i++) {
+        lab_str_printf(&text, "  %-*s  ", width, lab_workloads[i]->name);
+        lab_text_wrap(lab_workloads[i]->help, width + 4, width + 4, call->style.columns, &text);
+        lab_str_add(&text, "\n");
+    }
+    if (!call->shared->quiet)
+        lab_str_add(&text, "\n'gpulab help bench WORKLOAD' shows its keys; "
+                           "'gpulab bench WORKLOAD' runs it.\n");
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    if (call->word_count == 0) {
+        print_workloads(call);
+        return 0;
+    }
+    struct lab_bench_request request;
+    if (make_request(call, &request, err) < 0)
+        return -1;
+    request.progress = make_progress(call);
+    struct lab_bench_report report;
+    int selected = 0;
+    if (lab_bench_run(&request, call->arena, &report, &selected, err) < 0)
+        return -1;
+    if (selected > 1 && !lab_str_equal(call->shared->device, "auto") && !call->shared->quiet)
+        lab_command_note("%s names %d devices: bench uses the first, %s", call->shared->device,
+                         selected, report.device.name);
+    if (call->shared->json) {
+        lab_command_print_json(call, lab_report_bench_value(&report, call->arena));
+    } else {
+        struct lab_str text;
+        lab_str_init(&text);
+        lab_report_bench(&report, call->style, &text);
+        lab_command_print(call, &text);
+        lab_str_release(&text);
+    }
+    *ret_status = report.interrupted  ? lab_err_exit_status(LAB_ERR_INTERRUPTED)
+                  : report.invalid[0] ? lab_err_exit_status(LAB_ERR_WRONG)
+                                      : 0;
+    return 0;
+}
+
+/* --- manual --- */
+
+static const char *const *complete(struct lab_arena *arena) {
+    int count = 0;
+    while (lab_workloads[count])
+        count++;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = lab_workloads[i]->name;
+    return names;
+}
+
+static const struct lab_option *word_options(const char *word) {
+    for (int i = 0; lab_workloads[i]; i++)
+        if (lab_str_equal(lab_workloads[i]->name, word))
+            return lab_workloads[i]->options;
+    return NULL;
+}
+
+static struct lab_manual_section workload_section(const struct lab_workload *workload,
+                                                  struct lab_arena *arena) {
+    const char *title = lab_arena_printf(arena, "Workload %s", workload->name);
+    const char *text = workload->description ? lab_arena_printf(arena, "%s.\n\n%s", workload->help,
+                                                                workload->description)
+                                             : lab_arena_printf(arena, "%s.", workload->help);
+    return (struct lab_manual_section){title, text, make_keys(workload, arena).table};
+}
+
+static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
+                                                 struct lab_err *err) {
+    int count = 0;
+    while (lab_workloads[count])
+        count++;
+    struct lab_manual_section *all = lab_arena_alloc(arena, (size_t)count + 2, sizeof *all);
+    if (lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
+        for (int i = 0; i < count; i++)
+            all[i] = workload_section(lab_workloads[i], arena);
+    } else if (word) {
+        const struct lab_workload *workload = lab_workload_find(word, err);
+        if (!workload)
+            return NULL;
+        all[0] = workload_section(workload, arena);
+    } else {
+        struct lab_str text;
+        lab_str_init(&text);
+        for (int i = 0; i < count; i++)
+            lab_str_printf(&text, "%s: %s\n\n", lab_workloads[i]->name, lab_workloads[i]->help);
+        lab_str_add(&text, "'gpulab help bench WORKLOAD' shows the keys of one.");
+        all[0].title = "Workloads";
+        all[0].text = lab_arena_strdup(arena, text.text);
+        lab_str_release(&text);
+    }
+    return all;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab bench vit depth=4 dim=512 patch_size=32", "a ViT pipeline on the best device here"},
+    {"gpulab bench gemm m=2048 n=2048 k=2048 --device cpu:0/2 --repeat 5",
+     "five runs on half of node 0's cores"},
+    {"gpulab bench memcpy direction=both --node 1 --json",
+     "copies from node 1's memory, for a program to read"},
+    {NULL},
+};
+
+const struct lab_command lab_command_bench = {
+    .name = "bench",
+    .summary = "run one workload now and tell how fast it is",
+    .usage = "[WORKLOAD [key=value...]]",
+    .description =
+        "Binds to the NUMA node, checks the workload's results against double precision, warms up "
+        "until the times are steady, and measures until the median is known precisely or the limit "
+        "is reached. Without a word it lists the workloads.\n\n"
+        "Iterations of one run depend on each other, so the interval of a single run says little "
+        "about the next one: use --repeat 5 or more before two figures are compared.",
+    .options = bench_options,
+    .config_size = sizeof(struct bench_config),
+    .uses_device = true,
+    .max_words = -1,
+    .examples = examples,
+    .sections = sections,
+    .complete = complete,
+    .word_options = word_options,
+    .run = run,
+};

@@ -1,0 +1,107 @@
+/* command_manual.c: the commands' descriptors as manual pages: help, man pages and completion. */
+#include "command/command.h"
+
+#include "version.h"
+
+#include <stddef.h>
+
+#define PROGRAM_SUMMARY "a laboratory for multi-GPU machines"
+
+static const char *const log_levels[] = {"error", "warning", "info", "debug", NULL};
+
+static const struct lab_option shared_rows[] = {
+    {"device", LAB_OPTION_STRING, offsetof(struct lab_shared, device), .fallback = "auto",
+     .value_name = "DEVICE",
+     .help = "where to run: cpu, cpu:1 (a NUMA node), cpu:0/2 (half of its cores), auto"},
+    {"json", LAB_OPTION_FLAG, offsetof(struct lab_shared, json),
+     .help = "print the result as one JSON document"},
+    {"quiet", LAB_OPTION_FLAG, offsetof(struct lab_shared, quiet), .letter = 'q',
+     .help = "no progress, no hints"},
+    {"log-level", LAB_OPTION_CHOICE, offsetof(struct lab_shared, log_level), .fallback = "warning",
+     .choices = log_levels, .help = "which messages to show on stderr"},
+    {"help", LAB_OPTION_FLAG, offsetof(struct lab_shared, help), .letter = 'h',
+     .help = "show this help"},
+};
+
+#define SHARED_COUNT (sizeof shared_rows / sizeof *shared_rows)
+
+const struct lab_option *lab_command_shared_options(const struct lab_command *command, size_t base,
+                                                    struct lab_arena *arena) {
+    struct lab_option *rows = lab_arena_alloc(arena, SHARED_COUNT + 1, sizeof *rows);
+    size_t count = 0;
+    for (size_t i = 0; i < SHARED_COUNT; i++) {
+        if (lab_str_equal(shared_rows[i].name, "device") && !command->uses_device)
+            continue;
+        rows[count] = shared_rows[i];
+        rows[count++].offset += base;
+    }
+    return rows;
+}
+
+static const struct lab_manual_page *make_page(const struct lab_command *command, const char *word,
+                                               struct lab_arena *arena, struct lab_err *err) {
+    const struct lab_option **tables = lab_arena_alloc(arena, 3, sizeof *tables);
+    int count = 0;
+    if (command->options)
+        tables[count++] = command->options;
+    tables[count] = lab_command_shared_options(command, 0, arena);
+    struct lab_manual_page *page = lab_arena_alloc(arena, 1, sizeof *page);
+    *page = (struct lab_manual_page){
+        .name = command->name,
+        .summary = command->summary,
+        .usage = command->usage,
+        .description = command->description,
+        .tables = tables,
+        .examples = command->examples,
+        .words = command->complete ? command->complete(arena) : NULL,
+        .word_options = command->word_options,
+    };
+    if (word && !command->sections && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
+        lab_err_set(err, LAB_ERR_USER, "help %s: no further page '%s'", command->name, word);
+        return NULL;
+    }
+    if (command->sections) {
+        page->sections = command->sections(arena, word, err);
+        if (!page->sections)
+            return NULL;
+    }
+    return page;
+}
+
+static struct lab_manual make_manual(void) {
+    return (struct lab_manual){
+        .program = "gpulab", .version = LAB_VERSION, .summary = PROGRAM_SUMMARY};
+}
+
+const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
+    int count = 0;
+    while (lab_commands[count])
+        count++;
+    const struct lab_manual_page **pages = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
+    for (int i = 0; i < count; i++)
+        pages[i] = make_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
+    struct lab_manual *manual = lab_arena_alloc(arena, 1, sizeof *manual);
+    *manual = make_manual();
+    manual->pages = pages;
+    return manual;
+}
+
+static enum lab_manual_style manual_style(struct lab_style style) {
+    return style.colour ? LAB_MANUAL_COLOUR : LAB_MANUAL_PLAIN;
+}
+
+int lab_command_write_help(const struct lab_command *command, const char *word,
+                           struct lab_style style, struct lab_arena *arena, struct lab_str *out,
+                           struct lab_err *err) {
+    const struct lab_manual_page *page = make_page(command, word, arena, err);
+    if (!page)
+        return -1;
+    struct lab_manual manual = make_manual();
+    lab_manual_help(&manual, page, style.columns, manual_style(style), out);
+    return 0;
+}
+
+void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
+                                struct lab_str *out) {
+    lab_manual_overview(lab_command_manual(arena), style.columns, manual_style(style), out);
+}

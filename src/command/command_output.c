@@ -1,0 +1,141 @@
+/*
+ * command_output.c: how results and messages reach the user: what the terminal can show, and one
+ * status line that never mixes with other lines.
+ */
+#include "command/command.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define COLUMNS_WITHOUT_TERMINAL 80
+#define COLUMNS_MIN              40
+#define COLUMNS_MAX              400
+
+static const char *environment(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/*
+ * The variables, not setlocale: in a container the locale that the user's terminal has is often not
+ * installed, and the terminal shows UTF-8 all the same.
+ */
+static bool locale_is_utf8(void) {
+    const char *locale = environment("LC_ALL");
+    if (!locale)
+        locale = environment("LC_CTYPE");
+    if (!locale)
+        locale = environment("LANG");
+    const char *charset = locale ? strchr(locale, '.') : NULL;
+    return charset &&
+           (strncasecmp(charset, ".utf-8", 6) == 0 || strncasecmp(charset, ".utf8", 5) == 0);
+}
+
+static int terminal_columns(bool is_terminal, int fd) {
+    const char *given = environment("COLUMNS");
+    long columns = given ? strtol(given, NULL, 10) : 0;
+    struct winsize size;
+    if (columns <= 0 && is_terminal && ioctl(fd, TIOCGWINSZ, &size) == 0)
+        columns = size.ws_col;
+    if (columns <= 0)
+        columns = COLUMNS_WITHOUT_TERMINAL;
+    return (int)(columns < COLUMNS_MIN   ? COLUMNS_MIN
+                 : columns > COLUMNS_MAX ? COLUMNS_MAX
+                                         : columns);
+}
+
+struct lab_style lab_command_style(bool is_terminal, int fd) {
+    const char *term = environment("TERM");
+    bool dumb = !term || lab_str_equal(term, "dumb");
+    return (struct lab_style){
+        .columns = terminal_columns(is_terminal, fd),
+        .colour = is_terminal && !dumb && !environment("NO_COLOR"),
+        .unicode = locale_is_utf8(),
+    };
+}
+
+/* stdio keeps that a write failed, but not why */
+static int write_errno;
+
+void lab_command_write(const struct lab_command_call *call, const char *bytes, size_t length) {
+    if (fwrite(bytes, 1, length, call->out) < length && !write_errno)
+        write_errno = errno ? errno : EIO;
+}
+
+int lab_command_finish(void) {
+    if (fflush(stdout) != 0 && !write_errno)
+        write_errno = errno ? errno : EIO;
+    return write_errno;
+}
+
+void lab_command_print(const struct lab_command_call *call, const struct lab_str *text) {
+    if (call->style.unicode) {
+        lab_command_write(call, text->text, text->length);
+        return;
+    }
+    struct lab_str plain;
+    lab_str_init(&plain);
+    lab_text_to_ascii(text->text, &plain);
+    lab_command_write(call, plain.text, plain.length);
+    lab_str_release(&plain);
+}
+
+void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_json_write(value, 2, &text);
+    if (text.length == 0 || text.text[text.length - 1] != '\n')
+        lab_str_add(&text, "\n");
+    lab_command_write(call, text.text, text.length);
+    lab_str_release(&text);
+}
+
+#define CLEAR_LINE "\r\033[K"
+
+static atomic_bool status_shown; /* messages may come from a device's threads */
+
+void lab_command_note(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    char text[1200];
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    struct lab_str line;
+    lab_str_init(&line);
+    if (atomic_exchange(&status_shown, false))
+        lab_str_add(&line, CLEAR_LINE);
+    lab_str_add(&line, "gpulab: ");
+    if (locale_is_utf8())
+        lab_str_add(&line, text);
+    else
+        lab_text_to_ascii(text, &line);
+    lab_str_add(&line, "\n");
+    /* one call, so that lines of several threads stay whole */
+    fwrite(line.text, 1, line.length, stderr);
+    lab_str_release(&line);
+}
+
+void lab_command_status_line(const char *text) {
+    if (!text) {
+        if (atomic_exchange(&status_shown, false))
+            fputs(CLEAR_LINE, stderr);
+        return;
+    }
+    struct lab_str line;
+    lab_str_init(&line);
+    lab_str_add(&line, CLEAR_LINE);
+    if (locale_is_utf8())
+        lab_str_add(&line, text);
+    else
+        lab_text_to_ascii(text, &line);
+    atomic_store(&status_shown, true);
+    fwrite(line.text, 1, line.length, stderr);
+    lab_str_release(&line);
+}

@@ -1,0 +1,46 @@
+/* completion.c: `gpulab completion SHELL`: a script that makes a shell complete our command lines. */
+#include "command/command.h"
+
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+static const char *const *complete(struct lab_arena *arena) {
+    (void)arena;
+    return shells;
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    struct lab_str script;
+    lab_str_init(&script);
+    int result = lab_manual_completion(lab_command_manual(call->arena), call->words[0], &script);
+    if (result < 0) {
+        lab_str_clear(&script);
+        lab_str_add_list(&script, shells, "or");
+        lab_err_set(err, LAB_ERR_USER, "completion: no script for '%s': use %s", call->words[0],
+                    script.text);
+    } else {
+        /* a script for a program, whatever the terminal shows */
+        lab_command_write(call, script.text, script.length);
+    }
+    lab_str_release(&script);
+    return result;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab completion bash > ~/.local/share/bash-completion/completions/gpulab",
+     "for bash, from the next shell on"},
+    {"gpulab completion zsh > ~/.zfunc/_gpulab", "for zsh, with ~/.zfunc in fpath"},
+    {"gpulab completion fish > ~/.config/fish/completions/gpulab.fish", "for fish"},
+    {NULL},
+};
+
+const struct lab_command lab_command_completion = {
+    .name = "completion",
+    .summary = "print a completion script for bash, zsh or fish",
+    .usage = "bash|zsh|fish",
+    .min_words = 1,
+    .max_words = 1,
+    .examples = examples,
+    .complete = complete,
+    .run = run,
+};

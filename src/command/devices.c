@@ -1,0 +1,105 @@
+/*
+ * devices.c: `gpulab devices`: the machine, what can be given to --device, and which NUMA node feeds
+ * which device. With --topology it shows a machine that isn't here.
+ */
+#include "command/command.h"
+
+#include "command/support/device.h"
+#include "machine/machine.h"
+#include "version.h"
+
+#include <stddef.h>
+
+struct devices_config {
+    bool map;
+    const char *topology;
+};
+
+static const struct lab_option devices_options[] = {
+    {"map", LAB_OPTION_FLAG, offsetof(struct devices_config, map),
+     .help = "draw the machine: a box for each NUMA node, with its bridges and devices"},
+    {"topology", LAB_OPTION_STRING, offsetof(struct devices_config, topology), .value_name = "FILE",
+     .help = "show the machine recorded in this hwloc XML file (lstopo FILE.xml)"},
+    {NULL},
+};
+
+static void print_json(const struct lab_command_call *call, const struct lab_machine *machine,
+                       const struct lab_report_backend *backends, int count) {
+    struct lab_value *map = lab_value_map(call->arena);
+    lab_value_set_string(call->arena, map, "gpulab", LAB_VERSION);
+    lab_value_set(call->arena, map, "machine", lab_report_machine_value(machine, call->arena));
+    lab_value_set(call->arena, map, "backends",
+                  lab_report_backends_value(backends, count, call->arena));
+    lab_command_print_json(call, map);
+}
+
+static void print_text(const struct lab_command_call *call, const struct lab_machine *machine,
+                       const struct lab_report_backend *backends, int count) {
+    const struct devices_config *config = call->config;
+    struct lab_str text;
+    lab_str_init(&text);
+    if (config->map) {
+        lab_report_machine_map(machine, call->style, &text);
+    } else {
+        lab_report_machine(machine, call->style, &text);
+        lab_str_add(&text, "\n");
+        lab_report_backends(backends, count, call->style, &text);
+    }
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct devices_config *config = call->config;
+    struct lab_machine *machine;
+    if (lab_machine_open(config->topology, &machine, err) < 0)
+        return -1;
+    struct lab_report_backend *backends;
+    int count = lab_support_backends(machine, call->arena, &backends);
+    if (call->shared->json)
+        print_json(call, machine, backends, count);
+    else
+        print_text(call, machine, backends, count);
+    lab_machine_close(machine);
+    return 0;
+}
+
+static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
+                                                 struct lab_err *err) {
+    if (word && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
+        lab_err_set(err, LAB_ERR_USER, "help devices: no further page '%s'", word);
+        return NULL;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    for (int i = 0; lab_backends[i]; i++)
+        lab_str_printf(&text, "%s%s: %s", i ? "\n\n" : "", lab_backends[i]->name,
+                       lab_backends[i]->help);
+    struct lab_manual_section *section = lab_arena_alloc(arena, 2, sizeof *section);
+    section[0].title = "Backends";
+    section[0].text = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return section;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab devices", "nodes, devices and the links between them"},
+    {"gpulab devices --map", "the same as a drawing"},
+    {"gpulab devices --topology server.xml --map", "a machine recorded elsewhere by lstopo"},
+    {NULL},
+};
+
+const struct lab_command lab_command_devices = {
+    .name = "devices",
+    .summary = "show this machine: NUMA nodes, cores, devices and their links",
+    .usage = "",
+    .description =
+        "Shows NUMA nodes with their cores and memory, the PCI devices with the node that feeds "
+        "them, how GPUs and network cards reach each other, and the names that --device takes.",
+    .options = devices_options,
+    .config_size = sizeof(struct devices_config),
+    .examples = examples,
+    .sections = sections,
+    .run = run,
+};

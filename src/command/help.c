@@ -1,0 +1,115 @@
+/* help.c: `gpulab help`: the manual on the terminal, or as man pages in a folder. */
+#include "command/command.h"
+
+#include "base/file.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <sys/stat.h>
+
+struct help_config {
+    const char *man;
+};
+
+static const struct lab_option help_options[] = {
+    {"man", LAB_OPTION_STRING, offsetof(struct help_config, man), .value_name = "DIR",
+     .help = "write gpulab.1 and a man page for each command into this folder"},
+    {NULL},
+};
+
+static int write_page(const struct lab_manual *manual, const struct lab_manual_page *page,
+                      const char *folder, struct lab_arena *arena, struct lab_err *err) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_manual_man(manual, page, &text);
+    const char *path = page ? lab_arena_printf(arena, "%s/gpulab-%s.1", folder, page->name)
+                            : lab_arena_printf(arena, "%s/gpulab.1", folder);
+    int result = lab_file_write_atomic(path, text.text, text.length, err);
+    lab_str_release(&text);
+    return result;
+}
+
+static int write_man_pages(const char *folder, struct lab_arena *arena, struct lab_err *err) {
+    struct stat status;
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+        return lab_err_set_errno(err, LAB_ERR_USER, errno, "help --man %s", folder);
+    if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode))
+        return lab_err_set(err, LAB_ERR_USER, "help --man %s: must be a folder", folder);
+    const struct lab_manual *manual = lab_command_manual(arena);
+    if (write_page(manual, NULL, folder, arena, err) < 0)
+        return -1;
+    for (int i = 0; manual->pages[i]; i++)
+        if (write_page(manual, manual->pages[i], folder, arena, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* The same overview for programs: names and summaries. */
+static void print_json(const struct lab_command_call *call) {
+    struct lab_value *list = lab_value_list(call->arena);
+    for (int i = 0; lab_commands[i]; i++) {
+        struct lab_value *item = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, item, "command", lab_commands[i]->name);
+        lab_value_set_string(call->arena, item, "usage", lab_commands[i]->usage);
+        lab_value_set_string(call->arena, item, "summary", lab_commands[i]->summary);
+        lab_value_append(call->arena, list, item);
+    }
+    struct lab_value *all = lab_value_map(call->arena);
+    lab_value_set(call->arena, all, "commands", list);
+    lab_command_print_json(call, all);
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct help_config *config = call->config;
+    if (config->man)
+        return write_man_pages(config->man, call->arena, err);
+    if (call->shared->json && call->word_count == 0) {
+        print_json(call);
+        return 0;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    int result = 0;
+    if (call->word_count == 0) {
+        lab_command_write_overview(call->style, call->arena, &text);
+    } else {
+        const struct lab_command *command = lab_command_find(call->words[0], err);
+        result = command ? lab_command_write_help(command, call->words[1], call->style, call->arena,
+                                                  &text, err)
+                         : -1;
+    }
+    if (result == 0)
+        lab_command_print(call, &text);
+    lab_str_release(&text);
+    return result;
+}
+
+static const char *const *complete(struct lab_arena *arena) {
+    int count = 0;
+    while (lab_commands[count])
+        count++;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = lab_commands[i]->name;
+    return names;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab help bench", "options of bench and its workloads"},
+    {"gpulab help bench vit", "all keys of the vit workload"},
+    {"gpulab help --man /usr/local/share/man/man1", "write the man pages"},
+    {NULL},
+};
+
+const struct lab_command lab_command_help = {
+    .name = "help",
+    .summary = "show what gpulab can do, or one command in full",
+    .usage = "[COMMAND [WORKLOAD]]",
+    .options = help_options,
+    .config_size = sizeof(struct help_config),
+    .max_words = 2,
+    .examples = examples,
+    .complete = complete,
+    .run = run,
+};

@@ -1,0 +1,293 @@
+/*
+ * support/bench_run.c: choose, bind, open, verify, measure, prove. The thread is bound before the
+ * device is opened, so that nothing the device or the workload allocates lies elsewhere. Each
+ * repetition opens device and workload afresh: memory lands on other pages, threads start anew, and
+ * only then do differences between repetitions say anything about the next one.
+ */
+#include "command/support/bench_run.h"
+
+#include "base/random.h"
+#include "command/support/device.h"
+#include "command/support/interrupt.h"
+#include "machine/machine.h"
+
+#include <string.h>
+
+struct bench {
+    const struct lab_bench_request *request;
+    struct lab_machine *machine;
+    struct lab_device_ref ref;
+    struct lab_progress progress;
+    struct lab_bench_report *report;
+    struct lab_bench_repetition *repetitions;
+    struct lab_arena *arena;
+    const char **invalid;
+    int invalid_count;
+};
+
+static void add_invalid(struct bench *bench, const char *what, const char *why) {
+    const char *reason = lab_arena_printf(bench->arena, "%s: %s", what, why);
+    for (int i = 0; i < bench->invalid_count; i++)
+        if (lab_str_equal(bench->invalid[i], reason))
+            return;
+    bench->invalid[bench->invalid_count++] = reason;
+}
+
+/* --- before the first repetition --- */
+
+static int choose_device(struct bench *bench, int *ret_selected, struct lab_err *err) {
+    struct lab_device_list list;
+    if (lab_device_select(bench->machine, bench->request->selector, bench->arena, &list, err) < 0)
+        return -1;
+    if (list.count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "--device %s names no device: see 'gpulab devices'",
+                           bench->request->selector);
+    bench->ref = list.items[0];
+    *ret_selected = list.count;
+    return 0;
+}
+
+static int choose_node(struct bench *bench, struct lab_err *err) {
+    int node = bench->request->numa_node;
+    if (node >= 0 && lab_machine_require_node(bench->machine, node, err) < 0)
+        return lab_err_context(err, "--node %d", node);
+    bench->report->numa_node = node >= 0 ? node : bench->ref.node;
+    if (bench->report->numa_node < 0)
+        return 0;
+    return lab_bind_thread_to_node(bench->machine, bench->report->numa_node, err);
+}
+
+static void describe_work(struct bench *bench) {
+    const struct lab_workload *workload = bench->request->workload;
+    struct lab_bench_report *report = bench->report;
+    struct lab_workload_cost cost;
+    workload->cost(bench->request->config, &cost);
+    report->samples = cost.samples;
+    report->flops = cost.compute.flops;
+    report->memory_bytes = cost.compute.bytes_read + cost.compute.bytes_written;
+    report->h2d_bytes = cost.h2d_bytes;
+    report->d2h_bytes = cost.d2h_bytes;
+    report->dtype = lab_dtype_name(cost.dtype);
+    report->workload = workload->name;
+    report->config = bench->request->config_value;
+    report->backend = bench->ref.backend->name;
+    report->device = lab_support_device(&bench->ref);
+    report->repetitions_asked = bench->request->repeat;
+    struct lab_str label;
+    lab_str_init(&label);
+    if (workload->label)
+        workload->label(bench->request->config, &label);
+    report->label = label.length ? lab_arena_strdup(bench->arena, label.text) : workload->name;
+    lab_str_release(&label);
+}
+
+/* --- one repetition --- */
+
+static const char *keep(struct bench *bench, const char *text) {
+    return text ? lab_arena_strdup(bench->arena, text) : NULL;
+}
+
+/* Once: a fresh device of the same name has the same abilities. */
+static int examine_device(struct bench *bench, struct lab_device *device, struct lab_err *err) {
+    struct lab_workload_cost cost;
+    struct lab_device_limits limits = {0};
+    struct lab_bench_report *report = bench->report;
+    bench->request->workload->cost(bench->request->config, &cost);
+    lab_progress_phase(&bench->progress, "finding the device's limits");
+    if (lab_device_limits(device, cost.dtype, &limits, err) < 0)
+        return -1;
+    report->limits.flops_per_s = limits.flops_per_s;
+    report->limits.memory_bytes_per_s = limits.memory_bytes_per_s;
+    report->limits.h2d_bytes_per_s = limits.h2d_bytes_per_s;
+    report->limits.d2h_bytes_per_s = limits.d2h_bytes_per_s;
+    report->limits.how = keep(bench, limits.how);
+    report->compute_units = device->info.compute_units;
+    report->arithmetic = keep(bench, device->info.arithmetic);
+    report->overlaps = device->info.overlaps;
+    report->overlap_why_not = keep(bench, device->info.overlap_why_not);
+    return 0;
+}
+
+static int verify(struct bench *bench, void *state, struct lab_err *err) {
+    struct lab_bench_report *report = bench->report;
+    struct lab_verification result = {0};
+    lab_progress_phase(&bench->progress, "verifying");
+    uint64_t seed = lab_random_bits(bench->request->plan.seed, 1);
+    if (bench->request->workload->verify(state, seed, &result, err) < 0)
+        return lab_err_context(err, "verifying");
+    report->verification.done = true;
+    report->verification.applicable = result.applicable;
+    report->verification.passed = result.passed;
+    report->verification.relative_error = result.relative_error;
+    report->verification.tolerance = result.tolerance;
+    report->verification.elements = result.elements;
+    report->verification.text = keep(bench, result.text);
+    if (result.applicable && !result.passed)
+        add_invalid(bench, "wrong results",
+                    lab_arena_printf(bench->arena, "relative error %.1e, allowed %.0e%s%s",
+                                     result.relative_error, result.tolerance,
+                                     *result.text ? "; " : "", result.text));
+    return 0;
+}
+
+static bool on_progress(const struct lab_measure_progress *now, void *opaque) {
+    struct bench *bench = opaque;
+    lab_progress_measure(&bench->progress, now);
+    return lab_interrupt_seen();
+}
+
+static int measure(struct bench *bench, void *state, int index, struct lab_err *err) {
+    const struct lab_bench_request *request = bench->request;
+    struct lab_measure_plan plan = request->plan;
+    plan.seed = lab_random_bits(request->plan.seed, 100 + (uint64_t)index);
+    plan.clock = lab_clock_system();
+    plan.progress = on_progress;
+    plan.progress_state = bench;
+    struct lab_subject subject = {"measuring", request->workload->run, state};
+    struct lab_measurement *measurement = lab_arena_alloc(bench->arena, 1, sizeof *measurement);
+    if (lab_measure(&plan, &subject, 1, bench->arena, measurement, err) < 0)
+        return -1;
+    if (measurement->count == 0)
+        return 0; /* stopped before the first one */
+    struct lab_bench_repetition *repetition =
+        &bench->repetitions[bench->report->repetition_count++];
+    repetition->measurement = measurement;
+    repetition->rates = lab_bench_rates(bench->report, measurement);
+    return 0;
+}
+
+/* After measuring: every page has been used by then, and nothing may have moved. */
+static void prove(struct bench *bench, void *state) {
+    struct lab_err err = LAB_ERR_INIT;
+    int node = bench->report->numa_node;
+    if (node >= 0 && lab_bind_prove_thread(bench->machine, node, &err) < 0)
+        add_invalid(bench, "the host thread left its node", err.text);
+    const struct lab_workload *workload = bench->request->workload;
+    if (workload->prove_placement && workload->prove_placement(state, &err) < 0)
+        add_invalid(bench, "memory isn't where it was asked for", err.text);
+}
+
+static int use_workload(struct bench *bench, struct lab_device *device, void *state, int index,
+                        struct lab_err *err) {
+    if (index == 0) {
+        if (examine_device(bench, device, err) < 0)
+            return -1;
+        if (bench->request->verify && !lab_interrupt_seen() && verify(bench, state, err) < 0)
+            return -1;
+    }
+    if (lab_interrupt_seen())
+        return 0;
+    bench->progress.drawn_ns = 0;
+    if (measure(bench, state, index, err) < 0)
+        return -1;
+    prove(bench, state);
+    return 0;
+}
+
+static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
+    const struct lab_bench_request *request = bench->request;
+    const struct lab_workload *workload = request->workload;
+    struct lab_device_setup setup =
+        workload->setup ? workload->setup(request->config) : LAB_DEVICE_SETUP;
+    bench->progress.run = index + 1;
+    lab_progress_phase(&bench->progress, "opening");
+    struct lab_device *device;
+    if (lab_device_open(bench->machine, &bench->ref, setup, &device, err) < 0)
+        return -1;
+    struct lab_rank rank = {.device = device,
+                            .numa_node = bench->report->numa_node,
+                            .count = 1,
+                            .seed = request->plan.seed};
+    void *state;
+    int result = workload->open(request->config, &rank, &state, err);
+    if (result == 0) {
+        result = use_workload(bench, device, state, index, err);
+        workload->close(state);
+    }
+    lab_device_close(device);
+    return result;
+}
+
+static int run_repetitions(struct bench *bench, struct lab_err *err) {
+    for (int i = 0; i < bench->request->repeat && !lab_interrupt_seen(); i++)
+        if (run_repetition(bench, i, err) < 0)
+            return lab_err_context(err, "%s on %s", bench->report->label, bench->ref.name);
+    bench->report->interrupted = lab_interrupt_seen();
+    if (bench->report->repetition_count == 0)
+        return lab_err_set(err, LAB_ERR_INTERRUPTED, "stopped before anything was measured");
+    return 0;
+}
+
+/* --- what there is to say about it --- */
+
+static const char *explain(struct bench *bench, enum lab_measure_warning warning) {
+    const struct lab_measurement *first = NULL;
+    int count = 0;
+    for (int i = 0; i < bench->report->repetition_count; i++) {
+        const struct lab_measurement *measurement = bench->repetitions[i].measurement;
+        if (!(measurement->warnings & (unsigned)warning))
+            continue;
+        first = first ? first : measurement;
+        count++;
+    }
+    if (!first)
+        return NULL;
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_measure_explain(first, warning, &text);
+    if (bench->report->repetition_count > 1)
+        lab_str_printf(&text, " (in %d of %d runs)", count, bench->report->repetition_count);
+    const char *kept = keep(bench, text.text);
+    lab_str_release(&text);
+    return kept;
+}
+
+#define WARNING_BITS 16
+
+static void collect_warnings(struct bench *bench) {
+    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 4, sizeof *list);
+    int count = 0;
+    if (bench->report->interrupted)
+        list[count++] = "stopped by the user: these are the figures so far";
+    if (!bench->request->verify)
+        list[count++] = "the results were not verified (--no-verify)";
+    for (int bit = 0; bit < WARNING_BITS; bit++) {
+        const char *text = explain(bench, (enum lab_measure_warning)(1 << bit));
+        if (text)
+            list[count++] = text;
+    }
+    bench->report->warnings = list;
+}
+
+int lab_bench_run(const struct lab_bench_request *request, struct lab_arena *arena,
+                  struct lab_bench_report *ret_report, int *ret_selected, struct lab_err *err) {
+    *ret_report = (struct lab_bench_report){0};
+    struct bench bench = {
+        .request = request,
+        .report = ret_report,
+        .arena = arena,
+        .progress = request->progress,
+        .repetitions =
+            lab_arena_alloc(arena, (size_t)request->repeat, sizeof(struct lab_bench_repetition)),
+        .invalid = lab_arena_alloc(arena, 3 * (size_t)request->repeat + 2, sizeof(char *)),
+    };
+    bench.progress.run_count = request->repeat;
+    ret_report->repetitions = bench.repetitions;
+    ret_report->invalid = bench.invalid;
+    if (lab_machine_open(NULL, &bench.machine, err) < 0)
+        return -1;
+    lab_interrupt_watch();
+    int result = choose_device(&bench, ret_selected, err);
+    if (result == 0)
+        result = choose_node(&bench, err);
+    if (result == 0) {
+        describe_work(&bench);
+        bench.progress.label = ret_report->label;
+        result = run_repetitions(&bench, err);
+    }
+    if (result == 0)
+        collect_warnings(&bench);
+    lab_progress_clear(&bench.progress);
+    lab_machine_close(bench.machine);
+    return result;
+}

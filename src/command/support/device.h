@@ -1,0 +1,15 @@
+/* support/device.h: devices as reports want them: plain data, without the backend behind it. */
+#ifndef LAB_COMMAND_SUPPORT_DEVICE_H
+#define LAB_COMMAND_SUPPORT_DEVICE_H
+
+#include "device/device.h"
+#include "report/report.h"
+
+/* Shares the strings of `ref`. */
+struct lab_report_device lab_support_device(const struct lab_device_ref *ref);
+
+/* Asks every backend what it has on this machine; returns how many backends there are. */
+int lab_support_backends(const struct lab_machine *machine, struct lab_arena *arena,
+                         struct lab_report_backend **ret_backends);
+
+#endif

@@ -1,0 +1,89 @@
+/* support/progress.c */
+#include "command/support/progress.h"
+
+#include "base/clock.h"
+#include "command/command.h"
+
+#include <math.h>
+
+#define REDRAW_NS       (100 * LAB_NS_PER_MS)
+#define BAR_COLUMNS     24
+#define BAR_COLUMNS_MIN 6
+
+static void add_run(const struct lab_progress *progress, struct lab_str *out) {
+    if (progress->run_count > 1)
+        lab_str_printf(out, ", run %d of %d", progress->run, progress->run_count);
+}
+
+static void draw(const struct lab_progress *progress, const char *text) {
+    struct lab_str line;
+    lab_str_init(&line);
+    /* a full last column would wrap on some terminals, and the line could not be taken away */
+    if (lab_str_columns(text) < progress->columns)
+        lab_str_add(&line, text);
+    else
+        lab_text_fit(text, progress->columns - 1, progress->unicode, &line);
+    lab_command_status_line(line.text);
+    lab_str_release(&line);
+}
+
+void lab_progress_phase(struct lab_progress *progress, const char *phase) {
+    if (!progress->shown)
+        return;
+    struct lab_str line;
+    lab_str_init(&line);
+    lab_str_printf(&line, "%s: %s", progress->label, phase);
+    add_run(progress, &line);
+    draw(progress, line.text);
+    lab_str_release(&line);
+}
+
+static void add_figures(const struct lab_measure_progress *now, double fraction,
+                        struct lab_str *out) {
+    lab_str_printf(out, " %3.0f %%", 100 * fraction);
+    if (isfinite(now->left_s) && now->left_s >= 0)
+        lab_str_printf(out, "  %.0f s left", ceil(now->left_s));
+    if (!isfinite(now->median_s))
+        return;
+    lab_str_add(out, "  median ");
+    lab_str_add_time(out, now->median_s);
+    if (isfinite(now->precision))
+        lab_str_printf(out, " ± %.1f %%", 100 * now->precision);
+}
+
+void lab_progress_line(const struct lab_progress *progress, const struct lab_measure_progress *now,
+                       struct lab_str *out) {
+    double fraction = isfinite(now->fraction) ? fmin(fmax(now->fraction, 0), 1) : 0;
+    lab_str_printf(out, "%s: %s", progress->label,
+                   now->phase == LAB_MEASURE_WARMUP ? "warming up" : "measuring");
+    add_run(progress, out);
+    lab_str_add(out, " ");
+    struct lab_str figures;
+    lab_str_init(&figures);
+    add_figures(now, fraction, &figures);
+    /* the bar takes what the words leave */
+    int room = progress->columns - 1 - lab_str_columns(out->text) - lab_str_columns(figures.text);
+    int bar = room > BAR_COLUMNS ? BAR_COLUMNS : room < BAR_COLUMNS_MIN ? 0 : room;
+    int filled = (int)(fraction * bar + 0.5);
+    lab_str_add_repeat(out, "█", filled);
+    lab_str_add_repeat(out, "░", bar - filled);
+    lab_str_add(out, figures.text);
+    lab_str_release(&figures);
+}
+
+void lab_progress_measure(struct lab_progress *progress, const struct lab_measure_progress *now) {
+    int64_t time_ns = lab_clock_now(lab_clock_system());
+    if (!progress->shown || (progress->drawn_ns && time_ns - progress->drawn_ns < REDRAW_NS))
+        return;
+    progress->drawn_ns = time_ns;
+    struct lab_str line;
+    lab_str_init(&line);
+    lab_progress_line(progress, now, &line);
+    draw(progress, line.text);
+    lab_str_release(&line);
+}
+
+void lab_progress_clear(const struct lab_progress *progress) {
+    if (progress->shown)
+        lab_command_status_line(NULL);
+}

@@ -1,0 +1,89 @@
+/* version.c: `gpulab version`: which program this is and what it is built from. */
+#include "command/command.h"
+
+#include "version.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* Declared here, since their headers belong to the layers that use these libraries. */
+extern const char *gsl_version;
+unsigned hwloc_get_api_version(void);
+char *openblas_get_config(void);
+const char *jansson_version_str(void);
+const char *yaml_get_version_string(void);
+
+#ifdef __clang__
+#define COMPILER "clang " __clang_version__
+#else
+#define COMPILER "gcc " __VERSION__
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CHECKED ", address sanitizer"
+#elif defined(__SANITIZE_THREAD__)
+#define CHECKED ", thread sanitizer"
+#else
+#define CHECKED ""
+#endif
+
+#ifdef __OPTIMIZE__
+#define BUILD "optimised" CHECKED
+#else
+#define BUILD "not optimised" CHECKED
+#endif
+
+struct library {
+    const char *name;
+    const char *version;
+};
+
+#define LIBRARY_COUNT 5
+
+/* As loaded, not as compiled against: with shared libraries they may differ. */
+static void read_libraries(struct lab_arena *arena, struct library libraries[LIBRARY_COUNT]) {
+    unsigned hwloc = hwloc_get_api_version();
+    libraries[0] = (struct library){
+        "hwloc", lab_arena_printf(arena, "%u.%u", hwloc >> 16, (hwloc >> 8) & 0xff)};
+    libraries[1] = (struct library){"OpenBLAS", openblas_get_config()};
+    libraries[2] = (struct library){"GSL", gsl_version};
+    libraries[3] = (struct library){"jansson", jansson_version_str()};
+    libraries[4] = (struct library){"libyaml", yaml_get_version_string()};
+    /* OpenBLAS names itself in front of its own version */
+    if (lab_str_starts(libraries[1].version, "OpenBLAS "))
+        libraries[1].version += strlen("OpenBLAS ");
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    (void)err;
+    struct library libraries[LIBRARY_COUNT];
+    read_libraries(call->arena, libraries);
+    if (call->shared->json) {
+        struct lab_value *map = lab_value_map(call->arena), *inner = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, map, "version", LAB_VERSION);
+        lab_value_set_string(call->arena, map, "compiler", COMPILER);
+        lab_value_set_string(call->arena, map, "build", BUILD);
+        for (int i = 0; i < LIBRARY_COUNT; i++)
+            lab_value_set_string(call->arena, inner, libraries[i].name, libraries[i].version);
+        lab_value_set(call->arena, map, "libraries", inner);
+        lab_command_print_json(call, map);
+        return 0;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "gpulab %s\n  compiler  %s\n  build     %s\n", LAB_VERSION, COMPILER,
+                   BUILD);
+    for (int i = 0; i < LIBRARY_COUNT; i++)
+        lab_str_printf(&text, "  %-8s  %s\n", libraries[i].name, libraries[i].version);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    return 0;
+}
+
+const struct lab_command lab_command_version = {
+    .name = "version",
+    .summary = "show the version, the compiler and the libraries",
+    .usage = "",
+    .run = run,
+};

@@ -1,0 +1,305 @@
+/* bench_text.c: a bench's answer for people: the figure first, then why it can be believed. */
+#include "report/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#define LABEL_COLUMNS 19
+
+struct lines {
+    const struct lab_bench_report *report;
+    struct lab_bench_total total;
+    struct lab_style style;
+    struct lab_str *out;
+};
+
+/* "  Label            text", wrapped under itself. */
+static void add_line(const struct lines *lines, const char *label, const char *text) {
+    struct lab_style style = lines->style;
+    lab_str_add(lines->out, "  ");
+    if (style.colour && *label)
+        lab_str_printf(lines->out, "\033[1m%s\033[0m", label);
+    else
+        lab_str_add(lines->out, label);
+    lab_str_add_repeat(lines->out, " ", LABEL_COLUMNS - 2 - lab_str_columns(label));
+    lab_text_wrap(text, LABEL_COLUMNS, LABEL_COLUMNS, style.columns, lines->out);
+    lab_str_add(lines->out, "\n");
+}
+
+static void add_named_time(struct lab_str *text, const char *name, double seconds) {
+    if (isnan(seconds))
+        return;
+    lab_str_add(text, text->length ? ", " : "");
+    size_t from = text->length;
+    lab_str_printf(text, "%s ", name);
+    lab_str_add_time(text, seconds);
+    lab_text_keep(text, from);
+}
+
+static void add_interval(struct lab_str *text, struct lab_interval interval) {
+    if (isnan(interval.low) || isnan(interval.high))
+        return;
+    lab_str_add(text, " ");
+    size_t from = text->length;
+    lab_str_add(text, "[");
+    lab_str_add_time(text, interval.low);
+    lab_str_add(text, ", ");
+    lab_str_add_time(text, interval.high);
+    lab_str_printf(text, "] at %.0f %%", 100 * interval.confidence);
+    lab_text_keep(text, from);
+}
+
+static const char *unit_of_work(const struct lab_bench_report *report) {
+    return report->samples > 0 ? "Time per batch" : "Iteration time";
+}
+
+static void add_title(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s on %s%s (%s)", report->label,
+                   report->device.simulated ? "simulated " : "", report->device.name,
+                   report->device.description);
+    const struct lab_value *batch = lab_value_get(report->config, "batch_size");
+    if (batch && batch->type == LAB_VALUE_INT)
+        lab_str_printf(&text, ", batch %lld", (long long)batch->integer);
+    if (report->flops > 0)
+        lab_str_printf(&text, ", %s", report->dtype);
+    if (report->numa_node >= 0 && report->numa_node != report->device.node)
+        lab_str_printf(&text, ", host on NUMA node %d", report->numa_node);
+    struct lab_str wrapped;
+    lab_str_init(&wrapped);
+    lab_text_wrap(text.text, 0, 2, lines->style.columns, &wrapped);
+    lab_text_heading(wrapped.text, lines->style, lines->out);
+    lab_str_release(&wrapped);
+    lab_str_release(&text);
+}
+
+static void add_times(const struct lines *lines) {
+    const struct lab_summary *time = &lines->total.time, *latency = &lines->total.latency;
+    struct lab_str text;
+    lab_str_init(&text);
+    add_named_time(&text, "median", time->median);
+    add_interval(&text, time->median_interval);
+    if (lines->total.across)
+        lab_str_printf(&text, ", across %d runs", lines->report->repetition_count);
+    else
+        lab_str_add(&text, ", within one run");
+    add_line(lines, unit_of_work(lines->report), text.text);
+
+    lab_str_clear(&text);
+    add_named_time(&text, "mean", time->mean);
+    if (!isnan(time->stddev)) {
+        lab_str_add(&text, " ± ");
+        lab_str_add_time(&text, time->stddev);
+        lab_text_keep(&text, 0);
+    }
+    add_named_time(&text, "min", time->min);
+    add_named_time(&text, "p95", time->p95);
+    add_named_time(&text, "p99", time->p99);
+    add_named_time(&text, "max", time->max);
+    add_line(lines, "", text.text);
+
+    lab_str_clear(&text);
+    add_named_time(&text, "median", latency->median);
+    add_named_time(&text, "p95", latency->p95);
+    add_named_time(&text, "p99", latency->p99);
+    add_named_time(&text, "max", latency->max);
+    add_line(lines, "Latency", text.text);
+    lab_str_release(&text);
+}
+
+static void add_share(struct lab_str *text, double rate, double limit, const char *unit) {
+    if (!(limit > 0))
+        return;
+    lab_str_add(text, " ");
+    size_t from = text->length;
+    lab_str_printf(text, "(%.0f %% of the ", 100 * rate / limit);
+    lab_str_add_si(text, limit, unit);
+    lab_text_keep(text, from);
+    lab_str_add(text, " this device reaches)");
+}
+
+static void add_rate(struct lab_str *text, const char *name, double rate, double limit,
+                     const char *unit) {
+    if (isnan(rate))
+        return;
+    lab_str_add(text, text->length ? ", " : "");
+    size_t from = text->length;
+    lab_str_add(text, name);
+    lab_str_add_si(text, rate, unit);
+    lab_text_keep(text, from);
+    add_share(text, rate, limit, unit);
+}
+
+/* A prefix would read as a unit of its own: 1234 samples/s, not 1.23 ksamples/s. */
+static void add_samples(struct lab_str *text, double rate) {
+    if (!isnan(rate))
+        lab_str_printf(text, "%.*f samples/s", rate < 10 ? 2 : rate < 100 ? 1 : 0, rate);
+}
+
+static double share(double rate, double limit) {
+    return limit > 0 && !isnan(rate) ? rate / limit : 0;
+}
+
+static void add_throughput(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    const struct lab_bench_rates *rates = &lines->total.rates;
+    struct lab_str text;
+    lab_str_init(&text);
+    add_samples(&text, rates->samples_per_s);
+    add_rate(&text, "", rates->flops_per_s, report->limits.flops_per_s, "FLOP/s");
+    /* memory is worth a word only where it binds before arithmetic does */
+    if (share(rates->memory_bytes_per_s, report->limits.memory_bytes_per_s) >
+        share(rates->flops_per_s, report->limits.flops_per_s))
+        add_rate(&text, "memory ", rates->memory_bytes_per_s, report->limits.memory_bytes_per_s,
+                 "B/s");
+    if (text.length)
+        add_line(lines, "Throughput", text.text);
+    lab_str_clear(&text);
+    add_rate(&text, "H2D ", rates->h2d_bytes_per_s, report->limits.h2d_bytes_per_s, "B/s");
+    add_rate(&text, "D2H ", rates->d2h_bytes_per_s, report->limits.d2h_bytes_per_s, "B/s");
+    if (text.length)
+        add_line(lines, "Copies", text.text);
+    lab_str_release(&text);
+}
+
+static void add_overlap(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    double compute = lines->total.rates.compute_share, overlap = lines->total.overlap;
+    bool copies = report->h2d_bytes > 0 || report->d2h_bytes > 0;
+    if (isnan(compute) || !copies)
+        return;
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "%.0f %% of the time", 100 * compute);
+    if (!report->overlaps)
+        lab_str_printf(&text, ", no overlap with copies: %s",
+                       report->overlap_why_not ? report->overlap_why_not : "the device can't");
+    else if (!isnan(overlap))
+        lab_str_printf(&text, ", overlap: %.0f %% of the copying lies under compute",
+                       100 * overlap);
+    add_line(lines, "Compute", text.text);
+    lab_str_release(&text);
+}
+
+static void add_stop(struct lab_str *text, const struct lab_bench_report *report) {
+    const struct lab_measurement *last =
+        report->repetitions[report->repetition_count - 1].measurement;
+    switch (last->stop) {
+    case LAB_MEASURE_PRECISE:
+        lab_str_printf(text, ", stopped when the median was known to ±%.2g %%",
+                       100 * last->precision);
+        break;
+    case LAB_MEASURE_COUNTED:
+        lab_str_add(text, ", as many as asked for");
+        break;
+    case LAB_MEASURE_LIMIT:
+        lab_str_add(text, ", stopped at the time limit");
+        if (!isnan(last->precision))
+            lab_str_printf(text, " with the median known to ±%.2g %%", 100 * last->precision);
+        break;
+    case LAB_MEASURE_STOPPED:
+        lab_str_add(text, ", stopped by the user");
+        break;
+    }
+}
+
+static void add_iterations(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    size_t count = 0;
+    long long warmup = 0;
+    double wall_s = 0;
+    for (int i = 0; i < report->repetition_count; i++) {
+        count += report->repetitions[i].measurement->count;
+        warmup += report->repetitions[i].measurement->warmup_iterations;
+        wall_s += report->repetitions[i].measurement->wall_s;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "%zu in ", count);
+    lab_str_add_time(&text, wall_s);
+    lab_str_printf(&text, " after %lld for warm-up", warmup);
+    add_stop(&text, report);
+    add_line(lines, "Iterations", text.text);
+    lab_str_release(&text);
+}
+
+static void add_verification(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    if (!report->verification.done)
+        return;
+    struct lab_str text;
+    lab_str_init(&text);
+    if (!report->verification.applicable)
+        lab_str_printf(&text, "not applicable: %s", report->verification.text);
+    else
+        lab_str_printf(&text, "%s: relative error %.1e against double precision (limit %.0e)",
+                       report->verification.passed ? "passed" : "FAILED",
+                       report->verification.relative_error, report->verification.tolerance);
+    add_line(lines, "Verification", text.text);
+    lab_str_release(&text);
+}
+
+static void cell_time(struct lab_table *table, double seconds) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add_time(&text, seconds);
+    lab_table_cell(table, "%s", text.text);
+    lab_str_release(&text);
+}
+
+static void add_repetitions(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    if (report->repetition_count < 2)
+        return;
+    struct lab_table *table = lab_table_open();
+    lab_table_column(table, "Run", LAB_ALIGN_RIGHT);
+    lab_table_column(table, unit_of_work(report), LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Latency", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "p99", LAB_ALIGN_RIGHT);
+    if (report->samples > 0)
+        lab_table_column(table, "Samples/s", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Iterations", LAB_ALIGN_RIGHT);
+    for (int i = 0; i < report->repetition_count; i++) {
+        const struct lab_measurement *measurement = report->repetitions[i].measurement;
+        lab_table_cell(table, "%d", i + 1);
+        cell_time(table, measurement->interval.n ? measurement->interval.median
+                                                 : measurement->latency.median);
+        cell_time(table, measurement->latency.median);
+        cell_time(table, measurement->latency.p99);
+        if (report->samples > 0)
+            lab_table_cell(table, "%.4g", report->repetitions[i].rates.samples_per_s);
+        lab_table_cell(table, "%zu", measurement->count);
+    }
+    lab_str_add(lines->out, "\n");
+    lab_table_write(table, lines->style, lines->out);
+    lab_table_close(table);
+}
+
+static void add_sentences(const struct lines *lines, const char *word, const char *colour,
+                          const char *const *sentences) {
+    for (; sentences && *sentences; sentences++) {
+        lab_str_add(lines->out, "  ");
+        if (lines->style.colour)
+            lab_str_printf(lines->out, "%s%s:\033[0m ", colour, word);
+        else
+            lab_str_printf(lines->out, "%s: ", word);
+        lab_text_wrap(*sentences, 4 + (int)strlen(word), 4, lines->style.columns, lines->out);
+        lab_str_add(lines->out, "\n");
+    }
+}
+
+void lab_report_bench(const struct lab_bench_report *report, struct lab_style style,
+                      struct lab_str *out) {
+    struct lines lines = {report, lab_bench_total(report), style, out};
+    add_title(&lines);
+    add_times(&lines);
+    add_throughput(&lines);
+    add_overlap(&lines);
+    add_iterations(&lines);
+    add_verification(&lines);
+    add_repetitions(&lines);
+    add_sentences(&lines, "Invalid", "\033[1;31m", report->invalid);
+    add_sentences(&lines, "Warning", "\033[33m", report->warnings);
+}

@@ -1,0 +1,165 @@
+/*
+ * machine_links.c: what lies between devices: the matrix that nvidia-smi topo -m made everyone's
+ * habit, and which node should feed which GPU.
+ */
+#include "report/report.h"
+
+#include <stdio.h>
+
+/* Indices of GPUs, then network cards; returns how many. */
+static int pick_members(const struct lab_machine *machine, int *members) {
+    int count = 0;
+    for (enum lab_pci_kind kind = LAB_PCI_GPU; kind <= LAB_PCI_NETWORK; kind++)
+        for (int i = 0; i < machine->pci_count; i++)
+            if (machine->pci[i].kind == kind &&
+                (kind != LAB_PCI_GPU || lab_report_is_gpu(&machine->pci[i])))
+                members[count++] = i;
+    return count;
+}
+
+static int widest_name(const struct lab_machine *machine, const int *members, int count) {
+    int widest = 4; /* "NODE" */
+    for (int i = 0; i < count; i++) {
+        char name[LAB_PCI_NAME_BYTES];
+        lab_report_pci_name(machine, members[i], name);
+        widest = lab_str_columns(name) > widest ? lab_str_columns(name) : widest;
+    }
+    return widest;
+}
+
+static void add_row(const struct lab_machine *machine, const int *members, int row, int begin,
+                    int end, int width, bool seen[LAB_LINK_UNKNOWN + 1], struct lab_str *out) {
+    char name[LAB_PCI_NAME_BYTES];
+    lab_report_pci_name(machine, members[row], name);
+    lab_str_printf(out, "  %-*s", width, name);
+    for (int i = begin; i < end; i++) {
+        enum lab_link link =
+            lab_machine_link(machine, &machine->pci[members[row]], &machine->pci[members[i]]);
+        seen[link] = true;
+        lab_str_printf(out, " %*s", width, lab_link_name(link));
+    }
+    lab_str_add(out, "\n");
+}
+
+static void add_legend(const bool seen[LAB_LINK_UNKNOWN + 1], struct lab_style style,
+                       struct lab_str *out) {
+    for (int link = LAB_LINK_PIX; link <= LAB_LINK_UNKNOWN; link++)
+        if (seen[link]) {
+            lab_str_printf(out, "  %-4s = ", lab_link_name((enum lab_link)link));
+            lab_text_wrap(lab_link_explanation((enum lab_link)link), 9, 9, style.columns, out);
+            lab_str_add(out, "\n");
+        }
+}
+
+void lab_report_links(const struct lab_machine *machine, struct lab_style style,
+                      struct lab_str *out) {
+    int *members = lab_mem_alloc((size_t)machine->pci_count, sizeof *members);
+    int count = pick_members(machine, members);
+    int width = widest_name(machine, members, count);
+    int fit = (style.columns - 2 - width) / (width + 1);
+    bool seen[LAB_LINK_UNKNOWN + 1] = {false};
+    if (count >= 2) {
+        lab_str_add(out, "\n");
+        lab_text_heading("Links", style, out);
+    }
+    /* a matrix too wide for the terminal is cut into blocks of columns */
+    for (int begin = 0; count >= 2 && begin < count; begin += fit) {
+        int end = begin + fit < count ? begin + fit : count;
+        lab_str_add_repeat(out, " ", 2 + width);
+        for (int i = begin; i < end; i++) {
+            char name[LAB_PCI_NAME_BYTES];
+            lab_report_pci_name(machine, members[i], name);
+            lab_str_printf(out, " %*s", width, name);
+        }
+        lab_str_add(out, "\n");
+        for (int row = 0; row < count; row++)
+            add_row(machine, members, row, begin, end, width, seen, out);
+        if (end < count)
+            lab_str_add(out, "\n");
+    }
+    if (count >= 2)
+        lab_str_add(out, "\n");
+    if (count >= 2)
+        add_legend(seen, style, out);
+    lab_mem_free(members);
+}
+
+/* The node with cores that is nearest to `node`, by the kernel's distances. */
+static int nearest_with_cores(const struct lab_machine *machine, int node) {
+    int best = -1, best_distance = 0;
+    for (int i = 0; i < machine->node_count; i++) {
+        int distance = lab_machine_distance(machine, node, i);
+        if (machine->nodes[i].cpus.count && distance > 0 &&
+            (best < 0 || distance < best_distance)) {
+            best = i;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+/* Names of the GPUs on `node`, NULL-terminated, in the arena; returns how many. */
+static int gpus_on_node(const struct lab_machine *machine, int node, struct lab_arena *arena,
+                        const char ***ret_names) {
+    const char **names = lab_arena_alloc(arena, (size_t)machine->pci_count + 1, sizeof *names);
+    int count = 0;
+    for (int i = 0; i < machine->pci_count; i++) {
+        if (!lab_report_is_gpu(&machine->pci[i]) || machine->pci[i].node != node)
+            continue;
+        char name[LAB_PCI_NAME_BYTES];
+        lab_report_pci_name(machine, i, name);
+        names[count++] = lab_arena_strdup(arena, name);
+    }
+    *ret_names = names;
+    return count;
+}
+
+static void describe_node(const struct lab_machine *machine, int index, struct lab_str *line) {
+    const struct lab_node *node = &machine->nodes[index];
+    lab_str_printf(line, "node %d ", node->number);
+    if (node->cpus.count) {
+        lab_str_add(line, "(CPUs ");
+        lab_report_cpus(&node->cpus, line);
+        lab_str_add(line, ")");
+        return;
+    }
+    lab_str_add(line, "(memory only");
+    int nearest = nearest_with_cores(machine, index);
+    if (nearest >= 0) {
+        lab_str_printf(line, "; the nearest cores are node %d's, CPUs ",
+                       machine->nodes[nearest].number);
+        lab_report_cpus(&machine->nodes[nearest].cpus, line);
+    }
+    lab_str_add(line, ")");
+}
+
+void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
+                        struct lab_str *out) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    bool first = true;
+    for (int node = 0; node <= machine->node_count; node++) {
+        bool unknown = node == machine->node_count;
+        const char **names;
+        int count = gpus_on_node(machine, unknown ? -1 : node, &arena, &names);
+        if (count == 0)
+            continue;
+        struct lab_str line;
+        lab_str_init(&line);
+        lab_str_add_list(&line, names, "and");
+        if (unknown) {
+            lab_str_add(&line, ": the firmware doesn't say which node feeds ");
+            lab_str_add(&line, count == 1 ? "it" : "them");
+        } else {
+            lab_str_printf(&line, " %s fed by ", count == 1 ? "is" : "are");
+            describe_node(machine, node, &line);
+        }
+        if (first)
+            lab_str_add(out, "\n");
+        first = false;
+        lab_text_wrap(line.text, 0, 2, style.columns, out);
+        lab_str_add(out, "\n");
+        lab_str_release(&line);
+    }
+    lab_arena_release(&arena);
+}

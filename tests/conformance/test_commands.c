@@ -1,0 +1,118 @@
+/* Every command says what it is, in full, and takes its shared options. */
+#include "command/command.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void every_command_is_described(void **state) {
+    (void)state;
+    assert_non_null(lab_commands[0]);
+    for (int i = 0; lab_commands[i]; i++) {
+        const struct lab_command *command = lab_commands[i];
+        print_message("%s\n", command->name);
+        assert_true(command->name && *command->name);
+        assert_true(command->summary && *command->summary);
+        assert_int_not_equal(command->summary[strlen(command->summary) - 1], '.');
+        assert_in_range(lab_str_columns(command->summary), 10, 76);
+        assert_non_null(command->usage);
+        assert_non_null(command->run);
+        assert_true(command->max_words < 0 || command->max_words >= command->min_words);
+        assert_true(!command->options || command->config_size > 0);
+        for (const struct lab_manual_example *example = command->examples; example && example->line;
+             example++) {
+            assert_true(lab_str_starts(example->line, "gpulab "));
+            assert_true(example->text && *example->text);
+        }
+    }
+}
+
+static void check_rows(const struct lab_option *rows, size_t size) {
+    for (; rows && rows->name; rows++) {
+        assert_true(rows->help && *rows->help);
+        assert_true(rows->offset < size);
+        assert_true(rows->min <= rows->max);
+        assert_int_equal(rows->type == LAB_OPTION_CHOICE, rows->choices != NULL);
+    }
+}
+
+static void options_are_whole_and_unique(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    for (int i = 0; lab_commands[i]; i++) {
+        const struct lab_command *command = lab_commands[i];
+        const struct lab_option *shared = lab_command_shared_options(command, 0, &arena);
+        check_rows(command->options, command->config_size);
+        check_rows(shared, sizeof(struct lab_shared));
+        for (const struct lab_option *own = command->options; own && own->name; own++)
+            for (const struct lab_option *other = shared; other->name; other++) {
+                assert_string_not_equal(own->name, other->name);
+                assert_true(!own->letter || own->letter != other->letter);
+            }
+    }
+    lab_arena_release(&arena);
+}
+
+static void defaults_parse(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    for (int i = 0; lab_commands[i]; i++) {
+        const struct lab_command *command = lab_commands[i];
+        void *config = lab_arena_alloc(&arena, command->config_size + 1, 1);
+        if (command->options)
+            lab_options_defaults(command->options, config, &arena); /* aborts where it can't */
+    }
+    lab_arena_release(&arena);
+}
+
+static void help_of_every_command_fits(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    for (int i = 0; lab_commands[i]; i++) {
+        struct lab_str text;
+        lab_str_init(&text);
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_style style = {.columns = 80, .unicode = true};
+        assert_int_equal(lab_command_write_help(lab_commands[i], NULL, style, &arena, &text, &err),
+                         0);
+        assert_non_null(strstr(text.text, lab_commands[i]->name));
+        for (char *line = text.text, *end; (end = strchr(line, '\n')); line = end + 1) {
+            *end = '\0';
+            /* an example is one line to paste, whatever its length */
+            if (lab_str_columns(line) > 80 && !strstr(line, "gpulab "))
+                fail_msg("help %s: too wide: %s", lab_commands[i]->name, line);
+        }
+        lab_str_release(&text);
+    }
+    lab_arena_release(&arena);
+}
+
+static void manual_has_a_page_for_each(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const struct lab_manual *manual = lab_command_manual(&arena);
+    for (int i = 0; lab_commands[i]; i++) {
+        assert_non_null(manual->pages[i]);
+        assert_string_equal(manual->pages[i]->name, lab_commands[i]->name);
+    }
+    lab_arena_release(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_command_is_described),
+        cmocka_unit_test(options_are_whole_and_unique),
+        cmocka_unit_test(defaults_parse),
+        cmocka_unit_test(help_of_every_command_fits),
+        cmocka_unit_test(manual_has_a_page_for_each),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Every mistake gets one line that names what would be right, and status 2.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+
+# mistake PATTERN ARGS...
+mistake() {
+    local pattern=$1
+    shift
+    run "$@"
+    expect_status 2
+    expect_one_line
+    expect_err "^gpulab: "
+    expect_err "$pattern"
+}
+
+mistake "unknown command 'devcies' \(did you mean 'devices'\?\)" devcies
+mistake "unknown command 'xyzzy'.*bench.*devices" xyzzy
+mistake "unknown command ''" ""
+mistake "must follow a command" --quiet
+mistake "unknown workload 'vti'.*vit" bench vti
+mistake "gemm.*memcpy" bench xyzzy
+mistake "did you mean '?-?-?json" devices --jsn
+mistake "--repeat" bench null --repeta 3
+mistake "did you mean 'depth'" bench vit dept=4
+mistake "depth=-1: must be" bench vit depth=-1
+mistake "depth=many" bench vit depth=many
+mistake "repeat" bench null --repeat 0
+mistake "repeat" bench null --repeat=-3
+mistake "precision" bench null --precision 7
+mistake "dtype=fp31: must be fp32" bench vit dtype=fp31
+mistake "key=value|=" bench vit depth
+mistake "gpu.*cpu" bench null --device gpu:0
+mistake "cpu:99.*node" bench null --device cpu:99
+mistake "slice" bench null --device cpu:0/9999
+mistake "cpu" bench null --device "cpu:0/2.7"
+mistake "cpu" bench null --device cpu:x
+mistake "node 77|node.*77" bench null --node 77
+mistake "missing|no such|No such" devices --topology "$work/missing.xml"
+echo "hello" >"$work/not.xml"
+mistake "not\.xml" devices --topology "$work/not.xml"
+head -c 3000 "$source_dir/tests/fixtures/8gpu.xml" >"$work/cut.xml"
+mistake "cut\.xml" devices --topology "$work/cut.xml"
+mistake "directory|regular|folder" devices --topology "$work"
+: >"$work/empty.xml"
+mistake "empty\.xml" devices --topology "$work/empty.xml"
+mistake "devices takes options only" devices everything
+mistake "completion" completion
+mistake "bash, zsh or fish" completion tcsh
+mistake "unknown command 'benhc'" help benhc
+mistake "unknown workload" help bench vti
+mistake "no further page" help version vit
+mistake "log-level" version --log-level loud
+mistake "num_samples and --iterations" bench vit num_samples=10 --iterations 2
+
+# out of memory is an ordinary failed result: status 1, with the size asked for
+run bench vit memory_size_mb=8000000 --limit 1s
+expect_status 1
+expect_one_line
+expect_err "(TiB|GiB|TB|GB)"
+
+# with --json a program gets the same as an object, and people still their line
+run bench vit dept=4 --json
+expect_status 2
+expect_err "did you mean 'depth'"
+json 'd["error"]["code"] == "user" and "dept" in d["error"]["message"]'
+run bench vit memory_size_mb=8000000 --json
+expect_status 1
+json 'd["error"]["code"] == "memory"'
+
+finish

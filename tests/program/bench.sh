@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# bench as a user meets it: figures, JSON, repetitions, fixed counts, interruption. Never a timing.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+quick=(--limit 1s --precision 0.2)
+small=(patch_size=32 depth=1 dim=64 heads=1 batch_size=2 'tensor_shape=[3,64,64]' memory_size_mb=4)
+
+run bench
+expect_status 0
+for workload in vit memcpy gemm softmax null; do
+    expect_out "^ +$workload +"
+done
+
+run bench gemm m=64 n=64 k=64 "${quick[@]}"
+expect_status 0
+expect_out "^gemm.* on (cpu|cuda):"
+expect_out "median .*\[.*\] at [0-9]+ %, within one run"
+expect_out "FLOP/s"
+expect_out "Verification +passed: relative error"
+grep -q $'\033' "$work/out" "$work/err" && fail "escapes in a file"
+grep -qE "measuring|warming" "$work/err" && fail "a progress bar in a file"
+
+run bench vit "${small[@]}" --device cpu:0/2 "${quick[@]}" --json
+expect_status 0
+expect_err "names 2 devices: bench uses the first, cpu:0/2.0"
+json 'd["workload"] == "vit" and d["label"] == "vit32x1x64" and d["samples_per_second"] > 0'
+json 'd["device"]["name"] == "cpu:0/2.0" and not d["device"]["simulated"]'
+json 'd["latency_ms"]["p50"] <= d["latency_ms"]["p95"] <= d["latency_ms"]["p99"] <= d["latency_ms"]["max"]'
+json 'd["latency_ms"]["min"] <= d["latency_ms"]["median"]'
+json 'd["validity"]["valid"] is True and d["validity"]["reasons"] == []'
+json 'd["verification"]["passed"] and d["verification"]["relative_error"] < d["verification"]["tolerance"]'
+json 'd["config"]["depth"] == 1 and d["config"]["batch_size"] == 2 and d["config"]["num_samples"] == 0'
+json 'set(d["stages"]) == {"h2d", "compute", "d2h"} and d["stages"]["h2d"]["bytes_per_second"] > 0'
+json 'd["stop"] in ("precise", "limit") and d["iterations"] >= 1'
+json 'set(d["conditions"]) >= {"load_before", "foreign_cpu", "steal"}'
+# samples_per_second is images over the time between first start and last end, stretch by stretch
+json 'abs(d["samples_per_second"] * d["repetitions"][0]["measured_seconds"] / (2 * d["iterations"]) - 1) < 1e-6'
+
+# samples count batches, rounded up
+run bench vit "${small[@]}" num_samples=7 warmup_samples=3 --json
+expect_status 0
+json 'd["iterations"] == 4 and d["warmup_iterations"] == 2 and d["stop"] == "counted"'
+run bench null --iterations 9 --warmup 1 --json
+json 'd["iterations"] == 9 and d["warmup_iterations"] == 1'
+
+run bench gemm m=64 n=64 k=64 --repeat 3 --iterations 20
+expect_status 0
+expect_out "across 3 runs"
+expect_out "^ +3 +.* 20\$"
+run bench gemm m=64 n=64 k=64 --repeat 3 --iterations 20 --json
+json 'len(d["repetitions"]) == 3 and d["median_interval_is"] == "across repetitions"'
+json 'd["latency_ms"]["median"] == sorted(r["latency_ms"]["median"] for r in d["repetitions"])[1]'
+
+run bench memcpy size=1MiB direction=both "${quick[@]}" --json
+expect_status 0
+json 'd["samples_per_second"] is None and set(d["stages"]) == {"h2d", "d2h"}'
+
+run bench gemm m=64 n=64 k=64 --no-verify --iterations 5
+expect_status 0
+expect_out "Warning: the results were not verified"
+
+# a node that isn't the device's own is said; here it is the same
+run bench null --node 0 --iterations 5 --json
+expect_status 0
+json 'd["numa_node"] == 0'
+
+# Ctrl-C: what there is, and status 130
+interrupt() {
+    what="gpulab $* (interrupted)"
+    # a shell starts background jobs with SIGINT ignored, which gpulab respects
+    python3 - "$gpulab" "$@" >"$work/out" 2>"$work/err" <<'PYTHON'
+import signal, subprocess, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
+child = subprocess.Popen(sys.argv[1:])
+time.sleep(1.5)
+child.send_signal(signal.SIGINT)
+sys.exit(child.wait())
+PYTHON
+    status=$?
+}
+interrupt bench null --iterations 1000000000 --warmup 0
+expect_status 130
+expect_out "stopped by the user"
+interrupt bench null --iterations 1000000000 --warmup 0 --json
+expect_status 130
+json 'd["stop"] == "interrupted" and d["iterations"] >= 1'
+
+finish

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# This machine and every recorded one, as text, drawing and JSON. GOLDEN_UPDATE=1 writes the golden
+# files anew; look at them before they are committed.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+cd "$source_dir" || exit 1
+
+golden() {
+    local file=tests/golden/$1
+    shift
+    run devices "$@"
+    expect_status 0
+    if [ "${GOLDEN_UPDATE:-}" = 1 ]; then
+        cp "$work/out" "$file"
+    elif ! diff -u "$file" "$work/out" >"$work/diff"; then
+        fail "$what differs from $file:
+$(head -40 "$work/diff")"
+    fi
+}
+
+count=0
+for fixture in tests/fixtures/*.xml; do
+    name=$(basename "$fixture" .xml)
+    for columns in 80 120; do
+        export COLUMNS=$columns
+        golden "devices-$name-$columns.txt" --topology "$fixture"
+        golden "map-$name-$columns.txt" --topology "$fixture" --map
+        for file in tests/golden/{devices,map}-"$name"-$columns.txt; do
+            [ "$(wc -L <"$file")" -le $columns ] || fail "$file is wider than $columns columns"
+        done
+    done
+    unset COLUMNS
+    run devices --topology "$fixture" --json
+    expect_status 0
+    json 'd["machine"]["recorded"] and len(d["machine"]["nodes"]) >= 1'
+    json 'all(b["devices"] or b["why_none"] for b in d["backends"])'
+    count=$((count + 1))
+done
+[ $count -ge 3 ] || fail "only $count recorded machines"
+
+run devices --topology tests/fixtures/4node-10gpu.xml --json
+json 'len([p for p in d["machine"]["pci"] if p["kind"] == "gpu"]) == 10'
+json 'sorted(n["node"] for n in d["machine"]["nodes"]) == [0, 1, 2, 3]'
+
+# the same in ASCII, line for line as wide
+LC_ALL=C COLUMNS=80 run devices --topology tests/fixtures/8gpu.xml --map
+if LC_ALL=C grep -q '[^ -~]' "$work/out"; then
+    fail "LC_ALL=C, but: $(LC_ALL=C grep -m1 '[^ -~]' "$work/out")"
+fi
+expect_out '^\+- NUMA node 0 -+\+$'
+
+# this machine, whatever it is
+run devices
+expect_status 0
+expect_out "^This machine"
+expect_out "^ +cpu:[0-9]+ "
+run devices --map
+expect_status 0
+expect_out "(NUMA node [0-9]+|the whole machine)"
+run devices --json
+json 'not d["machine"]["recorded"] and d["machine"]["cores"] >= 1'
+first=$(python3 -c '
+import json, sys
+d = json.load(open(sys.argv[1]))
+print([v["name"] for b in d["backends"] if b["backend"] == "cpu" for v in b["devices"]][0])' "$work/out")
+
+# what is listed can be pasted
+run bench null --device "$first" --limit 1s --json
+expect_status 0
+json "d[\"device\"][\"name\"] == \"$first\""
+
+finish

@@ -1,0 +1,189 @@
+/* The drawing of a machine: who shares a path with whom, and what is not known. */
+#include "report/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* Two nodes. GPU0 and NIC0 share a bridge, SSD0 the host bridge above it; GPU1's node is unknown. */
+static int first[] = {0, 1, 8, 9}, second[] = {2, 3, 10, 11};
+static struct lab_core cores[] = {
+    {0, 0, {(int[]){0, 8}, 2}},
+    {0, 0, {(int[]){1, 9}, 2}},
+    {1, 1, {(int[]){2, 10}, 2}},
+    {1, 1, {(int[]){3, 11}, 2}},
+};
+static struct lab_node nodes[] = {
+    {0, {first, 4}, 2, 64LL << 30, -1},
+    {3, {second, 4}, 2, 32LL << 30, -1},
+};
+static int distances[] = {10, 21, 21, 10};
+static int below[] = {1, 2}, beside[] = {1};
+static struct lab_pci pci[] = {
+    {"0000:01:00.0", LAB_PCI_GPU, 0x0302, 0x10de, 1, "NVIDIA", "L40S", "", 0, 31.5, below, 2},
+    {"0000:02:00.0", LAB_PCI_NETWORK, 0x0200, 0x15b3, 2, "Mellanox", "ConnectX-6", "eth0", 0, 0,
+     below, 2},
+    {"0000:03:00.0", LAB_PCI_STORAGE, 0x0108, 0x144d, 3, "", "", "nvme0n1", 0, 7.9, beside, 1},
+    {"0000:81:00.0", LAB_PCI_GPU, 0x0302, 0x10de, 1, "NVIDIA", "L40S", "", -1, 31.5, NULL, 0},
+};
+
+static struct lab_machine two_nodes(void) {
+    return (struct lab_machine){
+        .source = "box.xml",
+        .recorded = true,
+        .host = "box",
+        .cpu_model = "Test CPU",
+        .package_count = 2,
+        .cores = cores,
+        .core_count = 4,
+        .nodes = nodes,
+        .node_count = 2,
+        .numa_in_kernel = true,
+        .distances = distances,
+        .pci = pci,
+        .pci_count = 4,
+    };
+}
+
+static char *map_of(const struct lab_machine *machine, struct lab_style style) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_machine_map(machine, style, &out);
+    return out.text;
+}
+
+static void assert_contains(const char *text, const char *part) {
+    if (!strstr(text, part))
+        fail_msg("'%s' is not in:\n%s", part, text);
+}
+
+static void stacked_where_narrow(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(map, "┌─ NUMA node 0 ────────────────────────────────────┐\n"
+                         "│ 2 cores of package 0: CPUs 0-1,8-9               │\n"
+                         "│ 64.0 GiB memory                                  │\n"
+                         "├──────────────────────────────────────────────────┤\n"
+                         "│ host bridge                                      │\n"
+                         "│ ├─ PCIe bridge                                   │\n"
+                         "│ │  ├─ GPU0  01:00.0  31.5 GB/s  L40S             │\n"
+                         "│ │  └─ NIC0  02:00.0  link ?     eth0, ConnectX-6 │\n"
+                         "│ └─ SSD0  03:00.0   7.9 GB/s  nvme0n1, 144d:0003  │\n"
+                         "└──────────────────────────────────────────────────┘\n");
+    lab_mem_free(map);
+}
+
+static void side_by_side_where_wide(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    char *map = map_of(&machine, (struct lab_style){.columns = 200, .unicode = true});
+    const char *line = strstr(map, "┌─ NUMA node 0");
+    assert_non_null(line);
+    const char *end = strchr(line, '\n'), *other = strstr(line, "┌─ NUMA node 3");
+    assert_true(other && other < end);
+    lab_mem_free(map);
+}
+
+static void every_line_fits(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    for (int columns = 40; columns <= 200; columns += 7) {
+        char *map = map_of(&machine, (struct lab_style){.columns = columns, .unicode = true});
+        for (char *line = map, *end; (end = strchr(line, '\n')); line = end + 1) {
+            *end = '\0';
+            if (lab_str_columns(line) > columns)
+                fail_msg("%d columns, but: %s", columns, line);
+        }
+        lab_mem_free(map);
+    }
+}
+
+static void unknown_is_said(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    char *map = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(map, "┌─ node unknown ─");
+    assert_contains(map, "GPU1: the firmware doesn't say which node feeds it\n");
+    assert_contains(map, "GPU0 is fed by node 0 (CPUs 0-1,8-9)\n");
+    assert_contains(map, "Recorded topology box.xml of box\n");
+    lab_mem_free(map);
+}
+
+static void ascii_has_no_other_byte(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    char *map = map_of(&machine, (struct lab_style){.columns = 80});
+    for (const char *c = map; *c; c++)
+        assert_true((unsigned char)*c < 0x80);
+    assert_contains(map, "+- NUMA node 0 ---");
+    lab_mem_free(map);
+}
+
+static void colour_changes_no_letter(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    char *plain = map_of(&machine, (struct lab_style){.columns = 80, .unicode = true});
+    char *coloured =
+        map_of(&machine, (struct lab_style){.columns = 80, .unicode = true, .colour = true});
+    struct lab_str stripped;
+    lab_str_init(&stripped);
+    for (const char *c = coloured; *c; c++) {
+        if (*c == '\033')
+            c += strcspn(c, "m");
+        else
+            lab_str_add_bytes(&stripped, c, 1);
+    }
+    assert_string_equal(stripped.text, plain);
+    assert_string_not_equal(coloured, plain);
+    lab_str_release(&stripped);
+    lab_mem_free(coloured);
+    lab_mem_free(plain);
+}
+
+static void cpus_as_ranges_and_strides(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    int mixed[] = {0, 1, 2, 5, 8, 10, 12, 14, 16};
+    lab_report_cpus(&(struct lab_cpus){mixed, 9}, &out);
+    assert_string_equal(out.text, "0-2,5,8-16:2");
+    lab_str_clear(&out);
+    lab_report_cpus(&(struct lab_cpus){NULL, 0}, &out);
+    assert_string_equal(out.text, "none");
+    lab_str_release(&out);
+}
+
+static void tables_show_links(void **state) {
+    (void)state;
+    struct lab_machine machine = two_nodes();
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_machine(&machine, (struct lab_style){.columns = 80, .unicode = true}, &out);
+    assert_contains(out.text, "Links\n"
+                              "       GPU0 GPU1 NIC0\n"
+                              "  GPU0    X    ?  PIX\n");
+    assert_contains(out.text, "  From  to 0  to 3\n"
+                              "  ────  ────  ────\n"
+                              "     0    10    21\n");
+    assert_contains(out.text, "unknown  31.5 GB/s  L40S\n");
+    lab_str_release(&out);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(stacked_where_narrow),
+        cmocka_unit_test(side_by_side_where_wide),
+        cmocka_unit_test(every_line_fits),
+        cmocka_unit_test(unknown_is_said),
+        cmocka_unit_test(ascii_has_no_other_byte),
+        cmocka_unit_test(colour_changes_no_letter),
+        cmocka_unit_test(cpus_as_ranges_and_strides),
+        cmocka_unit_test(tables_show_links),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,120 @@
+/* Text in a given width and character set, and tables. */
+#include "report/report.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static const struct lab_style narrow = {.columns = 30, .unicode = true};
+static const struct lab_style wide = {.columns = 80, .unicode = true};
+
+static void ascii_replaces_what_it_knows(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_text_to_ascii("41.3 µs ± 2 %, 3×4 … └─ GPU0", &out);
+    assert_string_equal(out.text, "41.3 us +- 2 %, 3x4 ... +- GPU0");
+    lab_str_clear(&out);
+    lab_text_to_ascii("漢", &out);
+    assert_string_equal(out.text, "?");
+    lab_str_release(&out);
+}
+
+static void ascii_survives_broken_utf8(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_text_to_ascii("a\x80\xff\xc3", &out);
+    for (size_t i = 0; i < out.length; i++)
+        assert_true((unsigned char)out.text[i] < 0x80);
+    lab_str_release(&out);
+}
+
+static void fit_pads_and_cuts_by_columns(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_text_fit("µs", 4, true, &out);
+    assert_string_equal(out.text, "µs  ");
+    lab_str_clear(&out);
+    lab_text_fit("µµµµµ", 4, true, &out);
+    assert_string_equal(out.text, "µµµ…");
+    lab_str_clear(&out);
+    lab_text_fit("abcde", 4, false, &out);
+    assert_string_equal(out.text, "abc~");
+    lab_str_release(&out);
+}
+
+static void wrap_indents_later_lines(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_text_wrap("one two three four", 0, 2, 10, &out);
+    assert_string_equal(out.text, "one two\n  three\n  four");
+    lab_str_clear(&out);
+    /* a word that fits nowhere stands alone rather than being cut */
+    lab_text_wrap("a incomprehensibilities b", 0, 1, 10, &out);
+    assert_string_equal(out.text, "a\n incomprehensibilities\n b");
+    lab_str_release(&out);
+}
+
+static struct lab_table *two_columns(void) {
+    struct lab_table *table = lab_table_open();
+    lab_table_column(table, "Name", LAB_ALIGN_LEFT);
+    lab_table_column(table, "Time", LAB_ALIGN_RIGHT);
+    return table;
+}
+
+static void table_aligns_by_kind(void **state) {
+    (void)state;
+    struct lab_table *table = two_columns();
+    lab_table_cell(table, "gemm");
+    lab_table_cell(table, "%d µs", 7);
+    lab_table_cell(table, "x");
+    lab_table_cell(table, "12 ms");
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_table_write(table, wide, &out);
+    assert_string_equal(out.text, "  Name   Time\n"
+                                  "  ────  ─────\n"
+                                  "  gemm   7 µs\n"
+                                  "  x     12 ms\n");
+    lab_str_clear(&out);
+    lab_table_write(table, (struct lab_style){.columns = 80}, &out);
+    assert_string_equal(out.text, "  Name   Time\n"
+                                  "  ----  -----\n"
+                                  "  gemm   7 us\n"
+                                  "  x     12 ms\n");
+    lab_str_release(&out);
+    lab_table_close(table);
+}
+
+static void table_cuts_words_but_never_figures(void **state) {
+    (void)state;
+    struct lab_table *table = two_columns();
+    lab_table_cell(table, "a device whose name goes on and on");
+    lab_table_cell(table, "123456789 ms");
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_table_write(table, narrow, &out);
+    assert_string_equal(out.text, "  Name                    Time\n"
+                                  "  ──────────────  ────────────\n"
+                                  "  a device whos…  123456789 ms\n");
+    lab_str_release(&out);
+    lab_table_close(table);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ascii_replaces_what_it_knows),
+        cmocka_unit_test(ascii_survives_broken_utf8),
+        cmocka_unit_test(fit_pads_and_cuts_by_columns),
+        cmocka_unit_test(wrap_indents_later_lines),
+        cmocka_unit_test(table_aligns_by_kind),
+        cmocka_unit_test(table_cuts_words_but_never_figures),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
