@@ -4,7 +4,6 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 
 add_library(lab_dependencies INTERFACE)
-target_link_libraries(lab_dependencies INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})
 
 # lab_dependency(<pkg-config name> <archives to link in the portable build…>)
 function(lab_dependency package)
@@ -51,3 +50,6 @@ else()
 endif()
 target_include_directories(lab_dependencies SYSTEM INTERFACE ${OPENBLAS_INCLUDE})
 target_link_libraries(lab_dependencies INTERFACE ${OPENBLAS_LIBRARY})
+
+# last: the archives need them
+target_link_libraries(lab_dependencies INTERFACE Threads::Threads m ${CMAKE_DL_LIBS})

@@ -21,6 +21,12 @@ if(GPULAB_SANITIZE)
                            -fno-sanitize-recover=all)
     target_link_options(lab_flags INTERFACE -fsanitize=${GPULAB_SANITIZE})
 endif()
+if(GPULAB_WERROR)
+    target_compile_options(lab_flags INTERFACE -Werror)
+endif()
+if(GPULAB_PORTABLE)
+    target_link_options(lab_flags INTERFACE -static-libgcc -Wl,--as-needed)
+endif()
 
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
      "#define LAB_VERSION \"${PROJECT_VERSION}\"\n" @ONLY)
@@ -55,7 +61,9 @@ if(simd_sources)
         # pass through and exp's two-part constants must stay two, so no -ffast-math and no
         # -fassociative-math.
         target_compile_options(lab_simd_${variant} PRIVATE ${simd_flags_${variant}} -O3
-            -fno-trapping-math -fno-signed-zeros -fopenmp-simd)
+            -fno-trapping-math -fno-signed-zeros -fopenmp-simd
+            # clang warns of every `omp simd` loop that it leaves scalar, whatever the reason
+            $<$<C_COMPILER_ID:Clang>:-Wno-pass-failed>)
         target_sources(lab PRIVATE $<TARGET_OBJECTS:lab_simd_${variant}>)
     endforeach()
 endif()

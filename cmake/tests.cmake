@@ -1,6 +1,12 @@
 # Every tests/unit/**/test_*.c and tests/conformance/test_*.c is a program of its own under CTest.
 pkg_check_modules(CMOCKA REQUIRED cmocka)
 
+# What the sanitizers need to be told; harmless in the other builds. Leaks count as failures.
+set(test_environment
+    "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+    "UBSAN_OPTIONS=print_stacktrace=1"
+    "TSAN_OPTIONS=second_deadlock_stack=1")
+
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c
      ${CMAKE_SOURCE_DIR}/tests/conformance/test_*.c)
 foreach(source ${test_sources})
@@ -8,19 +14,43 @@ foreach(source ${test_sources})
     string(REGEX REPLACE "^test_" "" name ${name})
     add_executable(test_${name} ${source})
     target_link_libraries(test_${name} PRIVATE lab ${CMOCKA_LINK_LIBRARIES})
-    target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests
-                               SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
+    target_include_directories(test_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_include_directories(test_${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
     target_compile_definitions(test_${name} PRIVATE
         LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${name} COMMAND test_${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 60)
+    set_tests_properties(${name} PROPERTIES TIMEOUT 60 ENVIRONMENT "${test_environment}")
 endforeach()
 
-# Every tests/program/<name>.sh runs the built program as a user would.
+# Every tests/program/<name>.sh runs the built program as a user would. A line "# label: <word>" in
+# it labels the test: `build` = it compiles the tree again, which sanitized builds would only do
+# slowly a second time; `long` = left to `make test-long`.
 file(GLOB program_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/program/*.sh)
 foreach(script ${program_tests})
     get_filename_component(name ${script} NAME_WE)
+    file(STRINGS ${script} labels REGEX "^# label: ")
+    list(TRANSFORM labels REPLACE "^# label: " "")
+    if(GPULAB_SANITIZE AND "build" IN_LIST labels)
+        continue()
+    endif()
+    set(timeout 120)
+    if(labels)
+        set(timeout 600)
+    endif()
     add_test(NAME program_${name} COMMAND bash ${script} $<TARGET_FILE:gpulab> ${CMAKE_SOURCE_DIR}
              ${CMAKE_BINARY_DIR})
-    set_tests_properties(program_${name} PROPERTIES TIMEOUT 120)
+    set_tests_properties(program_${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}"
+                         ENVIRONMENT "${test_environment}")
+endforeach()
+
+# The fuzz targets' seeds and the inputs that once broke them, replayed in every build.
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+    get_filename_component(name ${source} NAME_WE)
+    string(REGEX REPLACE "^fuzz_" "" name ${name})
+    add_executable(replay_${name} ${source} ${CMAKE_SOURCE_DIR}/tests/fuzz/replay.c)
+    target_link_libraries(replay_${name} PRIVATE lab)
+    target_include_directories(replay_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    add_test(NAME replay_${name} COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
+    set_tests_properties(replay_${name} PROPERTIES TIMEOUT 60 ENVIRONMENT "${test_environment}")
 endforeach()

@@ -15,9 +15,10 @@
 #include "base/mem.h"
 
 #include <cblas.h>
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #ifdef LAB_BLAS_WRAP
@@ -113,14 +114,30 @@ bool cpu_blas_is_concurrent(void) {
     return concurrent;
 }
 
+/* As a matrix times a vector: gemm would pack all of b to use it once, at a tenth of the speed. */
+static void multiply_row(int64_t n, int64_t k, float alpha, struct cpu_matrix a,
+                         struct cpu_matrix b, float beta, float *c) {
+    if (beta == 0) { /* some versions scale what is there, and 0·NaN is NaN */
+        memset(c, 0, (size_t)n * sizeof *c);
+        beta = 1;
+    }
+    cblas_sgemv(CblasRowMajor, b.transposed ? CblasNoTrans : CblasTrans,
+                (blasint)(b.transposed ? n : k), (blasint)(b.transposed ? k : n), alpha, b.data,
+                (blasint)b.stride, a.data, a.transposed ? (blasint)a.stride : 1, beta, c, 1);
+}
+
 void cpu_blas_gemm(int64_t m, int64_t n, int64_t k, float alpha, struct cpu_matrix a,
                    struct cpu_matrix b, float beta, float *c, int64_t c_stride) {
     bool alone = !cpu_blas_is_concurrent();
     if (alone)
         pthread_mutex_lock(&one_by_one);
-    cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
-                b.transposed ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k, alpha,
-                a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c, (blasint)c_stride);
+    if (m == 1)
+        multiply_row(n, k, alpha, a, b, beta, c);
+    else
+        cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans,
+                    b.transposed ? CblasTrans : CblasNoTrans, (blasint)m, (blasint)n, (blasint)k,
+                    alpha, a.data, (blasint)a.stride, b.data, (blasint)b.stride, beta, c,
+                    (blasint)c_stride);
     if (alone)
         pthread_mutex_unlock(&one_by_one);
 }

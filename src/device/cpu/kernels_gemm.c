@@ -9,9 +9,11 @@
 
 #include <string.h>
 
-#define TILE_FLOPS  1e6 /* below, a call costs more than it does */
-#define ROW_STEP    8   /* tiles keep to the micro-kernels' steps, so that only the last */
-#define COLUMN_STEP 64  /* row and column of tiles has ragged edges */
+#define TILE_FLOPS 1e6 /* below, waking a thread costs more than it does */
+#define PACKED_SHARE                                                                               \
+    0.004              /* elements packed per element and k: beyond, it costs several per cent */
+#define ROW_STEP    4  /* tiles keep to the micro-kernels' steps, so that only */
+#define COLUMN_STEP 16 /* those at the end have ragged edges */
 
 struct shape {
     int64_t m, n, k;
@@ -43,12 +45,22 @@ static struct grid grid_of(struct shape s, int64_t tiles) {
     return best;
 }
 
+/*
+ * A tile for each thread, or two where that hardly packs more: then a thread that is held up leaves
+ * one that another can take.
+ */
 static int64_t units(const struct lab_launch *launch, int threads) {
     struct shape s = shape_of(launch);
-    double flops = 2.0 * (double)s.m * (double)s.n * (double)s.k;
-    if (threads == 1 || flops < 2 * TILE_FLOPS)
+    double elements = (double)s.m * (double)s.n;
+    double tiles_max = 2.0 * elements * (double)s.k / TILE_FLOPS;
+    if (threads == 1)
         return 1;
-    return flops / TILE_FLOPS < threads ? (int64_t)(flops / TILE_FLOPS) : threads;
+    int64_t twice = 2 * (int64_t)threads;
+    struct grid fine = grid_of(s, twice);
+    double packed = (double)fine.down * (double)s.n + (double)fine.across * (double)s.m;
+    if (tiles_max >= (double)twice && packed <= PACKED_SHARE * elements)
+        return twice;
+    return tiles_max >= threads ? threads : cpu_max(1, (int64_t)tiles_max);
 }
 
 struct tile {

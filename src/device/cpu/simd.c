@@ -30,12 +30,12 @@ static const struct {
     const struct cpu_simd *simd;
     bool (*supported)(void);
 } variants[] = {
-/* best first */
-#if defined(__x86_64__)
-    {"avx512", &cpu_simd_avx512, has_avx512},
-    {"avx2", &cpu_simd_avx2, has_avx2},
-#endif
+    /* from the poorest to the best */
     {"base", &cpu_simd_base, always},
+#if defined(__x86_64__)
+    {"avx2", &cpu_simd_avx2, has_avx2},
+    {"avx512", &cpu_simd_avx512, has_avx512},
+#endif
 };
 
 #define VARIANTS ((int)(sizeof variants / sizeof variants[0]))
@@ -56,14 +56,13 @@ static void warn_ignored(const char *wish, const struct cpu_simd *taken) {
 
 const struct cpu_simd *cpu_simd_select(void) {
     const char *wish = getenv("GPULAB_SIMD");
-    const struct cpu_simd *best = NULL;
+    const struct cpu_simd *best = &cpu_simd_base;
     for (int i = 0; i < VARIANTS; i++) {
         if (!variants[i].supported())
             continue;
-        if (!best)
-            best = variants[i].simd;
+        best = variants[i].simd;
         if (wish && lab_str_equal(wish, variants[i].key))
-            return variants[i].simd;
+            return best;
     }
     if (wish && *wish)
         warn_ignored(wish, best);

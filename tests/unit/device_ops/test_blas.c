@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs those above */
+#include <cmocka.h>
 
 /* odd, small, and beyond the size that some CPUs' kernels multiply without packing */
 static const int64_t shapes[][3] = {{7, 9, 11},    {50, 64, 50},  {33, 129, 65},

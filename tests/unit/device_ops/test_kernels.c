@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h> /* needs those above */
+#include <cmocka.h>
 
 #define MARGIN 32 /* floats around the output that must stay as they are */
 #define CANARY 12345.0f

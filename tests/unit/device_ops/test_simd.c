@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h> /* needs those above */
+#include <cmocka.h>
 
 static const char *const words[] = {"base", "avx2", "avx512"};
 

@@ -1,0 +1,97 @@
+# A thin front for the CMake presets. `make help` lists what can be made.
+PREFIX       ?= /usr/local
+FUZZ_SECONDS ?= 60
+JOBS         ?= $(shell nproc)
+CTEST         = ctest -j $(JOBS) --preset
+.NOTPARALLEL:
+
+.PHONY: all
+all: build ## build build/gpulab (the default)
+
+.PHONY: run
+run: setup build ## set up, build, and measure three models on this machine
+	@tools/quick-demo build/gpulab
+
+.PHONY: test
+test: setup build ## set up, build, and run every test
+	$(CTEST) release -LE long
+
+.PHONY: check
+check: ## format, layers, headers, banned functions, static analysis, gcc and clang with -Werror
+	@tools/setup build check
+	@tools/check
+
+.PHONY: format
+format: ## format every source
+	@tools/setup check
+	@tools/check --format
+
+.PHONY: install
+install: build ## install program, man pages and completions below PREFIX (/usr/local); obeys DESTDIR
+	@cmake --build --preset release --target manual
+	cmake --install build --prefix $(abspath $(PREFIX))
+
+.PHONY: man
+man: build ## write the man pages to build/manual/man1
+	@cmake --build --preset release --target manual
+	@ls build/manual/man1/*.1
+
+.PHONY: bench
+bench: setup build ## compare the CPU device with bare loops on the same cores
+	bench/cpu
+
+.PHONY: asan tsan
+asan tsan: setup ## build and test with AddressSanitizer and UBSan; with ThreadSanitizer
+	@tools/sanitized-tests $@
+
+.PHONY: fuzz
+fuzz: ## fuzz each parser for FUZZ_SECONDS (60)
+	@tools/setup build check
+	@tools/fuzz $(FUZZ_SECONDS)
+
+.PHONY: test-numa
+test-numa: ## boot a four-node machine under QEMU and prove where threads run and pages lie
+	@tools/setup build numa
+	@$(MAKE) --no-print-directory portable
+	tests/numa/run
+
+.PHONY: test-gpu
+test-gpu: ## tests that need a GPU
+	@if [ -d src/device/cuda ]; then $(MAKE) --no-print-directory build && $(CTEST) release -L gpu; \
+	else echo "no GPU backend yet, skipped"; fi
+
+.PHONY: test-long
+test-long: setup build ## every test, the long ones too, ten times; then ten minutes of each fuzzer
+	$(CTEST) release
+	$(CTEST) release -LE 'long|build' --repeat until-fail:10
+	@$(MAKE) --no-print-directory asan tsan test-numa
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
+
+.PHONY: portable
+portable: setup ## build build/portable/gpulab, which runs on any Linux with glibc 2.36 or later
+	@cmake --preset portable >build/portable.log || { cat build/portable.log; exit 1; }
+	@cmake --build --preset portable
+
+.PHONY: clean
+clean: ## remove build/
+	rm -rf build
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' Makefile | \
+	while IFS='|' read -r target text; do printf '  make %-12s %s\n' "$$target" "$$text"; done
+
+.PHONY: setup
+setup:
+	@tools/setup build
+	@mkdir -p build
+
+# Ninja looks at the folders again each time, so a new source file needs nothing but `make`.
+.PHONY: build
+build: build/build.ninja
+	@cmake --build --preset release
+
+build/build.ninja:
+	@tools/setup --check build
+	@mkdir -p build
+	@cmake --preset release >build/configure.log || { cat build/configure.log; exit 1; }

@@ -1,0 +1,12 @@
+# Programs that bench/ compares with or measures by; built by `make bench`, not by default.
+add_executable(bare_gemm EXCLUDE_FROM_ALL bench/peers/bare_gemm.c)
+target_include_directories(bare_gemm SYSTEM PRIVATE ${OPENBLAS_INCLUDE})
+target_link_libraries(bare_gemm PRIVATE ${OPENBLAS_LIBRARY} Threads::Threads)
+add_executable(bare_memcpy EXCLUDE_FROM_ALL bench/peers/bare_memcpy.c)
+target_link_libraries(bare_memcpy PRIVATE Threads::Threads)
+foreach(peer bare_gemm bare_memcpy)
+    target_compile_definitions(${peer} PRIVATE _GNU_SOURCE)
+endforeach()
+add_executable(bench_overlap EXCLUDE_FROM_ALL bench/overlap.c)
+target_link_libraries(bench_overlap PRIVATE lab)
+add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap gpulab)

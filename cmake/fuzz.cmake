@@ -1,0 +1,15 @@
+# Every tests/fuzz/fuzz_<name>.c is a libFuzzer program; tools/fuzz runs them all.
+if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "the fuzz targets need clang: cmake --preset fuzz")
+endif()
+# the library is instrumented for coverage, the targets bring libFuzzer's main
+target_compile_options(lab_flags INTERFACE -fsanitize=fuzzer-no-link)
+add_custom_target(fuzz_targets)
+file(GLOB fuzz_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fuzz/fuzz_*.c)
+foreach(source ${fuzz_sources})
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(${name} PRIVATE lab -fsanitize=fuzzer)
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    add_dependencies(fuzz_targets ${name})
+endforeach()

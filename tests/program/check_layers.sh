@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# tools/check-layers accepts this tree, and names file and line of what it must not accept.
+#
+#   check_layers.sh GPULAB SOURCE_DIR BUILD_DIR
+set -euo pipefail
+source_dir=$2
+check=$source_dir/tools/check-layers
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "check_layers: $*" >&2
+    exit 1
+}
+
+# given a tree with one file of this content, when it is checked, then…
+given() { # PATH TEXT
+    rm -rf "$work/src"
+    mkdir -p "$work/$(dirname "$1")"
+    printf '%b' "$2" >"$work/$1"
+}
+refused() { # PATH TEXT EXPECTED
+    given "$1" "$2"
+    output=$("$check" "$work") && fail "accepted $1: $2"
+    [[ $output == *"$3"* ]] || fail "expected '$3' for $1, got: $output"
+}
+accepted() { # PATH TEXT
+    given "$1" "$2"
+    output=$("$check" "$work") || fail "refused $1: $2: $output"
+}
+
+"$check" "$source_dir" || fail "this tree breaks its own rules"
+
+# arrows between layers
+refused src/base/a.c '#include "device/device.h"\n' 'src/base/a.c:1: base may not include device'
+refused src/analysis/a.c '\n#include "store/store.h"\n' 'src/analysis/a.c:2: analysis may not include store'
+refused src/device/cpu/a.c '#include "workload/workload.h"\n' 'device may not include workload'
+accepted src/device/cpu/a.c '#include "base/err.h"\n#include "machine/machine.h"\n'
+accepted src/command/a.c '#include "workload/workload.h"\n#include "version.h"\n'
+
+# a layer's inner headers are its own
+refused src/workload/a.c '#include "device/cpu/cpu.h"\n' 'device/cpu/cpu.h is private to src/device'
+accepted src/workload/a.c '#include "device/op.h"\n'
+accepted src/device/a.c '#include "device/cpu/cpu.h"\n'
+
+# paths that name no layer
+refused src/model/a.c '#include "../device/device.h"\n' 'names no layer'
+refused src/model/a.h '#include "machine.h"\n' 'names no layer'
+refused src/utils/a.c 'int x;\n' 'src/utils is no layer'
+
+# libraries and calls that belong in one place
+refused src/study/a.c '#include <sqlite3.h>\n' '<sqlite3.h> belongs in src/{store} alone'
+accepted src/store/a.c '#include <sqlite3.h>\n'
+refused src/device/a.c '#include <hwloc/linux.h>\n' '<hwloc/linux.h> belongs in src/{machine} alone'
+refused src/device/a.c '#include <cblas.h>\n' '<cblas.h> belongs in src/{device/cpu} alone'
+accepted src/device/cpu/a.c '#include <cblas.h>\n'
+refused src/vendor/a.c 'void *f(void) { return dlopen ("x", 1); }\n' 'dlopen belongs in'
+refused src/stats/a.c 'void f(void) {\n    printf("%d", 1);\n}\n' 'src/stats/a.c:2: printf belongs in'
+refused src/base/a.c 'void f(void) { fputs("x", stderr); }\n' 'stderr belongs in'
+refused src/command/a.c 'void f(void) { exit(1); }\n' 'exit belongs in'
+accepted src/main.c 'int main(void) { exit(1); }\n'
+accepted src/base/a.c 'void f(void) { _exit(1); lab_str_printf(&s, "printf(1)"); }\n'
+accepted src/base/a.h 'int f(const char *t, ...) __attribute__((format(printf, 1, 2)));\n'
+
+# comments and strings are not code
+accepted src/base/a.c '/* printf(1)\n * exit(2) */ int x; // puts(3)\nchar q = '"'\"'"'; char *s = "/* stdout";\n'
+refused src/base/a.c '/* a */ int x = 1; /*\n*/ void f(void) { puts("x"); }\n' 'src/base/a.c:2: puts'
+accepted src/base/a.c '/*\n#include "device/device.h"\n*/\n'

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# The portable build needs nothing but what every Linux with glibc 2.36 has.
+# label: build
+#
+#   portable_needs.sh GPULAB SOURCE_DIR BUILD_DIR
+set -euo pipefail
+source_dir=$2
+allowed='libc.so.6 libm.so.6 libudev.so.1 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1'
+newest=2.36
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+    echo "portable_needs: $*" >&2
+    exit 1
+}
+
+make -s -C "$source_dir" portable >"$work/log" 2>&1 || {
+    cat "$work/log"
+    fail "make portable failed"
+}
+program=$source_dir/build/portable/gpulab
+
+echo "dynamic needs of the portable build:"
+mapfile -t needs < <(readelf -d "$program" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+printf '  %s\n' "${needs[@]}"
+[ ${#needs[@]} -gt 0 ] || fail "found no needs at all: readelf's output has another form"
+for need in "${needs[@]}"; do
+    [[ " $allowed " == *" $need "* ]] || fail "$need is needed; allowed are $allowed"
+done
+
+if readelf -d "$program" | grep -E 'RPATH|RUNPATH'; then
+    fail "a search path of the build machine is in it"
+fi
+
+highest=$(readelf -V "$program" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -Vu | tail -n 1)
+echo "newest glibc symbol version: $highest"
+[ "$(printf '%s\n' "$highest" $newest | sort -V | tail -n 1)" = $newest ] ||
+    fail "a symbol of glibc $highest is needed, newer than $newest"
+
+"$program" version >/dev/null || fail "it does not start"

@@ -1,0 +1,287 @@
+/* test_op.c: what the ops mean, by hand-made examples; what a launch must fulfil; what it costs. */
+#include "device/op.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct lab_tensor matrix(int64_t rows, int64_t columns) {
+    return lab_tensor_matrix(NULL, LAB_FP32, rows, columns);
+}
+
+static struct lab_tensor vector(int64_t count) {
+    return lab_tensor_vector(NULL, LAB_FP32, count);
+}
+
+static void complete(struct lab_launch *launch) {
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_launch_complete(launch, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void expect(struct lab_launch launch, const double *const *in, const double *expected) {
+    complete(&launch);
+    double out[64];
+    int64_t count = lab_tensor_count(&launch.out);
+    assert_in_range(count, 1, 64);
+    lab_op_get(launch.op)->reference(&launch, in, out);
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(out[i] - expected[i]) < 1e-9))
+            fail_msg("%s: element %d is %.12g, must be %.12g", lab_op_get(launch.op)->name, (int)i,
+                     out[i], expected[i]);
+}
+
+static void dtypes_have_names_and_sizes(void **state) {
+    (void)state;
+    enum lab_dtype dtype = LAB_FP32;
+    assert_int_equal(lab_dtype_parse("bf16", &dtype), 0);
+    assert_int_equal(dtype, LAB_BF16);
+    assert_int_equal(lab_dtype_bytes(LAB_TF32), 4);
+    assert_int_equal(lab_dtype_bytes(LAB_FP16), 2);
+    assert_int_equal(lab_dtype_parse("fp64", &dtype), -1);
+    assert_int_equal(dtype, LAB_BF16);
+    for (int i = 0; lab_dtype_names[i]; i++)
+        assert_string_equal(lab_dtype_name((enum lab_dtype)i), lab_dtype_names[i]);
+}
+
+static void a_tensor_is_also_a_matrix(void **state) {
+    (void)state;
+    struct lab_tensor image = lab_tensor(NULL, LAB_FP16, 4, (int64_t[]){2, 3, 5, 7});
+    assert_int_equal(lab_tensor_count(&image), 210);
+    assert_int_equal(lab_tensor_bytes(&image), 420);
+    assert_int_equal(lab_tensor_rows(&image), 30);
+    assert_int_equal(lab_tensor_columns(&image), 7);
+    struct lab_tensor row = vector(9);
+    assert_int_equal(lab_tensor_rows(&row), 1);
+    assert_int_equal(lab_tensor_columns(&row), 9);
+}
+
+static void products_by_hand(void **state) {
+    (void)state;
+    const double a[] = {1, 2, 3, 4, 5, 6}, b[] = {1, 0, 2, 1, 0, 3}; /* 2 × 3 and 3 × 2 */
+    const double bias[] = {10, 20}, residual[] = {100, 200, 300, 400};
+    const double *in[] = {a, b, bias, residual};
+    struct lab_launch launch = {
+        .op = LAB_OP_GEMM, .in = {matrix(2, 3), matrix(3, 2)}, .out = matrix(2, 2)};
+    expect(launch, in, (double[]){5, 11, 14, 23});
+    /* the same numbers read the other way round */
+    launch.transpose_a = launch.transpose_b = true;
+    launch.in[0] = matrix(3, 2);
+    launch.in[1] = matrix(2, 3);
+    expect(launch, in, (double[]){11, 16, 14, 20});
+
+    launch = (struct lab_launch){.op = LAB_OP_GEMM_BIAS_ADD,
+                                 .in = {matrix(2, 3), matrix(3, 2), vector(2), matrix(2, 2)},
+                                 .out = matrix(2, 2)};
+    expect(launch, in, (double[]){115, 231, 324, 443});
+}
+
+static void patches_by_hand(void **state) {
+    (void)state;
+    /* two channels of a 2 × 4 image: two patches, in each row, column, channel */
+    const double image[] = {0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17};
+    const double *in[] = {image};
+    expect((struct lab_launch){.op = LAB_OP_PATCHIFY,
+                               .in = {lab_tensor(NULL, LAB_FP32, 4, (int64_t[]){1, 2, 2, 4})},
+                               .out = matrix(2, 8),
+                               .patch = 2},
+           in, (double[]){0, 10, 1, 11, 4, 14, 5, 15, 2, 12, 3, 13, 6, 16, 7, 17});
+}
+
+static void tokens_by_hand(void **state) {
+    (void)state;
+    const double x[] = {1, 2, 3, 4}, class[] = {7, 8}, position[] = {10, 20, 30, 40};
+    const double *in[] = {x, class, position};
+    expect((struct lab_launch){.op = LAB_OP_EMBED,
+                               .in = {matrix(2, 2), vector(2), matrix(2, 2)},
+                               .out = matrix(4, 2)},
+           in, (double[]){17, 28, 31, 42, 17, 28, 33, 44});
+}
+
+static void rows_by_hand(void **state) {
+    (void)state;
+    const double x[] = {1, 3, 0, log(3)}, gamma[] = {1, 2}, beta[] = {0, 5};
+    const double *in[] = {x, gamma, beta};
+    expect((struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {matrix(2, 2)}, .out = matrix(2, 2)}, in,
+           (double[]){1 / (1 + exp(2)), exp(2) / (1 + exp(2)), 0.25, 0.75});
+    /* the row 1, 3 has mean 2 and variance 1; epsilon 3 makes the root 2 */
+    expect((struct lab_launch){.op = LAB_OP_LAYER_NORM,
+                               .in = {matrix(1, 2), vector(2), vector(2)},
+                               .out = matrix(1, 2),
+                               .epsilon = 3},
+           in, (double[]){-0.5, 6});
+    const double one[] = {1, -1, 0};
+    const double *activation[] = {one};
+    expect((struct lab_launch){.op = LAB_OP_GELU, .in = {vector(3)}, .out = vector(3)}, activation,
+           (double[]){0.841344746068543, -0.158655253931457, 0});
+}
+
+static void attention_by_hand(void **state) {
+    (void)state;
+    /* two tokens, two heads of width 1; a row: q q k k v v */
+    const double qkv[] = {1, 0, log(3), 5, 10, 1, 0, 2, 0, 5, 20, 3};
+    const double *in[] = {qkv};
+    /* head 0: token 0 weighs 3:1, token 1 (q = 0) 1:1; head 1: equal keys, 1:1 for both */
+    expect((struct lab_launch){.op = LAB_OP_ATTENTION,
+                               .in = {matrix(2, 6)},
+                               .out = matrix(2, 2),
+                               .tokens = 2,
+                               .heads = 2,
+                               .scale = 1},
+           in, (double[]){12.5, 2, 15, 2});
+}
+
+static void costs_are_counted(void **state) {
+    (void)state;
+    struct lab_launch launch = {
+        .op = LAB_OP_GEMM, .in = {matrix(10, 30), matrix(30, 20)}, .out = matrix(10, 20)};
+    complete(&launch);
+    assert_true(launch.cost.flops == 2.0 * 10 * 20 * 30);
+    assert_true(launch.cost.bytes_read == 4.0 * (300 + 600));
+    assert_true(launch.cost.bytes_written == 4.0 * 200);
+
+    launch = (struct lab_launch){.op = LAB_OP_ATTENTION,
+                                 .in = {matrix(2 * 50, 3 * 8 * 64)},
+                                 .out = matrix(2 * 50, 8 * 64),
+                                 .tokens = 50,
+                                 .heads = 8,
+                                 .scale = 0.125f};
+    complete(&launch);
+    assert_true(launch.cost.flops == 2.0 * 8 * 50 * 50 * (4 * 64 + 6));
+}
+
+/* A fused op does the work of its parts, and moves less. */
+static void fusing_saves_bytes_not_flops(void **state) {
+    (void)state;
+    for (int id = 0; id < LAB_OP_COUNT; id++) {
+        const struct lab_op *op = lab_op_get((enum lab_op_id)id);
+        struct lab_launch launch, parts[LAB_OP_PARTS];
+        for (int i = 0; op->lower && op->example(i, LAB_FP32, &launch) == 0; i++) {
+            complete(&launch);
+            double flops = 0, bytes = 0;
+            int count = op->lower(&launch, parts);
+            for (int p = 0; p < count; p++) {
+                complete(&parts[p]);
+                flops += parts[p].cost.flops;
+                bytes += parts[p].cost.bytes_read + parts[p].cost.bytes_written;
+            }
+            assert_true(launch.cost.flops == flops);
+            assert_true(launch.cost.bytes_read + launch.cost.bytes_written < bytes);
+        }
+    }
+}
+
+static void every_op_is_described(void **state) {
+    (void)state;
+    for (int id = 0; id < LAB_OP_COUNT; id++) {
+        const struct lab_op *op = lab_op_get((enum lab_op_id)id);
+        assert_non_null(op);
+        assert_true(op->name[0] && op->help[0]);
+        assert_in_range(op->inputs, 0, LAB_LAUNCH_INPUTS);
+        assert_true(op->over < 1u << op->inputs);
+        struct lab_launch launch;
+        for (int i = 0; op->example(i, LAB_FP32, &launch) == 0; i++) {
+            assert_int_equal(launch.op, id);
+            complete(&launch);
+        }
+    }
+    assert_null(lab_op_get(LAB_OP_COUNT));
+}
+
+static void refused(struct lab_launch launch, const char *text) {
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_launch_complete(&launch, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    if (!strstr(err.text, text))
+        fail_msg("'%s' doesn't say '%s'", err.text, text);
+}
+
+static void what_does_not_fit_is_refused(void **state) {
+    (void)state;
+    refused((struct lab_launch){.op = LAB_OP_GEMM,
+                                .in = {matrix(10, 30), matrix(31, 20)},
+                                .out = matrix(10, 20)},
+            "gemm: b is [31,20], must be [30,20]");
+    refused((struct lab_launch){.op = LAB_OP_GEMM_BIAS,
+                                .in = {matrix(10, 30), matrix(30, 20), vector(10)},
+                                .out = matrix(10, 20)},
+            "gemm_bias: bias is [10], must be [20]");
+    refused((struct lab_launch){.op = LAB_OP_PATCHIFY,
+                                .in = {lab_tensor(NULL, LAB_FP32, 4, (int64_t[]){1, 3, 30, 32})},
+                                .out = matrix(4, 768),
+                                .patch = 16},
+            "an image of 30 x 32 can't be cut into patches of 16 x 16");
+    refused((struct lab_launch){.op = LAB_OP_PATCHIFY,
+                                .in = {lab_tensor(NULL, LAB_FP32, 4, (int64_t[]){1, 3, 32, 32})},
+                                .out = matrix(4, 768)},
+            "patch is 0");
+    refused((struct lab_launch){.op = LAB_OP_ATTENTION,
+                                .in = {matrix(100, 1536)},
+                                .out = matrix(100, 512),
+                                .tokens = 50,
+                                .heads = 7,
+                                .scale = 1},
+            "multiple of the 7 heads");
+    refused((struct lab_launch){.op = LAB_OP_ATTENTION,
+                                .in = {matrix(100, 1536)},
+                                .out = matrix(100, 512),
+                                .tokens = 50,
+                                .heads = 8},
+            "scale is 0");
+    refused((struct lab_launch){.op = LAB_OP_LAYER_NORM,
+                                .in = {matrix(2, 4), vector(4), vector(4)},
+                                .out = matrix(2, 4),
+                                .epsilon = NAN},
+            "epsilon");
+    refused((struct lab_launch){.op = LAB_OP_FILL, .out = matrix(0, 4)}, "between 1 and");
+    refused((struct lab_launch){.op = LAB_OP_FILL}, "has 0 dimensions");
+    int64_t huge[] = {2000000000, 2000000000, 2};
+    refused((struct lab_launch){.op = LAB_OP_FILL, .out = lab_tensor(NULL, LAB_FP32, 3, huge)},
+            "too many elements");
+    refused((struct lab_launch){.op = LAB_OP_GELU,
+                                .in = {lab_tensor_vector(NULL, LAB_FP16, 4)},
+                                .out = vector(4)},
+            "input 0 is fp16, but the output is fp32");
+    refused((struct lab_launch){.op = (enum lab_op_id)99}, "99");
+}
+
+static void outputs_lie_over_inputs_only_where_allowed(void **state) {
+    (void)state;
+    float memory[64] = {0};
+    struct lab_launch launch = {.op = LAB_OP_GELU, .in = {vector(16)}, .out = vector(16)};
+    launch.in[0].data = launch.out.data = memory;
+    complete(&launch);
+    launch.out.data = memory + 8; /* shifted: the end of the input is lost */
+    refused(launch, "lies over input 0");
+    launch.out.data = memory + 16;
+    complete(&launch);
+
+    launch = (struct lab_launch){
+        .op = LAB_OP_GEMM, .in = {matrix(4, 4), matrix(4, 4)}, .out = matrix(4, 4)};
+    launch.in[0].data = launch.out.data = memory;
+    launch.in[1].data = memory + 16;
+    refused(launch, "lies over input 0");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dtypes_have_names_and_sizes),
+        cmocka_unit_test(a_tensor_is_also_a_matrix),
+        cmocka_unit_test(products_by_hand),
+        cmocka_unit_test(patches_by_hand),
+        cmocka_unit_test(tokens_by_hand),
+        cmocka_unit_test(rows_by_hand),
+        cmocka_unit_test(attention_by_hand),
+        cmocka_unit_test(costs_are_counted),
+        cmocka_unit_test(fusing_saves_bytes_not_flops),
+        cmocka_unit_test(every_op_is_described),
+        cmocka_unit_test(what_does_not_fit_is_refused),
+        cmocka_unit_test(outputs_lie_over_inputs_only_where_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
