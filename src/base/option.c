@@ -100,8 +100,14 @@ int lab_options_set_value(const struct lab_option *table, void *config, struct l
                           const char *key, const struct lab_value *value, struct lab_err *err) {
     const struct lab_option *row = find_row(table, key, strlen(key));
     if (!row) {
-        refuse_key(table, key, arena, err);
-        return value->origin ? lab_err_context(err, "%s:%d", value->origin, value->line) : -1;
+        struct lab_str place;
+        lab_str_init(&place);
+        lab_value_add_place(value, &place);
+        struct lab_err unknown;
+        refuse_key(table, key, arena, &unknown);
+        lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, unknown.text);
+        lab_str_release(&place);
+        return -1;
     }
     struct lab_option_source source = {.value = value};
     return lab_option_store(row, config, arena, &source, err);

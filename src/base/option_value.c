@@ -144,8 +144,7 @@ static int refuse(const struct lab_option *row, const struct lab_option_source *
                   const char *what, struct lab_err *err) {
     struct lab_str text;
     lab_str_init(&text);
-    if (source->value && source->value->origin)
-        lab_str_printf(&text, "%s:%d: ", source->value->origin, source->value->line);
+    lab_value_add_place(source->value, &text);
     lab_str_printf(&text, "%s%s=", source->dashes ? "--" : "", row->name);
     add_shown(source, &text);
     lab_str_printf(&text, ": %s", what);

@@ -157,6 +157,13 @@ void lab_value_set_bool(struct lab_arena *arena, struct lab_value *map, const ch
     lab_value_set(arena, map, key, lab_value_bool(arena, value));
 }
 
+void lab_value_add_place(const struct lab_value *value, struct lab_str *out) {
+    if (value->origin && value->line > 0)
+        lab_str_printf(out, "%s:%d: ", value->origin, value->line);
+    else if (value->origin)
+        lab_str_printf(out, "%s: ", value->origin);
+}
+
 const char *lab_value_type_name(enum lab_value_type type) {
     static const char *const names[] = {
         [LAB_VALUE_NULL] = "null",          [LAB_VALUE_BOOL] = "true or false",

@@ -73,6 +73,9 @@ void lab_value_set_bool(struct lab_arena *arena, struct lab_value *map, const ch
 /* Same types and contents, keys in the same order; NaN equals NaN. Quotes and places don't count. */
 bool lab_value_equal(const struct lab_value *a, const struct lab_value *b);
 
+/* Appends "file:line: ", as much of it as is known; nothing for a value without an origin. */
+void lab_value_add_place(const struct lab_value *value, struct lab_str *out);
+
 const char *lab_value_type_name(enum lab_value_type type); /* "a list", "a number", … */
 
 /*

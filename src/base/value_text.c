@@ -270,7 +270,7 @@ static int parse_list(struct parser *p, struct lab_value **ret_value) {
     skip_spaces(p);
     bool more = p->text[p->at] != ']';
     while (more) {
-        struct lab_value *item;
+        struct lab_value *item = NULL;
         if (parse_element(p, &item) < 0)
             return -1;
         lab_value_append(p->arena, list, item);
@@ -310,8 +310,8 @@ static int parse_map(struct parser *p, struct lab_value **ret_value) {
     skip_spaces(p);
     bool more = p->text[p->at] != '}';
     while (more) {
-        const char *key;
-        struct lab_value *item;
+        const char *key = NULL;
+        struct lab_value *item = NULL;
         size_t key_at = p->at;
         if (parse_key(p, &key) < 0)
             return -1;
@@ -381,7 +381,7 @@ static int parse_element(struct parser *p, struct lab_value **ret_value) {
 
 static int parse_all(struct parser *p, struct lab_value **ret_value) {
     skip_spaces(p);
-    struct lab_value *value;
+    struct lab_value *value = NULL;
     if (!p->text[p->at]) {
         value = lab_value_string(p->arena, "");
         value->line = value->column = 1;

@@ -1,7 +1,9 @@
 /*
- * yaml.h: YAML into a value tree, through libyaml. Plain scalars get YAML 1.1's core types as Hydra
- * reads them (1e-3 is a number, yes/no/on/off stay strings). Anchors and aliases work; the nodes
- * that aliases stand for are counted, so that a "YAML bomb" ends in an error instead of memory.
+ * yaml.h: YAML into a value tree, through libyaml. Plain scalars get YAML's core types as Hydra
+ * reads them (1e-3 is a number, yes/no/on/off stay strings; so do 007 and 1:30). Anchors, aliases
+ * and `<<` work; the nodes that aliases stand for are counted, so that a "YAML bomb" ends in an
+ * error instead of memory. A key that is there twice, a second document and bytes that aren't UTF-8
+ * are errors with their line.
  */
 #ifndef LAB_BASE_YAML_H
 #define LAB_BASE_YAML_H

@@ -1,0 +1,331 @@
+/*
+ * subprocess.c: one poll loop watches the pipes and the process itself (through a pidfd), so that
+ * neither a full pipe, nor a child that closes its ends early, nor a grandchild that keeps them open
+ * can make it wait for ever.
+ */
+#include "base/subprocess.h"
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define KILL_AFTER_NS    LAB_NS_PER_S          /* between TERM and KILL */
+#define LINGER_NS        (100 * LAB_NS_PER_MS) /* for what others still write once it has ended */
+#define GIVE_UP_AFTER_NS (5 * LAB_NS_PER_S)    /* after KILL: it hangs in the kernel */
+#define TICK_NS          (10 * LAB_NS_PER_MS)  /* between looks where there is no pidfd */
+
+enum { IN, OUT, ERR, CHILD, PIPES = 3, WATCHED = 4 };
+
+struct child {
+    const struct lab_subprocess_spec *spec;
+    pid_t pid;
+    struct pollfd watched[WATCHED]; /* our ends; -1 = closed */
+    int theirs[PIPES];
+    struct lab_str kept[PIPES]; /* OUT and ERR */
+    size_t fed, input_length;
+    bool ended, timed_out, killed, truncated;
+    int64_t start_ns, end_ns; /* end: when it was seen to have ended */
+    int64_t stop_ns;          /* when TERM was sent */
+};
+
+static void close_fd(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Moves a descriptor out of 0 to 2, where the child's redirections would trample it. */
+static int lift(int *fd) {
+    if (*fd > STDERR_FILENO || *fd < 0)
+        return *fd < 0 ? -1 : 0;
+    int lifted = fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    close(*fd);
+    *fd = lifted;
+    return lifted < 0 ? -1 : 0;
+}
+
+static int open_pipe(struct child *child, int which) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    int *ours = &child->watched[which].fd, *theirs = &child->theirs[which];
+    *ours = ends[which == IN];
+    *theirs = ends[which != IN];
+    if (lift(ours) < 0 || lift(theirs) < 0)
+        return -1;
+    return fcntl(*ours, F_SETFL, O_NONBLOCK);
+}
+
+static int open_pipes(struct child *child, struct lab_err *err) {
+    int result = 0;
+    if (child->spec->input) {
+        result = open_pipe(child, IN);
+    } else {
+        child->theirs[IN] = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        result = lift(&child->theirs[IN]);
+    }
+    if (result < 0 || open_pipe(child, OUT) < 0 || open_pipe(child, ERR) < 0)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "no pipe for '%s'",
+                                 child->spec->argv[0]);
+    return 0;
+}
+
+static bool same_name(const char *a, const char *b) {
+    size_t length = strcspn(a, "=");
+    return strncmp(a, b, length) == 0 && b[length] == '=';
+}
+
+/* The environment with the spec's variables in place of, or added to, our own. */
+static const char **make_env(const char *const *extra, struct lab_arena *arena) {
+    int own = 0, added = 0;
+    while (environ[own])
+        own++;
+    while (extra && extra[added])
+        added++;
+    const char **env = lab_arena_alloc(arena, (size_t)(own + added) + 1, sizeof *env);
+    int count = 0;
+    for (int i = 0; i < own; i++) {
+        bool replaced = false;
+        for (int j = 0; j < added && !replaced; j++)
+            replaced = same_name(extra[j], environ[i]);
+        if (!replaced)
+            env[count++] = environ[i];
+    }
+    for (int j = 0; j < added; j++)
+        env[count++] = extra[j];
+    return env;
+}
+
+/* The child gets a process group of its own and none of our signal settings. */
+static int spawn(struct child *child, struct lab_arena *arena) {
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    sigdelset(&all, SIGKILL);
+    sigdelset(&all, SIGSTOP);
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setpgroup(&attributes, 0);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < PIPES; i++)
+        posix_spawn_file_actions_adddup2(&actions, child->theirs[i], i);
+    const char **env = make_env(child->spec->env, arena);
+    int problem = posix_spawnp(&child->pid, child->spec->argv[0], &actions, &attributes,
+                               (char *const *)child->spec->argv, (char *const *)env);
+    posix_spawn_file_actions_destroy(&actions);
+    posix_spawnattr_destroy(&attributes);
+    return problem;
+}
+
+/* Writes what the pipe takes. A child that doesn't read its input is no error. */
+static void feed(struct child *child) {
+    struct pollfd *in = &child->watched[IN];
+    while (child->fed < child->input_length) {
+        ssize_t put =
+            write(in->fd, child->spec->input + child->fed, child->input_length - child->fed);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0 && errno == EAGAIN)
+            return;
+        if (put < 0)
+            break;
+        child->fed += (size_t)put;
+    }
+    close_fd(&in->fd);
+}
+
+/* Reads once: a flood must not keep the loop from looking at the time. */
+static void drain(struct child *child, int which) {
+    char chunk[65536];
+    ssize_t got = read(child->watched[which].fd, chunk, sizeof chunk);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got <= 0) {
+        close_fd(&child->watched[which].fd);
+        return;
+    }
+    struct lab_str *kept = &child->kept[which];
+    size_t room = child->spec->max_output_bytes - kept->length;
+    size_t keep = (size_t)got < room ? (size_t)got : room;
+    lab_str_add_bytes(kept, chunk, keep);
+    child->truncated |= keep < (size_t)got;
+}
+
+/* Whether it has ended; leaves it unreaped, so that its group's number stays taken. */
+static bool has_ended(pid_t pid) {
+    siginfo_t info = {0};
+    if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0)
+        return errno != EINTR;
+    return info.si_pid == pid;
+}
+
+/* Moves on what time alone moves: TERM, KILL. */
+static void enforce(struct child *child, int64_t now) {
+    int64_t timeout = child->spec->timeout_ns;
+    if (!child->timed_out && !child->ended && timeout > 0 && now - child->start_ns >= timeout) {
+        child->timed_out = true;
+        child->stop_ns = now;
+        kill(-child->pid, SIGTERM);
+    }
+    if (child->timed_out && !child->killed && now - child->stop_ns >= KILL_AFTER_NS) {
+        child->killed = true;
+        kill(-child->pid, SIGKILL);
+    }
+}
+
+static bool output_is_open(const struct child *child) {
+    return child->watched[OUT].fd >= 0 || child->watched[ERR].fd >= 0;
+}
+
+/* When the loop must look again, whatever happens; INT64_MAX = never. */
+static int64_t next_deadline(const struct child *child, int64_t now) {
+    int64_t deadline = INT64_MAX;
+    if (child->ended)
+        deadline = child->timed_out ? child->stop_ns + KILL_AFTER_NS : child->end_ns + LINGER_NS;
+    else if (child->killed)
+        deadline = child->stop_ns + KILL_AFTER_NS + GIVE_UP_AFTER_NS;
+    else if (child->timed_out)
+        deadline = child->stop_ns + KILL_AFTER_NS;
+    else if (child->spec->timeout_ns > 0)
+        deadline = child->start_ns + child->spec->timeout_ns;
+    if (child->watched[CHILD].fd < 0 && !child->ended && now + TICK_NS < deadline)
+        deadline = now + TICK_NS;
+    return deadline;
+}
+
+static void wait_for_events(struct child *child, int64_t now) {
+    int64_t deadline = next_deadline(child, now);
+    struct timespec pause = {0};
+    if (deadline > now) {
+        pause.tv_sec = (deadline - now) / LAB_NS_PER_S;
+        pause.tv_nsec = (deadline - now) % LAB_NS_PER_S;
+    }
+    if (ppoll(child->watched, WATCHED, deadline == INT64_MAX ? NULL : &pause, NULL) <= 0)
+        return;
+    if (child->watched[IN].revents)
+        feed(child);
+    if (child->watched[OUT].revents)
+        drain(child, OUT);
+    if (child->watched[ERR].revents)
+        drain(child, ERR);
+}
+
+static void watch(struct child *child, const struct lab_clock *clock) {
+    for (;;) {
+        int64_t now = lab_clock_now(clock);
+        if (!child->ended && has_ended(child->pid)) {
+            child->ended = true;
+            child->end_ns = now;
+            close_fd(&child->watched[CHILD].fd);
+            close_fd(&child->watched[IN].fd);
+        }
+        enforce(child, now);
+        if (child->ended && (!output_is_open(child) || now >= next_deadline(child, now)))
+            return;
+        if (child->killed && now >= child->stop_ns + KILL_AFTER_NS + GIVE_UP_AFTER_NS)
+            return;
+        wait_for_events(child, now);
+    }
+}
+
+/* A write into a pipe that nobody reads raises SIGPIPE in this thread; it is held back and eaten. */
+static void watch_without_sigpipe(struct child *child, const struct lab_clock *clock) {
+    sigset_t only_pipe, old, pending;
+    sigemptyset(&only_pipe);
+    sigaddset(&only_pipe, SIGPIPE);
+    sigpending(&pending);
+    bool was_pending = sigismember(&pending, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &only_pipe, &old);
+    watch(child, clock);
+    const struct timespec at_once = {0};
+    if (!was_pending)
+        while (sigtimedwait(&only_pipe, NULL, &at_once) < 0 && errno == EINTR)
+            continue;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* Takes leave of the process, and of whatever a timeout left of its group. */
+static void reap(struct child *child, struct lab_subprocess_result *result) {
+    if (child->timed_out)
+        kill(-child->pid, SIGKILL);
+    siginfo_t info = {0};
+    result->exit_status = -1;
+    if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG) < 0 || info.si_pid == 0)
+        result->signal = child->killed ? SIGKILL : 0;
+    else if (info.si_code == CLD_EXITED)
+        result->exit_status = info.si_status;
+    else
+        result->signal = info.si_status;
+}
+
+static void release(struct child *child) {
+    for (int i = 0; i < PIPES; i++) {
+        close_fd(&child->theirs[i]);
+        lab_str_release(&child->kept[i]);
+    }
+    for (int i = 0; i < WATCHED; i++)
+        close_fd(&child->watched[i].fd);
+}
+
+static int run(struct child *child, struct lab_arena *arena, struct lab_subprocess_result *result,
+               struct lab_err *err) {
+    const struct lab_clock *clock = lab_clock_system();
+    if (open_pipes(child, err) < 0)
+        return -1;
+    child->start_ns = lab_clock_now(clock);
+    int problem = spawn(child, arena);
+    if (problem)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, problem, "can't start '%s'",
+                                 child->spec->argv[0]);
+    for (int i = 0; i < PIPES; i++)
+        close_fd(&child->theirs[i]);
+    /* may be missing (Linux before 5.3): then the loop looks every few milliseconds */
+    child->watched[CHILD].fd = (int)syscall(SYS_pidfd_open, child->pid, 0);
+    if (child->watched[CHILD].fd >= 0)
+        fcntl(child->watched[CHILD].fd, F_SETFD, FD_CLOEXEC);
+    watch_without_sigpipe(child, clock);
+    reap(child, result);
+    int64_t end_ns = child->ended ? child->end_ns : lab_clock_now(clock);
+    result->duration_ns = end_ns - child->start_ns;
+    result->timed_out = child->timed_out;
+    result->truncated = child->truncated;
+    result->out = lab_arena_strndup(arena, child->kept[OUT].text, child->kept[OUT].length);
+    result->out_length = child->kept[OUT].length;
+    result->err = lab_arena_strndup(arena, child->kept[ERR].text, child->kept[ERR].length);
+    result->err_length = child->kept[ERR].length;
+    return 0;
+}
+
+int lab_subprocess_run(const struct lab_subprocess_spec *spec, struct lab_arena *arena,
+                       struct lab_subprocess_result *ret_result, struct lab_err *err) {
+    assert(spec->argv && spec->argv[0]);
+    struct child child = {.spec = spec, .input_length = spec->input ? strlen(spec->input) : 0};
+    for (int i = 0; i < WATCHED; i++)
+        child.watched[i] = (struct pollfd){.fd = -1, .events = i == IN ? POLLOUT : POLLIN};
+    for (int i = 0; i < PIPES; i++) {
+        child.theirs[i] = -1;
+        lab_str_init(&child.kept[i]);
+    }
+    struct lab_subprocess_result result = {0};
+    int outcome = run(&child, arena, &result, err);
+    release(&child);
+    if (outcome == 0)
+        *ret_result = result;
+    return outcome;
+}

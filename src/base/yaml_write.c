@@ -1,0 +1,144 @@
+/*
+ * yaml_write.c: a value tree as block-style YAML, through libyaml's emitter, which knows what plain
+ * text may look like. Text that reads as something else gets quotes.
+ */
+#include "base/yaml.h"
+
+#include "base/yaml_scalar.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+#include <yaml.h>
+
+static int append(void *state, unsigned char *bytes, size_t length) {
+    lab_str_add_bytes(state, (const char *)bytes, length);
+    return 1;
+}
+
+/* The emitter refuses only events in a wrong order or text that isn't UTF-8; both are bugs here. */
+static void emit(yaml_emitter_t *emitter, yaml_event_t *event) {
+    int done = yaml_emitter_emit(emitter, event);
+    assert(done);
+    (void)done;
+}
+
+/* A copy with every stray byte as U+FFFD. */
+static void make_valid(const char *text, struct lab_str *out) {
+    size_t length = strlen(text);
+    while (length > 0) {
+        size_t valid = lab_str_utf8_prefix(text, length);
+        lab_str_add_bytes(out, text, valid);
+        if (valid < length) {
+            lab_str_add(out, "\xef\xbf\xbd");
+            valid++;
+        }
+        text += valid;
+        length -= valid;
+    }
+}
+
+/* Line breaks and control characters: the emitter would fold them, and only "…" is safe. */
+static bool needs_escapes(const char *text) {
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
+        if (*c < 0x20 || *c == 0x7f || *c == 0xc2 || *c == 0xe2 || *c == 0xef)
+            return true;
+    return false;
+}
+
+static void emit_text(yaml_emitter_t *emitter, const char *text) {
+    struct lab_str valid;
+    lab_str_init(&valid);
+    make_valid(text, &valid);
+    bool plain = lab_yaml_is_text(valid.text) && strcmp(valid.text, "<<") != 0;
+    yaml_scalar_style_t style = needs_escapes(valid.text) ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
+                                : plain                   ? YAML_PLAIN_SCALAR_STYLE
+                                                          : YAML_SINGLE_QUOTED_SCALAR_STYLE;
+    yaml_event_t event;
+    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid.text,
+                                 (int)valid.length, plain, 1, style);
+    emit(emitter, &event);
+    lab_str_release(&valid);
+}
+
+static void emit_plain(yaml_emitter_t *emitter, const char *text) {
+    yaml_event_t event;
+    yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text),
+                                 1, 1, YAML_PLAIN_SCALAR_STYLE);
+    emit(emitter, &event);
+}
+
+static void emit_number(yaml_emitter_t *emitter, double number) {
+    struct lab_str text;
+    lab_str_init(&text);
+    if (isnan(number))
+        lab_str_add(&text, ".nan");
+    else if (isinf(number))
+        lab_str_add(&text, number > 0 ? ".inf" : "-.inf");
+    else
+        lab_str_add_double(&text, number);
+    emit_plain(emitter, text.text);
+    lab_str_release(&text);
+}
+
+static void emit_value(yaml_emitter_t *emitter, const struct lab_value *value) {
+    yaml_event_t event;
+    char digits[24];
+    switch (value->type) {
+    case LAB_VALUE_NULL:
+        emit_plain(emitter, "null");
+        break;
+    case LAB_VALUE_BOOL:
+        emit_plain(emitter, value->boolean ? "true" : "false");
+        break;
+    case LAB_VALUE_INT:
+        snprintf(digits, sizeof digits, "%lld", (long long)value->integer);
+        emit_plain(emitter, digits);
+        break;
+    case LAB_VALUE_FLOAT:
+        emit_number(emitter, value->number);
+        break;
+    case LAB_VALUE_STRING:
+        emit_text(emitter, value->string);
+        break;
+    case LAB_VALUE_LIST:
+        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
+        emit(emitter, &event);
+        for (int i = 0; i < value->count; i++)
+            emit_value(emitter, value->items[i]);
+        yaml_sequence_end_event_initialize(&event);
+        emit(emitter, &event);
+        break;
+    case LAB_VALUE_MAP:
+        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
+        emit(emitter, &event);
+        for (int i = 0; i < value->count; i++) {
+            emit_text(emitter, value->keys[i]);
+            emit_value(emitter, value->items[i]);
+        }
+        yaml_mapping_end_event_initialize(&event);
+        emit(emitter, &event);
+        break;
+    }
+}
+
+void lab_yaml_write(const struct lab_value *value, struct lab_str *out) {
+    yaml_emitter_t emitter;
+    yaml_event_t event;
+    int ready = yaml_emitter_initialize(&emitter);
+    assert(ready);
+    (void)ready;
+    yaml_emitter_set_output(&emitter, append, out);
+    yaml_emitter_set_unicode(&emitter, 1);
+    yaml_emitter_set_width(&emitter, -1);
+    yaml_stream_start_event_initialize(&event, YAML_UTF8_ENCODING);
+    emit(&emitter, &event);
+    yaml_document_start_event_initialize(&event, NULL, NULL, NULL, 1);
+    emit(&emitter, &event);
+    emit_value(&emitter, value);
+    yaml_document_end_event_initialize(&event, 1);
+    emit(&emitter, &event);
+    yaml_stream_end_event_initialize(&event);
+    emit(&emitter, &event);
+    yaml_emitter_delete(&emitter);
+}

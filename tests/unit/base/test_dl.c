@@ -1,0 +1,103 @@
+/* test_dl.c: a library that is there, one that is not, one that is no library. */
+#include "base/dl.h"
+#include "base/file.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static struct {
+    double (*cosine)(double);
+    double (*nonsense)(double);
+} math;
+
+static const struct lab_dl_symbol symbols[] = {
+    {"cos", &math.cosine, "no angles"},
+    {"gpulab_no_such_symbol", &math.nonsense, "no nonsense"},
+    {NULL},
+};
+
+static struct lab_arena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static void symbols_are_found_or_said_to_be_missing(void **state) {
+    (void)state;
+    const struct lab_dl_library library = {
+        "mathematics", {"libgpulab-none.so.9", "libm.so.6"}, symbols, "no mathematics"};
+    struct lab_dl_report report;
+    lab_dl_load(&library, NULL, &arena, &report);
+    assert_non_null(report.handle);
+    assert_non_null(strstr(report.path, "libm.so.6"));
+    assert_int_equal(report.path[0], '/');
+    assert_int_equal(report.found, 1);
+    assert_int_equal(report.missing, 1);
+    assert_string_equal(report.effects[0], "no nonsense");
+    assert_null(report.effects[1]);
+    assert_null(report.reason);
+    assert_true(math.cosine(0) == 1);
+    assert_null(math.nonsense);
+}
+
+static void absence_is_an_answer(void **state) {
+    (void)state;
+    static double (*const garbage)(double) = (double (*)(double))0x1;
+    math.cosine = garbage;
+    const struct lab_dl_library library = {
+        "nothing", {"libgpulab-none.so.9", "libgpulab-none.so"}, symbols, "nothing at all"};
+    static const char *const folders[] = {"/nonexistent", "/tmp", NULL};
+    struct lab_dl_report report;
+    lab_dl_load(&library, folders, &arena, &report);
+    assert_null(report.handle);
+    assert_null(report.path);
+    assert_int_equal(report.found, 0);
+    assert_int_equal(report.missing, 2);
+    assert_string_equal(report.reason, "libgpulab-none.so.9 or libgpulab-none.so not found");
+    assert_null(math.cosine);
+}
+
+static void a_file_that_cannot_be_loaded_says_why(void **state) {
+    (void)state;
+    char folder[] = "/tmp/gpulab-test-dl-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *path = lab_arena_printf(&arena, "%s/libgpulab-none.so.9", folder);
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_file_write_atomic(path, "no library", 10, &err), 0);
+    const struct lab_dl_library library = {"broken", {"libgpulab-none.so.9"}, symbols, "nothing"};
+    const char *const folders[] = {folder, NULL};
+    struct lab_dl_report report;
+    lab_dl_load(&library, folders, &arena, &report);
+    assert_null(report.handle);
+    assert_non_null(strstr(report.reason, path));
+    assert_null(strstr(report.reason, "not found"));
+    unlink(path);
+    rmdir(folder);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(symbols_are_found_or_said_to_be_missing),
+        TEST(absence_is_an_answer),
+        TEST(a_file_that_cannot_be_loaded_says_why),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,125 @@
+/* test_mem.c: allocation and arenas. */
+#include "base/mem.h"
+
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static bool is_zero(const void *memory, size_t bytes) {
+    for (size_t i = 0; i < bytes; i++)
+        if (((const char *)memory)[i])
+            return false;
+    return true;
+}
+
+static void memory_is_zeroed(void **state) {
+    (void)state;
+    int *numbers = lab_mem_alloc(100, sizeof *numbers);
+    assert_true(is_zero(numbers, 100 * sizeof *numbers));
+    numbers[99] = 7;
+    numbers = lab_mem_resize(numbers, 200, sizeof *numbers);
+    assert_int_equal(numbers[99], 7);
+    lab_mem_free(numbers);
+    lab_mem_free(lab_mem_alloc(0, 0));
+    lab_mem_free(NULL);
+}
+
+static void an_array_grows(void **state) {
+    (void)state;
+    int *squares = NULL, capacity = 0;
+    for (int i = 0; i < 1000; i++) {
+        LAB_MEM_GROW(&squares, i, &capacity);
+        squares[i] = i * i;
+    }
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(squares[i], i * i);
+    lab_mem_free(squares);
+}
+
+static void an_arena_gives_small_and_large_pieces(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    unsigned char *pieces[300];
+    size_t sizes[300];
+    for (int i = 0; i < 300; i++) {
+        sizes[i] = i % 50 == 49 ? 200000 : (size_t)i * 7 % 900;
+        pieces[i] = lab_arena_alloc(&arena, sizes[i], 1);
+        assert_int_equal((uintptr_t)pieces[i] % 16, 0);
+        assert_true(is_zero(pieces[i], sizes[i]));
+        memset(pieces[i], i + 1, sizes[i]);
+    }
+    /* none lies over another */
+    for (int i = 0; i < 300; i++)
+        for (size_t j = 0; j < sizes[i]; j++)
+            assert_int_equal(pieces[i][j], (unsigned char)(i + 1));
+    lab_arena_release(&arena);
+    lab_arena_release(&arena);
+}
+
+static void an_arena_keeps_texts(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    assert_string_equal(lab_arena_strdup(&arena, "copy"), "copy");
+    assert_string_equal(lab_arena_strndup(&arena, "cut here", 3), "cut");
+    assert_string_equal(lab_arena_printf(&arena, "%s-%d", "x", 5), "x-5");
+    assert_string_equal(lab_arena_strdup(&arena, ""), "");
+    lab_arena_release(&arena);
+    char *copy = lab_mem_strdup("text");
+    assert_string_equal(copy, "text");
+    lab_mem_free(copy);
+}
+
+/* The signal that ends a process which does this. */
+static int signal_of(void (*action)(void)) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        close(STDERR_FILENO);
+        struct rlimit none = {0, 0};
+        setrlimit(RLIMIT_CORE, &none);
+        signal(SIGABRT, SIG_DFL);
+        action();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void overflow_resize(void) {
+    lab_mem_free(lab_mem_resize(NULL, SIZE_MAX / 2, 4));
+}
+
+static void overflow_arena(void) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    lab_arena_alloc(&arena, SIZE_MAX / 2, 4);
+}
+
+static void a_size_that_overflows_ends_the_program(void **state) {
+    (void)state;
+    assert_int_equal(signal_of(overflow_resize), SIGABRT);
+    assert_int_equal(signal_of(overflow_arena), SIGABRT);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_zeroed),
+        cmocka_unit_test(an_array_grows),
+        cmocka_unit_test(an_arena_gives_small_and_large_pieces),
+        cmocka_unit_test(an_arena_keeps_texts),
+        cmocka_unit_test(a_size_that_overflows_ends_the_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* test_str.c: text: growing it, comparing it, and numbers as people read them. */
+#include "base/random.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static struct lab_str str;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_str_init(&str);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_str_release(&str);
+    return 0;
+}
+
+static void becomes(const char *expected) {
+    assert_string_equal(str.text, expected);
+    assert_int_equal(str.length, strlen(expected));
+    lab_str_clear(&str);
+}
+
+static void it_grows(void **state) {
+    (void)state;
+    becomes("");
+    lab_str_add(&str, "one ");
+    lab_str_add_bytes(&str, "two three", 3);
+    lab_str_printf(&str, " %d", 3);
+    lab_str_add_repeat(&str, "!", 2);
+    becomes("one two 3!!");
+    for (int i = 0; i < 1000; i++)
+        lab_str_printf(&str, "%d,", i % 10);
+    assert_int_equal(str.length, 2000);
+    assert_int_equal(str.text[1999], ',');
+}
+
+static void comparing(void **state) {
+    (void)state;
+    assert_true(lab_str_equal("a", "a"));
+    assert_false(lab_str_equal("a", "b"));
+    assert_true(lab_str_equal(NULL, NULL));
+    assert_false(lab_str_equal(NULL, ""));
+    assert_true(lab_str_starts("prefix", "pre"));
+    assert_false(lab_str_starts("pre", "prefix"));
+}
+
+static void columns_are_not_bytes(void **state) {
+    (void)state;
+    assert_int_equal(lab_str_columns(""), 0);
+    assert_int_equal(lab_str_columns("abc"), 3);
+    assert_int_equal(lab_str_columns("µs"), 2);
+    assert_int_equal(lab_str_columns("e\xcc\x81"), 1);
+    assert_int_equal(lab_str_columns("…→"), 2);
+}
+
+static void the_nearest_word(void **state) {
+    (void)state;
+    static const char *const keys[] = {"depth", "dim", "heads", "samples_per_second", NULL};
+    assert_string_equal(lab_str_nearest("dept", keys), "depth");
+    assert_string_equal(lab_str_nearest("detph", keys), "depth");
+    assert_string_equal(lab_str_nearest("haeds", keys), "heads");
+    assert_string_equal(lab_str_nearest("samples", keys), "samples_per_second");
+    assert_null(lab_str_nearest("colour", keys));
+    assert_null(lab_str_nearest("", keys));
+    static const char *const none[] = {NULL};
+    assert_null(lab_str_nearest("x", none));
+}
+
+static void lists_for_sentences(void **state) {
+    (void)state;
+    static const char *const three[] = {"cpu", "cuda", "sim", NULL};
+    lab_str_add_list(&str, three, "or");
+    becomes("cpu, cuda or sim");
+    lab_str_add_list(&str, three + 1, "and");
+    becomes("cuda and sim");
+    lab_str_add_list(&str, three + 2, "and");
+    becomes("sim");
+    lab_str_add_list(&str, three + 3, "and");
+    becomes("");
+}
+
+static void valid_utf8(void **state) {
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t valid;
+    } cases[] = {
+        {"plain", 5},
+        {"µ→\xf0\x9f\x98\x80", 9},
+        {"a\xff", 1},
+        {"\xc0\x80", 0},
+        {"\xe0\x80\x80", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"ab\xe2\x82", 2},
+        {"\x80", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(lab_str_utf8_prefix(cases[i].bytes, strlen(cases[i].bytes)),
+                         cases[i].valid);
+}
+
+static void doubles_read_back(void **state) {
+    (void)state;
+    static const struct {
+        double number;
+        const char *text;
+    } cases[] = {
+        {0.1, "0.1"},
+        {1, "1.0"},
+        {-2.5, "-2.5"},
+        {1e300, "1e+300"},
+        {1e15, "1e+15"},
+        {123456, "123456.0"},
+        {1.0 / 3, "0.3333333333333333"},
+        {-0.0, "-0.0"},
+        {INFINITY, "inf"},
+        {-INFINITY, "-inf"},
+        {NAN, "nan"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        lab_str_add_double(&str, cases[i].number);
+        becomes(cases[i].text);
+    }
+    for (uint64_t i = 0; i < 2000; i++) {
+        uint64_t bits = lab_random_bits(1, i);
+        double number;
+        memcpy(&number, &bits, sizeof number);
+        if (!isfinite(number))
+            continue;
+        lab_str_clear(&str);
+        lab_str_add_double(&str, number);
+        assert_true(strtod(str.text, NULL) == number);
+    }
+}
+
+static void numbers_for_people(void **state) {
+    (void)state;
+    lab_str_add_bytes_si(&str, 1.5e9);
+    becomes("1.50 GB");
+    lab_str_add_bytes_si(&str, 12);
+    becomes("12 B");
+    lab_str_add_bytes_binary(&str, 3 * 512.0 * 1024 * 1024);
+    becomes("1.50 GiB");
+    lab_str_add_bytes_binary(&str, 1023.9 * 1024);
+    becomes("1.00 MiB");
+    lab_str_add_time(&str, 12.34e-6);
+    becomes("12.3 µs");
+    lab_str_add_time(&str, 1.5);
+    becomes("1.50 s");
+    lab_str_add_time(&str, 300);
+    becomes("5 min");
+    lab_str_add_time(&str, 0);
+    becomes("0 ns");
+    lab_str_add_si(&str, 98.76e9, "FLOP/s");
+    becomes("98.8 GFLOP/s");
+    lab_str_add_si(&str, NAN, "FLOP/s");
+    becomes("unknown");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(it_grows),          TEST(comparing),           TEST(columns_are_not_bytes),
+        TEST(the_nearest_word),  TEST(lists_for_sentences), TEST(valid_utf8),
+        TEST(doubles_read_back), TEST(numbers_for_people),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

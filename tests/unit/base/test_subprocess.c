@@ -1,0 +1,236 @@
+/* test_subprocess.c: well-behaved children, and those that aren't. */
+#include "base/clock.h"
+#include "base/subprocess.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static struct lab_arena arena;
+static struct lab_subprocess_result result;
+static struct lab_err err;
+
+static int count_open_files(void) {
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static int open_files;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    memset(&result, 0, sizeof result);
+    err = LAB_ERR_INIT;
+    open_files = count_open_files();
+    return 0;
+}
+
+/* Whatever happened, no descriptor and no zombie is left. */
+static int tear_down(void **state) {
+    (void)state;
+    lab_arena_release(&arena);
+    if (count_open_files() != open_files)
+        return -1;
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
+}
+
+static void run_shell(const char *script, struct lab_subprocess_spec spec) {
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    spec.argv = argv;
+    if (lab_subprocess_run(&spec, &arena, &result, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void output_and_status(void **state) {
+    (void)state;
+    run_shell("echo out; echo err >&2; exit 7",
+              (struct lab_subprocess_spec){.max_output_bytes = 100});
+    assert_int_equal(result.exit_status, 7);
+    assert_int_equal(result.signal, 0);
+    assert_string_equal(result.out, "out\n");
+    assert_string_equal(result.err, "err\n");
+    assert_int_equal(result.out_length, 4);
+    assert_false(result.timed_out);
+    assert_false(result.truncated);
+    assert_true(result.duration_ns > 0);
+}
+
+static void a_signal_is_no_exit_status(void **state) {
+    (void)state;
+    run_shell("kill -USR1 $$", (struct lab_subprocess_spec){0});
+    assert_int_equal(result.exit_status, -1);
+    assert_int_equal(result.signal, SIGUSR1);
+}
+
+static void a_program_that_is_not_there(void **state) {
+    (void)state;
+    const char *const argv[] = {"gpulab-no-such-program", NULL};
+    struct lab_subprocess_spec spec = {.argv = argv};
+    assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_SYSTEM);
+    assert_string_equal(err.text,
+                        "can't start 'gpulab-no-such-program': No such file or directory");
+}
+
+static void input_is_fed(void **state) {
+    (void)state;
+    /* more than a pipe holds, through a child that echoes as it reads */
+    size_t length = 300000;
+    char *input = lab_arena_alloc(&arena, length + 1, 1);
+    for (size_t i = 0; i < length; i++)
+        input[i] = (char)('a' + i % 26);
+    run_shell("cat", (struct lab_subprocess_spec){.input = input, .max_output_bytes = length + 1});
+    assert_int_equal(result.exit_status, 0);
+    assert_int_equal(result.out_length, length);
+    assert_memory_equal(result.out, input, length);
+}
+
+static void without_input_stdin_is_empty(void **state) {
+    (void)state;
+    run_shell("cat; echo end", (struct lab_subprocess_spec){.max_output_bytes = 100});
+    assert_string_equal(result.out, "end\n");
+}
+
+static void a_child_that_reads_no_input(void **state) {
+    (void)state;
+    char *input = lab_arena_alloc(&arena, 300001, 1);
+    memset(input, 'x', 300000);
+    run_shell("exec <&-; exit 3", (struct lab_subprocess_spec){.input = input});
+    assert_int_equal(result.exit_status, 3);
+}
+
+static void variables_are_added_and_replaced(void **state) {
+    (void)state;
+    setenv("LAB_TEST_KEPT", "kept", 1);
+    setenv("LAB_TEST_REPLACED", "old", 1);
+    const char *const env[] = {"LAB_TEST_REPLACED=new", "LAB_TEST_ADDED=added", NULL};
+    run_shell("echo $LAB_TEST_KEPT $LAB_TEST_REPLACED $LAB_TEST_ADDED",
+              (struct lab_subprocess_spec){.env = env, .max_output_bytes = 100});
+    assert_string_equal(result.out, "kept new added\n");
+}
+
+static void a_flood_is_cut(void **state) {
+    (void)state;
+    run_shell("head -c 3000000 /dev/zero | tr '\\0' x; echo fine >&2",
+              (struct lab_subprocess_spec){.max_output_bytes = 1000});
+    assert_int_equal(result.exit_status, 0);
+    assert_true(result.truncated);
+    assert_int_equal(result.out_length, 1000);
+    assert_int_equal(strspn(result.out, "x"), 1000);
+    assert_string_equal(result.err, "fine\n");
+}
+
+static void a_timeout_ends_it(void **state) {
+    (void)state;
+    run_shell(
+        "echo started; exec sleep 60",
+        (struct lab_subprocess_spec){.max_output_bytes = 100, .timeout_ns = 100 * LAB_NS_PER_MS});
+    assert_true(result.timed_out);
+    assert_int_equal(result.exit_status, -1);
+    assert_int_equal(result.signal, SIGTERM);
+    assert_string_equal(result.out, "started\n");
+}
+
+static void whoever_ignores_term_is_killed(void **state) {
+    (void)state;
+    run_shell("trap '' TERM; while :; do sleep 0.2; done",
+              (struct lab_subprocess_spec){.timeout_ns = 50 * LAB_NS_PER_MS});
+    assert_true(result.timed_out);
+    assert_int_equal(result.signal, SIGKILL);
+}
+
+static bool is_alive(pid_t pid) {
+    char path[64], line[256] = "";
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return false;
+    bool read = fgets(line, sizeof line, file) != NULL;
+    fclose(file);
+    const char *name_end = read ? strrchr(line, ')') : NULL;
+    return name_end && name_end[2] != 'Z';
+}
+
+static void a_timeout_ends_the_whole_group(void **state) {
+    (void)state;
+    run_shell(
+        "sleep 60 & echo $!; wait",
+        (struct lab_subprocess_spec){.max_output_bytes = 100, .timeout_ns = 200 * LAB_NS_PER_MS});
+    assert_true(result.timed_out);
+    pid_t grandchild = (pid_t)strtol(result.out, NULL, 10);
+    assert_true(grandchild > 1);
+    for (int i = 0; i < 100 && is_alive(grandchild); i++)
+        usleep(10000);
+    assert_false(is_alive(grandchild));
+}
+
+static void a_grandchild_that_holds_the_pipe(void **state) {
+    (void)state;
+    run_shell("sleep 60 & echo $!; exit 4", (struct lab_subprocess_spec){.max_output_bytes = 100});
+    assert_int_equal(result.exit_status, 4);
+    assert_true(result.duration_ns < 30 * LAB_NS_PER_S); /* it didn't wait for the sleeper */
+    pid_t grandchild = (pid_t)strtol(result.out, NULL, 10);
+    assert_true(is_alive(grandchild));
+    kill(grandchild, SIGKILL);
+}
+
+static void a_child_that_closes_its_pipes_early(void **state) {
+    (void)state;
+    run_shell("exec >&- 2>&-; sleep 0.2; exit 5",
+              (struct lab_subprocess_spec){.max_output_bytes = 100});
+    assert_int_equal(result.exit_status, 5);
+    assert_int_equal(result.out_length, 0);
+}
+
+static void our_signal_settings_stay_ours(void **state) {
+    (void)state;
+    sigset_t blocked, old;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGTERM);
+    sigprocmask(SIG_BLOCK, &blocked, &old);
+    run_shell("kill -TERM $$; echo survived",
+              (struct lab_subprocess_spec){.max_output_bytes = 100});
+    assert_int_equal(result.signal, SIGTERM);
+    sigset_t now;
+    sigprocmask(SIG_SETMASK, &old, &now);
+    assert_true(sigismember(&now, SIGTERM));
+    assert_false(sigismember(&now, SIGPIPE));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(output_and_status),
+        TEST(a_signal_is_no_exit_status),
+        TEST(a_program_that_is_not_there),
+        TEST(input_is_fed),
+        TEST(without_input_stdin_is_empty),
+        TEST(a_child_that_reads_no_input),
+        TEST(variables_are_added_and_replaced),
+        TEST(a_flood_is_cut),
+        TEST(a_timeout_ends_it),
+        TEST(whoever_ignores_term_is_killed),
+        TEST(a_timeout_ends_the_whole_group),
+        TEST(a_grandchild_that_holds_the_pipe),
+        TEST(a_child_that_closes_its_pipes_early),
+        TEST(our_signal_settings_stay_ours),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
