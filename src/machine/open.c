@@ -67,6 +67,10 @@ static int load_xml(struct topology *topology, const char *path, const char *tex
     if (!strstr(text, "<topology"))
         return lab_err_set(err, LAB_ERR_USER,
                            "%s is no hwloc topology (lstopo --of xml FILE writes one)", path);
+    if (!topology_xml_is_whole(text))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is a hwloc topology, but cut off: it has elements that never end",
+                           path);
     if (hwloc_topology_init(&topology->hwloc) < 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
     keep_types(topology->hwloc);

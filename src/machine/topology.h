@@ -1,7 +1,8 @@
 /*
  * topology.h: what the files of this folder share. Not seen outside it.
  *
- *   open.c       loading and life              nodes.c      nodes, cores, caches, distances
+ *   open.c       loading and life              xml.c        is a recorded file whole?
+ *   nodes.c      nodes, cores, caches, distances
  *   pci.c        PCI devices                   pci_names.c  what their numbers are called
  *   free.c       memory that a node has left   bind.c       threads on cores
  *   memory.c     memory on nodes               proof.c      what the kernel says about both
@@ -30,6 +31,9 @@ void topology_read_nodes(struct topology *topology);
 void topology_read_pci(struct topology *topology);
 
 struct lab_cpus topology_cpus(struct lab_arena *arena, hwloc_const_bitmap_t set);
+
+/* Whether every element in the text is closed again. */
+bool topology_xml_is_whole(const char *text);
 
 /* Fails for a machine that is only a recording; `what` is "binding threads". */
 int topology_require_live(const struct lab_machine *machine, const char *what, struct lab_err *err);
