@@ -127,7 +127,8 @@ struct lab_buffer {
 /* Too little memory is LAB_ERR_MEMORY and names the size asked for and what is free. */
 int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int node,
                     size_t size_bytes, struct lab_buffer *ret_buffer, struct lab_err *err);
-void lab_buffer_close(struct lab_buffer *buffer); /* accepts a zeroed or closed one */
+/* Waits for the device's pending commands, which may use it; accepts a zeroed or closed one. */
+void lab_buffer_close(struct lab_buffer *buffer);
 
 /* --- streams --- */
 
@@ -143,7 +144,10 @@ void lab_stream_close(struct lab_stream *stream); /* waits for its commands; acc
 /* Waits until all commands are done; returns the first failure since the last call. */
 int lab_stream_sync(struct lab_stream *stream, struct lab_err *err);
 
-/* Copies between any two memories of this device. The direction follows from the kinds. */
+/*
+ * Copies between any two memories of this device; any memory of the program will do as pageable
+ * host memory. The direction follows from the kinds.
+ */
 int lab_copy(struct lab_stream *stream, void *to, const void *from, size_t size_bytes,
              enum lab_memory_kind to_kind, enum lab_memory_kind from_kind, struct lab_err *err);
 
@@ -152,6 +156,11 @@ int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struc
 
 /* --- events --- */
 
+/*
+ * As in CUDA: a wait means the event's last recording enqueued before the wait, whatever is recorded
+ * later; an event that was never recorded holds nobody. An event may be closed while recordings of
+ * it are pending.
+ */
 int lab_event_open(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);
 void lab_event_close(struct lab_event *event); /* accepts NULL */
 int lab_event_record(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
@@ -166,7 +175,8 @@ int lab_event_time(struct lab_event *event, int64_t *ret_time_ns, struct lab_err
 /*
  * Between begin and end the stream's commands (copies, launches, records, waits) are kept instead
  * of run; the graph then replays them as one command. Addresses are fixed at capture. Events
- * recorded or waited for inside work across streams as outside.
+ * recorded or waited for inside work across streams as outside: they count as enqueued when the
+ * graph is launched. A graph may be closed while launches of it are pending.
  */
 int lab_graph_begin(struct lab_stream *stream, struct lab_err *err);
 int lab_graph_end(struct lab_stream *stream, struct lab_graph **ret_graph, struct lab_err *err);

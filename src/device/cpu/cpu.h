@@ -99,7 +99,6 @@ struct cpu_work {
     void *context;
     int64_t units;
     int threads; /* at most so many at once, the caller among them */
-    bool yields; /* fewer, down to one, while copies are busy: each copy takes one away */
 };
 
 struct cpu_caller { /* a thread that gives work to the pool; lives as long as the pool */
@@ -126,17 +125,17 @@ int cpu_pool_open(const struct lab_machine *machine, const struct lab_cpus *cpus
 void cpu_pool_close(struct cpu_pool *pool); /* accepts NULL; no work may be under way */
 
 /*
- * Does the work and returns when all of it is done. Several callers may be in here at once: their
- * work shares the helpers.
+ * Takes a free core for the calling thread alone until it rises: helpers keep off that core, at
+ * once or after the unit they are at. Where all cores are taken the thread shares its own.
  */
-void cpu_pool_run(struct cpu_pool *pool, const struct cpu_work *work, struct cpu_caller *caller);
+void cpu_pool_sit(struct cpu_pool *pool, struct cpu_caller *caller);
+void cpu_pool_rise(struct cpu_pool *pool, struct cpu_caller *caller);
 
 /*
- * Around a copy: helpers keep off the copying thread's core, and work that yields makes do with
- * fewer threads.
+ * Does the work and returns when all of it is done; the caller sits meanwhile. Several callers may
+ * be in here at once: their work shares the helpers.
  */
-void cpu_pool_copy_begin(struct cpu_pool *pool, struct cpu_caller *caller);
-void cpu_pool_copy_end(struct cpu_pool *pool, struct cpu_caller *caller);
+void cpu_pool_run(struct cpu_pool *pool, const struct cpu_work *work, struct cpu_caller *caller);
 
 /* --- the device and what belongs to it --- */
 

@@ -77,11 +77,11 @@ void cpu_buffer_close(struct lab_buffer *buffer) {
 
 int cpu_memory_check(const struct cpu_device *device, const void *data, size_t size_bytes,
                      enum lab_memory_kind kind, const char *what, struct lab_err *err) {
+    if (!data)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is NULL", what);
     int at = span_behind(device, data) - 1;
     const struct cpu_buffer_span *span = at >= 0 ? &device->spans[at] : NULL;
     size_t offset = span ? (size_t)((const char *)data - span->begin) : 0;
-    if (!data)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is NULL", what);
     if (!span || offset >= span->size_bytes) {
         if (kind == LAB_MEMORY_HOST_PAGEABLE)
             return 0; /* any memory of the program is that */

@@ -28,7 +28,7 @@ struct job {
     const struct cpu_work *work;
     int64_t piece;
     _Alignas(64) _Atomic int64_t next; /* the first unit not yet taken */
-    _Atomic int helpers;               /* offered to or at work, less those about to leave */
+    _Atomic int helpers;               /* offered to, or at work */
     struct cpu_counter *left;
 };
 
@@ -47,8 +47,7 @@ struct cpu_pool {
     int count;
     int64_t spin_ns;
     const struct lab_machine *machine;
-    struct lab_cpus cpus;            /* of the device */
-    _Alignas(64) _Atomic int copies; /* copies under way */
+    struct lab_cpus cpus; /* of the device */
     _Atomic bool closing;
     struct helper helpers[];
 };
@@ -72,7 +71,7 @@ static int seat_find(struct cpu_pool *pool, const struct cpu_caller *caller) {
 }
 
 /* Without a free core the thread stays where the scheduler wants it, among its own cores. */
-static void seat_take(struct cpu_pool *pool, struct cpu_caller *caller) {
+void cpu_pool_sit(struct cpu_pool *pool, struct cpu_caller *caller) {
     if (pool->count == 1)
         return;
     if (caller->home >= 0 && seat_try(pool, caller->home)) {
@@ -89,7 +88,7 @@ static void seat_take(struct cpu_pool *pool, struct cpu_caller *caller) {
     caller->seat = core;
 }
 
-static void seat_leave(struct cpu_pool *pool, struct cpu_caller *caller) {
+void cpu_pool_rise(struct cpu_pool *pool, struct cpu_caller *caller) {
     if (caller->seat >= 0)
         atomic_store(&pool->helpers[caller->seat].taken, false);
     caller->seat = -1;
@@ -112,27 +111,7 @@ void cpu_caller_release(struct cpu_caller *caller) {
     lab_mem_free(caller->scratch.memory);
 }
 
-void cpu_pool_copy_begin(struct cpu_pool *pool, struct cpu_caller *caller) {
-    atomic_fetch_add(&pool->copies, 1);
-    seat_take(pool, caller);
-}
-
-void cpu_pool_copy_end(struct cpu_pool *pool, struct cpu_caller *caller) {
-    seat_leave(pool, caller);
-    atomic_fetch_sub(&pool->copies, 1);
-}
-
 /* --- jobs --- */
-
-/* How many helpers the job may have now. */
-static int helpers_allowed(struct cpu_pool *pool, const struct cpu_work *work) {
-    int threads = work->threads < pool->count ? work->threads : pool->count;
-    if (work->yields) {
-        int rest = pool->count - atomic_load_explicit(&pool->copies, memory_order_relaxed);
-        threads = threads < rest ? threads : rest;
-    }
-    return threads > 1 ? threads - 1 : 0;
-}
 
 static bool take_units(struct job *job, int64_t *ret_begin, int64_t *ret_end) {
     int64_t units = job->work->units;
@@ -144,30 +123,12 @@ static bool take_units(struct job *job, int64_t *ret_begin, int64_t *ret_end) {
     return true;
 }
 
-/* True once `helpers` is decremented for this helper: its core is wanted, or the job has too many. */
-static bool gives_way(struct helper *helper, struct job *job) {
-    if (atomic_load_explicit(&helper->taken, memory_order_relaxed)) {
-        atomic_fetch_sub(&job->helpers, 1);
-        return true;
-    }
-    int allowed = helpers_allowed(helper->pool, job->work);
-    int present = atomic_load(&job->helpers);
-    while (present > allowed)
-        if (atomic_compare_exchange_weak(&job->helpers, &present, present - 1))
-            return true;
-    return false;
-}
-
 static void help(struct helper *helper, struct job *job) {
     const struct cpu_work *work = job->work;
     int64_t begin, end;
-    while (!gives_way(helper, job)) {
-        if (!take_units(job, &begin, &end)) {
-            atomic_fetch_sub(&job->helpers, 1);
-            return;
-        }
+    while (!atomic_load(&helper->taken) && take_units(job, &begin, &end))
         work->task(work->context, begin, end, &helper->scratch);
-    }
+    atomic_fetch_sub(&job->helpers, 1);
 }
 
 static void helper_main(void *argument) {
@@ -189,7 +150,7 @@ static void helper_main(void *argument) {
 
 /* Offers the job to resting helpers, as many as it may have; returns to how many. */
 static int recruit(struct cpu_pool *pool, struct job *job) {
-    int missing = helpers_allowed(pool, job->work) - atomic_load(&job->helpers);
+    int missing = job->work->threads - 1 - atomic_load(&job->helpers);
     int asked = 0;
     for (int core = 0; core < pool->count && asked < missing; core++) {
         struct helper *helper = &pool->helpers[core];
@@ -242,9 +203,9 @@ void cpu_pool_run(struct cpu_pool *pool, const struct cpu_work *work, struct cpu
         work->task(work->context, 0, work->units, &caller->scratch);
         return;
     }
-    seat_take(pool, caller);
+    cpu_pool_sit(pool, caller);
     run_together(pool, work, caller);
-    seat_leave(pool, caller);
+    cpu_pool_rise(pool, caller);
 }
 
 /* --- life --- */

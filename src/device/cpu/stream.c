@@ -17,18 +17,19 @@
 #include <string.h>
 
 /* Below this a copy is over before compute could make room for it. */
-#define COPY_YIELD_MIN ((size_t)128 << 10)
+#define COPY_SIT_MIN ((size_t)128 << 10)
 
 /* --- doing commands: the stream's thread --- */
 
 void cpu_stream_copy_now(struct cpu_stream *stream, void *to, const void *from, size_t size_bytes) {
     struct cpu_device *device = (struct cpu_device *)stream->base.device;
-    bool counts = device->copy_cores != 0 && size_bytes >= COPY_YIELD_MIN;
-    if (counts)
-        cpu_pool_copy_begin(device->pool, &stream->caller);
+    /* on a core of its own: compute, which would use it too, yields it by that */
+    bool sits = device->copy_cores != 0 && size_bytes >= COPY_SIT_MIN;
+    if (sits)
+        cpu_pool_sit(device->pool, &stream->caller);
     memcpy(to, from, size_bytes);
-    if (counts)
-        cpu_pool_copy_end(device->pool, &stream->caller);
+    if (sits)
+        cpu_pool_rise(device->pool, &stream->caller);
 }
 
 struct launch_context {
@@ -52,11 +53,8 @@ static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kerne
                                      .launch = launch,
                                      .simd = device->simd,
                                      .units = kernel->units(launch, threads)};
-    struct cpu_work work = {.task = launch_task,
-                            .context = &context,
-                            .units = context.units,
-                            .threads = threads,
-                            .yields = device->copy_cores < 0};
+    struct cpu_work work = {
+        .task = launch_task, .context = &context, .units = context.units, .threads = threads};
     cpu_pool_run(device->pool, &work, &stream->caller);
 }
 

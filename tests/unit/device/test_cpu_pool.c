@@ -5,6 +5,7 @@
 #include "cpu_fixture.h"
 
 #include <dirent.h>
+#include <sched.h>
 #include <unistd.h>
 
 /* --- work --- */
@@ -15,8 +16,8 @@ struct tally {
 };
 
 static void count_units(void *context, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    (void)scratch;
     struct tally *tally = context;
-    assert_non_null(scratch);
     for (int64_t unit = begin; unit < end; unit++)
         atomic_fetch_add(&tally->done[unit], 1);
 }
@@ -42,11 +43,8 @@ static void every_unit_is_done_once(void **state) {
         for (int i = 0; i < 3; i++) { /* three callers at once */
             tallies[i].units = sizes[s];
             tallies[i].done = lab_mem_alloc((size_t)sizes[s] + 1, sizeof(_Atomic int));
-            orders[i].work = (struct cpu_work){.task = count_units,
-                                               .context = &tallies[i],
-                                               .units = sizes[s],
-                                               .threads = 1 + i,
-                                               .yields = i == 1};
+            orders[i].work = (struct cpu_work){
+                .task = count_units, .context = &tallies[i], .units = sizes[s], .threads = 1 + i};
             for (int repeat = 0; repeat < 5; repeat++)
                 cpu_stream_call((struct cpu_stream *)streams[i], run_order, &orders[i]);
         }
@@ -83,61 +81,70 @@ static void a_launch_runs_on_all_cores_at_once(void **state) {
     lab_stream_close(stream);
 }
 
-struct crowd {
-    _Atomic int present, most;
+/*
+ * Work under way when a copy begins: the tenth piece lets the copying stream go, the ones after it
+ * wait until that has its core.
+ */
+struct intrusion {
+    int cpu; /* that the copy should take */
+    sem_t go;
+    _Atomic int pieces, units, there, trespasses;
+    int taken_cpu; /* that it took */
 };
 
-static void count_threads(void *context, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+static void work_on(void *context, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
     (void)scratch;
-    struct crowd *crowd = context;
-    for (int64_t unit = begin; unit < end; unit++) {
-        int present = atomic_fetch_add(&crowd->present, 1) + 1;
-        int most = atomic_load(&crowd->most);
-        while (present > most && !atomic_compare_exchange_weak(&crowd->most, &most, present))
-            continue;
+    struct intrusion *intrusion = context;
+    atomic_fetch_add(&intrusion->units, (int)(end - begin));
+    int piece = atomic_fetch_add(&intrusion->pieces, 1);
+    if (piece == 10)
+        sem_post(&intrusion->go);
+    if (piece <= 10)
+        return;
+    bool was_there = atomic_load(&intrusion->there);
+    while (!atomic_load(&intrusion->there))
         sched_yield();
-        atomic_fetch_sub(&crowd->present, 1);
-    }
+    if (was_there && sched_getcpu() == intrusion->cpu)
+        atomic_fetch_add(&intrusion->trespasses, 1);
+    usleep(100);
 }
 
-static void begin_copy(struct cpu_stream *stream, void *context) {
+static void take_core(struct cpu_stream *stream, void *context) {
+    struct intrusion *intrusion = context;
+    cpu_pool_sit(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
+    intrusion->taken_cpu = sched_getcpu();
+    atomic_store(&intrusion->there, 1);
+}
+
+static void give_core_back(struct cpu_stream *stream, void *context) {
     (void)context;
-    cpu_pool_copy_begin(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
+    cpu_pool_rise(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
 }
 
-static void end_copy(struct cpu_stream *stream, void *context) {
-    (void)context;
-    cpu_pool_copy_end(((struct cpu_device *)stream->base.device)->pool, &stream->caller);
-}
-
-static void compute_that_yields_leaves_cores_to_copies(void **state) {
+static void helpers_leave_the_core_that_a_copy_takes(void **state) {
     struct cpu_fixture *fixture = *state;
-    int cores = fixture->device->ref.cpus.count;
-    struct lab_stream *stream = fixture_stream(fixture->device);
-    struct lab_stream *copies[2] = {fixture_stream(fixture->device),
-                                    fixture_stream(fixture->device)};
-    for (int busy = 0; busy <= 2; busy++) {
-        struct crowd crowd = {0};
-        struct order order = {.work = {.task = count_threads,
-                                       .context = &crowd,
-                                       .units = 200,
-                                       .threads = cores,
-                                       .yields = true}};
-        for (int i = 0; i < busy; i++) {
-            cpu_stream_call((struct cpu_stream *)copies[i], begin_copy, NULL);
-            ASSERT_OK(lab_stream_sync(copies[i], err));
-        }
-        cpu_stream_call((struct cpu_stream *)stream, run_order, &order);
-        ASSERT_OK(lab_stream_sync(stream, err));
-        assert_in_range(crowd.most, 1, cores - busy > 1 ? cores - busy : 1);
-        for (int i = 0; i < busy; i++)
-            cpu_stream_call((struct cpu_stream *)copies[i], end_copy, NULL);
-        for (int i = 0; i < busy; i++)
-            ASSERT_OK(lab_stream_sync(copies[i], err));
-    }
-    for (int i = 0; i < 2; i++)
-        lab_stream_close(copies[i]);
-    lab_stream_close(stream);
+    const struct lab_cpus *cpus = &fixture->device->ref.cpus;
+    if (cpus->count < 2)
+        skip();
+    struct lab_stream *compute = fixture_stream(fixture->device), *copy = NULL;
+    ASSERT_OK(lab_stream_open(fixture->device, LAB_STREAM_COPY, &copy, err));
+    struct intrusion intrusion = {.cpu = cpus->items[cpus->count - 1]};
+    struct order order = {
+        .work = {.task = work_on, .context = &intrusion, .units = 40, .threads = cpus->count}};
+    sem_init(&intrusion.go, 0, 0);
+    stream_hold(copy, &intrusion.go);
+    cpu_stream_call((struct cpu_stream *)copy, take_core, &intrusion);
+    cpu_stream_call((struct cpu_stream *)compute, run_order, &order);
+    ASSERT_OK(lab_stream_sync(compute, err));
+    cpu_stream_call((struct cpu_stream *)copy, give_core_back, NULL);
+    ASSERT_OK(lab_stream_sync(copy, err));
+    /* one may have been taken up in the very moment the copy came */
+    assert_in_range(intrusion.trespasses, 0, 1);
+    assert_int_equal(intrusion.units, 40);
+    assert_int_equal(intrusion.taken_cpu, intrusion.cpu);
+    lab_stream_close(compute);
+    lab_stream_close(copy);
+    sem_destroy(&intrusion.go);
 }
 
 /* --- places --- */
@@ -264,7 +271,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_unit_is_done_once),
         cmocka_unit_test(a_launch_runs_on_all_cores_at_once),
-        cmocka_unit_test(compute_that_yields_leaves_cores_to_copies),
+        cmocka_unit_test(helpers_leave_the_core_that_a_copy_takes),
         cmocka_unit_test(threads_stay_on_the_cores_of_their_slice),
         cmocka_unit_test(cores_set_aside_for_copies_hold_copy_streams_alone),
     };
