@@ -1,11 +1,9 @@
 /*
- * open.c: loads a machine through hwloc, from this computer or from a recorded XML file, and closes
- * it again.
+ * open.c: opens a machine through hwloc, this computer or a recorded one, and closes it again.
  *
  * hwloc stays loaded for as long as the machine is open, because it also binds. What this process
  * may not use (cgroup, taskset) is left out at once, so that nobody later plans work for it.
  */
-#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "machine/topology.h"
@@ -13,8 +11,6 @@
 #include <errno.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-
-#define XML_MAX_BYTES (64u << 20) /* the largest recorded machines have about 3 MiB */
 
 /* --- hwloc --- */
 
@@ -35,7 +31,7 @@ static void silence_end(bool begun) {
         unsetenv("HWLOC_HIDE_ERRORS");
 }
 
-static void keep_types(hwloc_topology_t hwloc) {
+void topology_keep_types(hwloc_topology_t hwloc) {
     hwloc_topology_set_io_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
     hwloc_topology_set_icache_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_ALL);
 }
@@ -55,49 +51,11 @@ static void leave_out_forbidden_cpus(hwloc_topology_t hwloc) {
 static int load_this_machine(struct topology *topology, struct lab_err *err) {
     if (hwloc_topology_init(&topology->hwloc) < 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
-    keep_types(topology->hwloc);
+    topology_keep_types(topology->hwloc);
     if (hwloc_topology_load(topology->hwloc) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "reading this machine's topology");
     leave_out_forbidden_cpus(topology->hwloc);
     return 0;
-}
-
-static int load_xml(struct topology *topology, const char *path, const char *text, size_t length,
-                    struct lab_err *err) {
-    if (!strstr(text, "<topology"))
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s is no hwloc topology (lstopo --of xml FILE writes one)", path);
-    if (!topology_xml_is_whole(text))
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s is a hwloc topology, but cut off: it has elements that never end",
-                           path);
-    if (hwloc_topology_init(&topology->hwloc) < 0)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "hwloc can't be initialised");
-    keep_types(topology->hwloc);
-    /* the length counts the NUL behind the text */
-    if (length >= XML_MAX_BYTES ||
-        hwloc_topology_set_xmlbuffer(topology->hwloc, text, (int)length + 1) < 0 ||
-        hwloc_topology_load(topology->hwloc) < 0)
-        return lab_err_set(
-            err, LAB_ERR_USER,
-            "%s is a hwloc topology, but a damaged one (lstopo -i FILE must read it)", path);
-    return 0;
-}
-
-static int load_recorded(struct topology *topology, const char *path, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    char *text;
-    size_t length;
-    int result = lab_file_read(path, XML_MAX_BYTES, &arena, &text, &length, err);
-    if (result == 0) {
-        result = load_xml(topology, path, text, length, err);
-    } else if (err) {
-        err->code = LAB_ERR_USER;
-        lab_err_context(err, "topology file");
-    }
-    lab_arena_release(&arena);
-    return result;
 }
 
 /* --- the machine as a whole --- */
@@ -146,7 +104,7 @@ int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine
     struct topology *topology = lab_mem_alloc(1, sizeof *topology);
     lab_arena_init(&topology->arena);
     bool silenced = silence_begin();
-    int result = topology_file ? load_recorded(topology, topology_file, err)
+    int result = topology_file ? topology_load_recorded(topology, topology_file, err)
                                : load_this_machine(topology, err);
     silence_end(silenced);
     if (result < 0) {

@@ -1,7 +1,7 @@
 /*
  * topology.h: what the files of this folder share. Not seen outside it.
  *
- *   open.c       loading and life              xml.c        is a recorded file whole?
+ *   open.c       this machine, and life        recorded.c   recorded machines
  *   nodes.c      nodes, cores, caches, distances
  *   pci.c        PCI devices                   pci_names.c  what their numbers are called
  *   free.c       memory that a node has left   bind.c       threads on cores
@@ -26,14 +26,16 @@ static inline const struct topology *topology_of(const struct lab_machine *machi
     return (const struct topology *)machine;
 }
 
+/* Loads hwloc from a recorded file; LAB_ERR_USER if it isn't one. */
+int topology_load_recorded(struct topology *topology, const char *path, struct lab_err *err);
+/* What of the machine hwloc shall keep; before loading. */
+void topology_keep_types(hwloc_topology_t hwloc);
+
 /* Fill their part of the machine from the loaded hwloc topology; pci after nodes. */
 void topology_read_nodes(struct topology *topology);
 void topology_read_pci(struct topology *topology);
 
 struct lab_cpus topology_cpus(struct lab_arena *arena, hwloc_const_bitmap_t set);
-
-/* Whether every element in the text is closed again. */
-bool topology_xml_is_whole(const char *text);
 
 /* Fails for a machine that is only a recording; `what` is "binding threads". */
 int topology_require_live(const struct lab_machine *machine, const char *what, struct lab_err *err);

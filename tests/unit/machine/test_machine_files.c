@@ -70,7 +70,7 @@ static void other_content_is_no_topology(void **state) {
     assert_bytes_refused("", 0, "is no hwloc topology");
     assert_bytes_refused(binary, sizeof binary, "is no hwloc topology");
     assert_bytes_refused(html, sizeof html - 1, "is no hwloc topology");
-    assert_bytes_refused(word, sizeof word - 1, "cut off");
+    assert_bytes_refused(word, sizeof word - 1, "a damaged one");
 }
 
 static void a_topology_without_a_machine_is_damaged(void **state) {
@@ -85,7 +85,7 @@ static void a_topology_without_a_machine_is_damaged(void **state) {
 }
 
 /* Cut anywhere before its last tag, a recording is refused; what remains is never half a machine. */
-static void a_truncated_topology_is_cut_off(void **state) {
+static void a_truncated_topology_is_damaged(void **state) {
     (void)state;
     struct lab_arena arena;
     lab_arena_init(&arena);
@@ -93,8 +93,23 @@ static void a_truncated_topology_is_cut_off(void **state) {
     size_t length;
     assert_int_equal(lab_file_read(fixture_path, 1 << 20, &arena, &text, &length, NULL), 0);
     for (size_t cut = length - 14; cut > 100; cut -= length / 97)
-        assert_bytes_refused(text, cut, "cut off: it has elements that never end");
+        assert_bytes_refused(text, cut, "a damaged one");
     assert_bytes_refused(text, 60, "is no hwloc topology");
+    lab_arena_release(&arena);
+}
+
+/* hwloc trusts such a file and dies of it; gpulab must not. */
+static void a_topology_that_kills_hwloc_is_damaged(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    char *text;
+    size_t length;
+    assert_int_equal(lab_file_read(fixture_path, 1 << 20, &arena, &text, &length, NULL), 0);
+    char *core = strstr(text, "type=\"Core\"");
+    assert_non_null(core);
+    memcpy(strstr(core, "cpuset="), "spuset=", 7);
+    assert_bytes_refused(text, length, "a damaged one");
     lab_arena_release(&arena);
 }
 
@@ -164,7 +179,8 @@ int main(void) {
         cmocka_unit_test(a_missing_file_and_a_directory_are_named),
         cmocka_unit_test(other_content_is_no_topology),
         cmocka_unit_test(a_topology_without_a_machine_is_damaged),
-        cmocka_unit_test(a_truncated_topology_is_cut_off),
+        cmocka_unit_test(a_truncated_topology_is_damaged),
+        cmocka_unit_test(a_topology_that_kills_hwloc_is_damaged),
         cmocka_unit_test(a_recording_of_hwloc_1_is_read),
         cmocka_unit_test(the_environment_is_left_as_it_was),
     };

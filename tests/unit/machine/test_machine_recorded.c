@@ -329,7 +329,7 @@ static void nothing_can_be_bound_or_proven_on_a_recording(void **state) {
     struct lab_machine *machine = open_fixture("2socket-4gpu");
     struct lab_err err = LAB_ERR_INIT;
     void *memory = NULL;
-    char byte;
+    char byte = 0;
     struct lab_page_census census;
     assert_only_a_recording(lab_bind_cpus(machine, &machine->nodes[0].cpus, false, &err), &err);
     assert_only_a_recording(lab_bind_cpus(machine, &machine->nodes[0].cpus, true, &err), &err);
