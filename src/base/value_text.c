@@ -48,7 +48,8 @@ static int fail(struct parser *p, size_t at, const char *format, ...) {
     va_start(args, format);
     lab_err_vset(p->err, LAB_ERR_USER, format, args);
     va_end(args);
-    return lab_err_context(p->err, "column %d", column(p, at));
+    lab_err_context(p->err, "column %d", column(p, at));
+    return -1;
 }
 
 static bool is_space(char c) {
