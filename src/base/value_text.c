@@ -374,6 +374,7 @@ static int parse_element(struct parser *p, struct lab_value **ret_value) {
     }
     if (result < 0)
         return -1;
+    assert(*ret_value);
     (*ret_value)->line = 1;
     (*ret_value)->column = column(p, start);
     skip_spaces(p);
@@ -389,6 +390,7 @@ static int parse_all(struct parser *p, struct lab_value **ret_value) {
     } else if (parse_element(p, &value) < 0) {
         return -1;
     }
+    assert(value);
     char c = p->text[p->at];
     if (c == ',')
         return fail_at_character(p, p->at);

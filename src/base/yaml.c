@@ -61,6 +61,7 @@ static int count_node(struct reader *r, yaml_mark_t mark) {
 }
 
 static void set_place(struct reader *r, struct lab_value *value, yaml_mark_t mark) {
+    assert(value);
     value->origin = r->origin;
     value->line = (int)mark.line + 1;
     value->column = (int)mark.column + 1;
