@@ -133,16 +133,13 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
     size_t prefix = slash ? (size_t)(slash - path) + 1 : 0;
     const char *directory = lab_arena_strndup(&arena, path, prefix);
     const char *temporary = NULL;
-    int result = 0;
     int fd = open_beside(directory, &arena, &temporary);
-    if (fd < 0) {
+    bool renamed = fd >= 0 && write_and_rename(fd, temporary, path, bytes, length) == 0;
+    int result = 0;
+    if (!renamed || sync_directory(directory) < 0)
         result = fail(err, errno, path);
-    } else if (write_and_rename(fd, temporary, path, bytes, length) < 0) {
-        result = fail(err, errno, path);
+    if (fd >= 0 && !renamed)
         unlink(temporary);
-    } else if (sync_directory(directory) < 0) {
-        result = fail(err, errno, path);
-    }
     if (fd >= 0)
         close(fd);
     lab_arena_release(&arena);

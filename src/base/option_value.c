@@ -215,7 +215,8 @@ static bool read_quantity(const char *text, const struct unit *units, double *re
         while (c[length] && !isdigit((unsigned char)c[length]) && !strchr(" .+-", c[length]))
             length++;
         const struct unit *unit = units;
-        while (unit->name && (strlen(unit->name) != length || strncasecmp(unit->name, c, length)))
+        while (unit->name &&
+               (strlen(unit->name) != length || strncasecmp(unit->name, c, length) != 0))
             unit++;
         if (!unit->name)
             return false;

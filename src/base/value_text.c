@@ -48,7 +48,8 @@ static int fail(struct parser *p, size_t at, const char *format, ...) {
     va_start(args, format);
     lab_err_vset(p->err, LAB_ERR_USER, format, args);
     va_end(args);
-    return lab_err_context(p->err, "column %d", column(p, at));
+    lab_err_context(p->err, "column %d", column(p, at));
+    return -1;
 }
 
 static bool is_space(char c) {
@@ -373,6 +374,7 @@ static int parse_element(struct parser *p, struct lab_value **ret_value) {
     }
     if (result < 0)
         return -1;
+    assert(*ret_value);
     (*ret_value)->line = 1;
     (*ret_value)->column = column(p, start);
     skip_spaces(p);
@@ -388,6 +390,7 @@ static int parse_all(struct parser *p, struct lab_value **ret_value) {
     } else if (parse_element(p, &value) < 0) {
         return -1;
     }
+    assert(value);
     char c = p->text[p->at];
     if (c == ',')
         return fail_at_character(p, p->at);

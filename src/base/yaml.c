@@ -33,7 +33,8 @@ static int fail(struct reader *r, yaml_mark_t mark, const char *format, ...) {
     va_start(args, format);
     lab_err_vset(r->err, LAB_ERR_USER, format, args);
     va_end(args);
-    return lab_err_context(r->err, "%s:%zu", r->origin, mark.line + 1);
+    lab_err_context(r->err, "%s:%zu", r->origin, mark.line + 1);
+    return -1;
 }
 
 /* What libyaml found wrong, at its place. */
@@ -60,6 +61,7 @@ static int count_node(struct reader *r, yaml_mark_t mark) {
 }
 
 static void set_place(struct reader *r, struct lab_value *value, yaml_mark_t mark) {
+    assert(value);
     value->origin = r->origin;
     value->line = (int)mark.line + 1;
     value->column = (int)mark.column + 1;
