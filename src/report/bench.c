@@ -32,15 +32,10 @@ struct lab_bench_rates lab_bench_rates(const struct lab_bench_report *report,
     };
 }
 
-/* The series that time per iteration is taken from: a single iteration has no interval. */
-static const struct lab_summary *time_summary(const struct lab_measurement *measurement) {
-    return measurement->interval.n ? &measurement->interval : &measurement->latency;
-}
-
 typedef const void *record_of(const struct lab_bench_repetition *repetition);
 
 static const void *time_of(const struct lab_bench_repetition *repetition) {
-    return time_summary(repetition->measurement);
+    return lab_measure_primary(repetition->measurement);
 }
 static const void *latency_of(const struct lab_bench_repetition *repetition) {
     return &repetition->measurement->latency;
@@ -115,7 +110,7 @@ struct lab_bench_total lab_bench_total(const struct lab_bench_report *report) {
             &overlap);
     total.overlap = overlap.overlap;
     for (size_t i = 0; i < count; i++) {
-        total.time.n += time_summary(report->repetitions[i].measurement)->n;
+        total.time.n += lab_measure_primary(report->repetitions[i].measurement)->n;
         total.latency.n += report->repetitions[i].measurement->latency.n;
     }
     if (total.across) {
@@ -125,7 +120,7 @@ struct lab_bench_total lab_bench_total(const struct lab_bench_report *report) {
         total.latency.median_interval = lab_stats_median_interval(scratch, n, CONFIDENCE);
     } else {
         const struct lab_measurement *only = report->repetitions[0].measurement;
-        total.time.median_interval = time_summary(only)->median_interval;
+        total.time.median_interval = lab_measure_primary(only)->median_interval;
         total.latency.median_interval = only->latency.median_interval;
     }
     lab_mem_free(scratch);

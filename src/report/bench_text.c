@@ -264,8 +264,7 @@ static void add_repetitions(const struct lines *lines) {
     for (int i = 0; i < report->repetition_count; i++) {
         const struct lab_measurement *measurement = report->repetitions[i].measurement;
         lab_table_cell(table, "%d", i + 1);
-        cell_time(table, measurement->interval.n ? measurement->interval.median
-                                                 : measurement->latency.median);
+        cell_time(table, lab_measure_primary(measurement)->median);
         cell_time(table, measurement->latency.median);
         cell_time(table, measurement->latency.p99);
         if (report->samples > 0)

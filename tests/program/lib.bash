@@ -48,7 +48,7 @@ json() {
     python3 -c '
 import json, sys
 d = json.load(open(sys.argv[1]))
-sys.exit(0 if eval(sys.argv[2]) else 1)' "$work/out" "$1" || fail "$what: not so: $1
+sys.exit(0 if eval(sys.argv[2]) else 1)' "$work/out" "$1" 2>/dev/null || fail "$what: not so: $1
 $(head -60 "$work/out")"
 }
 
