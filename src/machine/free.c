@@ -6,6 +6,10 @@
  * used for a while (dropping it costs nothing but a later read; the active half is somebody's
  * working set, and shared memory isn't file cache), less what the zones keep back for the kernel
  * itself, below which an allocation starts to reclaim in earnest.
+ *
+ * Where there is one node only, its memory is the machine's, and the kernel's own estimate for the
+ * whole is the better figure: virtual machines whose memory grows on demand count what may still
+ * come in /proc/meminfo, but not in the node's file.
  */
 #include "base/file.h"
 #include "base/str.h"
@@ -61,20 +65,33 @@ static const char *read_or_empty(const char *path, struct lab_arena *arena) {
     return lab_file_read(path, PROC_MAX_BYTES, arena, &text, &length, NULL) == 0 ? text : "";
 }
 
+/* A row of /proc/meminfo; -1 = unknown. */
+static int64_t meminfo_bytes(const char *key, struct lab_arena *arena) {
+    int64_t kib = kib_of(read_or_empty("/proc/meminfo", arena), key);
+    return kib < 0 ? -1 : kib * 1024;
+}
+
+int64_t topology_total_bytes(void) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    int64_t bytes = meminfo_bytes("MemTotal", &arena);
+    lab_arena_release(&arena);
+    return bytes;
+}
+
 int64_t topology_free_bytes(const struct lab_machine *machine, int node) {
     if (machine->recorded)
         return -1;
     struct lab_arena arena;
     lab_arena_init(&arena);
     int64_t bytes = -1;
-    if (node >= 0 && machine->numa_in_kernel) {
+    if (node >= 0 && machine->numa_in_kernel && machine->node_count > 1) {
         char path[64];
         snprintf(path, sizeof path, "/sys/devices/system/node/node%d/meminfo", node);
         bytes = topology_parse_node_free(read_or_empty(path, &arena),
                                          read_or_empty("/proc/zoneinfo", &arena), node);
     } else {
-        int64_t kib = kib_of(read_or_empty("/proc/meminfo", &arena), "MemAvailable");
-        bytes = kib < 0 ? -1 : kib * 1024;
+        bytes = meminfo_bytes("MemAvailable", &arena);
     }
     lab_arena_release(&arena);
     return bytes;

@@ -77,6 +77,9 @@ static void read_nodes(struct topology *topology, hwloc_obj_t const *objects, in
         node->free_bytes = topology_free_bytes(machine, node->number);
         hwloc_bitmap_free(sets[i]);
     }
+    /* the only node's memory is the machine's, part of which may be yet to come (free.c) */
+    if (count == 1 && !machine->recorded && machine->nodes[0].memory_bytes < topology_total_bytes())
+        machine->nodes[0].memory_bytes = topology_total_bytes();
     lab_mem_free(sets);
 }
 

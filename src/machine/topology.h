@@ -45,6 +45,8 @@ void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out
 
 /* What this process can still get from a node (-1 = the whole machine); -1 = unknown. */
 int64_t topology_free_bytes(const struct lab_machine *machine, int node);
+/* All memory of this machine, as the kernel counts it; -1 = unknown. */
+int64_t topology_total_bytes(void);
 
 /*
  * The same from the text of the kernel's files, /sys/devices/system/node/nodeN/meminfo and

@@ -242,16 +242,10 @@ static void check_precision(const struct loop *loop, struct track *track) {
     lab_stats_sort(x, n, sorted);
     double effective = lab_stats_effective_size(x, n), confidence = loop->plan->confidence;
     track->median_s = lab_stats_quantile_sorted(sorted, n, 0.5);
-    struct lab_interval interval =
-        lab_stats_median_interval_sorted(sorted, n, effective, confidence);
+    struct lab_interval interval = lab_measure_interval_of(sorted, n, effective, confidence);
     track->precision = lab_measure_relative_width(interval, track->median_s);
     track->precise = enough(loop, track) && interval.confidence >= confidence &&
                      track->precision <= loop->plan->precision;
-    if (track->precise) {
-        interval = lab_measure_interval_of(x, sorted, n, effective, confidence, loop->plan->seed);
-        track->precision = lab_measure_relative_width(interval, track->median_s);
-        track->precise = track->precision <= loop->plan->precision;
-    }
     lab_mem_free(x);
 }
 
@@ -406,17 +400,16 @@ static int measure(struct loop *loop, struct lab_err *err) {
 static void fill_series(const struct loop *loop, const struct track *track,
                         struct lab_measurement *m) {
     double confidence = loop->plan->confidence;
-    uint64_t seed = loop->plan->seed;
     double *x = lab_mem_resize(NULL, track->count, sizeof *x);
     size_t n = lab_measure_latencies(m->iterations, m->count, x);
-    m->latency = lab_measure_summarize(x, n, confidence, seed);
+    m->latency = lab_summarize(x, n, confidence);
     double drift = lab_measure_drift(x, n);
     for (int stage = 0; stage < LAB_STAGE_COUNT; stage++) {
         n = lab_measure_stages(m->iterations, m->count, (enum lab_stage)stage, x);
-        m->stages[stage] = lab_measure_summarize(x, n, confidence, seed);
+        m->stages[stage] = lab_summarize(x, n, confidence);
     }
     n = lab_measure_intervals(m->iterations, m->stretch_ends, m->stretch_count, x);
-    m->interval = lab_measure_summarize(x, n, confidence, seed);
+    m->interval = lab_summarize(x, n, confidence);
     if (lab_measure_by_intervals(n, m->count))
         drift = lab_measure_drift(x, n);
     m->steady = track->steady && drift == 0;

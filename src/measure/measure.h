@@ -49,7 +49,7 @@ struct lab_measure_plan {
     int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
     int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
     double stretch_s;          /* how long a stretch should take (0.1) */
-    uint64_t seed;             /* of the order of subjects and of the bootstrap */
+    uint64_t seed;             /* of the order of subjects */
     const struct lab_clock
         *clock; /* NULL = the machine's; with any other, conditions are unknown */
     /* optional; called between stretches. Returning true stops the measurement: what there is, is
@@ -80,7 +80,7 @@ struct lab_summary { /* of one series of values; seconds in a measurement */
     double mean, stddev, median, mad, cv; /* mad is scaled */
     double min, max, q25, q75, p90, p95, p99;
     struct lab_interval
-        median_interval; /* block bootstrap where values depend on their neighbours */
+        median_interval; /* by ranks, of the values that are independent of their neighbours */
     double effective_n;
     struct lab_outlier_count outliers;
 };
@@ -137,9 +137,8 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
  * single iterations and so have no intervals. */
 const struct lab_summary *lab_measure_primary(const struct lab_measurement *measurement);
 
-/* The series' figures; `autocorrelated` chooses the interval. */
-struct lab_summary lab_summarize(const double *x, size_t n, double confidence, bool autocorrelated,
-                                 uint64_t seed);
+/* The series' figures; x in the order of time. */
+struct lab_summary lab_summarize(const double *x, size_t n, double confidence);
 
 /*
  * "3 of 120 iterations (2.5 %) are severe outliers, …": appends the sentence for one warning, with

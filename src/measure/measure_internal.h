@@ -23,12 +23,9 @@ double lab_measure_overlap(const struct lab_iteration *records, size_t count);
 /* Half the interval's width over the median; NaN = unknown. */
 double lab_measure_relative_width(struct lab_interval interval, double median);
 
-/* As lab_summarize, deciding by itself whether values depend on their neighbours. */
-struct lab_summary lab_measure_summarize(const double *x, size_t n, double confidence,
-                                         uint64_t seed);
-/* The median's interval that such a summary would have; `effective_n` of it. */
-struct lab_interval lab_measure_interval_of(const double *x, const double *sorted, size_t n,
-                                            double effective_n, double confidence, uint64_t seed);
+/* The median's interval that a summary would have; `effective_n` of it. */
+struct lab_interval lab_measure_interval_of(const double *sorted, size_t n, double effective_n,
+                                            double confidence);
 
 /* Relative change of the median from the first to the second half of a series, if it is too large
  * for chance and for a steady state; otherwise 0. */

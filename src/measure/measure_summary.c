@@ -8,11 +8,6 @@
  * alone seldom takes away as much. */
 #define DEPENDENT_SHARE 0.75
 
-/* The block bootstrap takes 1,000 medians: tens of milliseconds up to so many values. Beyond, ranks
- * of the effective size say the same at once. */
-#define BOOTSTRAP_VALUES_MOST 5000
-#define BOOTSTRAP_RESAMPLES   1000
-
 /* A median that moves by less between the halves is no drift: pyperf's bound for quartiles. */
 #define DRIFT_LEAST        0.05
 #define DRIFT_VALUES_LEAST 20
@@ -131,20 +126,16 @@ static bool depends(size_t n, double effective_n) {
     return effective_n < DEPENDENT_SHARE * (double)n;
 }
 
-static struct lab_interval interval_of(const double *x, const double *sorted, size_t n,
-                                       double effective_n, double confidence, bool autocorrelated,
-                                       uint64_t seed) {
-    if (!autocorrelated)
-        return lab_stats_median_interval_sorted(sorted, n, (double)n, confidence);
-    if (n > BOOTSTRAP_VALUES_MOST)
-        return lab_stats_median_interval_sorted(sorted, n, effective_n, confidence);
-    return lab_stats_block_interval(x, n, lab_stats_median, 0, confidence, BOOTSTRAP_RESAMPLES,
-                                    seed);
-}
-
-struct lab_interval lab_measure_interval_of(const double *x, const double *sorted, size_t n,
-                                            double effective_n, double confidence, uint64_t seed) {
-    return interval_of(x, sorted, n, effective_n, confidence, depends(n, effective_n), seed);
+/*
+ * Ranks, of as many values as are independent. The block bootstrap would be the other way; on
+ * autocorrelated series (AR(1) 0.7, n = 200) it covers 91 % where 95 % is asked for, this one 98 %:
+ * an interval that is too wide is the better mistake. The stopping rule asks the same function, so
+ * that what it stopped at is what is shown.
+ */
+struct lab_interval lab_measure_interval_of(const double *sorted, size_t n, double effective_n,
+                                            double confidence) {
+    return lab_stats_median_interval_sorted(
+        sorted, n, depends(n, effective_n) ? effective_n : (double)n, confidence);
 }
 
 static const struct lab_summary no_summary = {
@@ -164,8 +155,7 @@ static const struct lab_summary no_summary = {
     .effective_n = NAN,
 };
 
-struct lab_summary lab_summarize(const double *x, size_t n, double confidence, bool autocorrelated,
-                                 uint64_t seed) {
+struct lab_summary lab_summarize(const double *x, size_t n, double confidence) {
     struct lab_summary s = no_summary;
     s.n = n;
     double *sorted = lab_mem_resize(NULL, n, sizeof *sorted);
@@ -184,16 +174,10 @@ struct lab_summary lab_summarize(const double *x, size_t n, double confidence, b
         s.mad = lab_stats_mad(sorted, n, true);
         s.outliers = lab_stats_tukey(sorted, n, NULL);
         s.effective_n = lab_stats_effective_size(x, n);
-        s.median_interval =
-            interval_of(x, sorted, n, s.effective_n, confidence, autocorrelated, seed);
+        s.median_interval = lab_measure_interval_of(sorted, n, s.effective_n, confidence);
     }
     lab_mem_free(sorted);
     return s;
-}
-
-struct lab_summary lab_measure_summarize(const double *x, size_t n, double confidence,
-                                         uint64_t seed) {
-    return lab_summarize(x, n, confidence, depends(n, lab_stats_effective_size(x, n)), seed);
 }
 
 /* The median of a series with an interval that allows for dependence. */

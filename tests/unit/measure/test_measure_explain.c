@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
 #include <math.h>
+#include <cmocka.h>
 
 /* 120 quiet iterations of 10 ms, by latency. */
 static struct lab_measurement quiet(void) {
