@@ -98,10 +98,10 @@ static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 #define PROBE_SIZE 128
 
 static void probe(void) {
-    float *a = lab_mem_alloc(2 * PROBE_SIZE * PROBE_SIZE, sizeof *a);
+    float *a = lab_mem_alloc((size_t)2 * PROBE_SIZE * PROBE_SIZE, sizeof *a);
     long before = atomic_load(&buffers_handed_out);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, a,
-                PROBE_SIZE, a, PROBE_SIZE, 0, a + PROBE_SIZE * PROBE_SIZE, PROBE_SIZE);
+                PROBE_SIZE, a, PROBE_SIZE, 0, a + (size_t)PROBE_SIZE * PROBE_SIZE, PROBE_SIZE);
     concurrent = atomic_load(&buffers_handed_out) != before;
     lab_mem_free(a);
     if (!concurrent)

@@ -25,7 +25,7 @@ static inline vector vector_exp(vector high, vector low) {
     vector value = (r * r * tail + r) + 1.0f;
     value *= (vector)((power + 127) << 23);
     value = vector_select(high < -87.33f, vector_of(0.0f), value);
-    return vector_select(high == high, value, high);
+    return vector_select(high == high, value, high); /* NOLINT(misc-redundant-expression): NaN */
 }
 
 /*

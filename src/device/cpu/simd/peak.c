@@ -26,5 +26,6 @@ double SIMD(multiply_add)(int64_t rounds, float *sum) {
     for (int c = 1; c < CHAINS; c++)
         total += chain[c];
     *sum = vector_sum(total);
-    return 2.0 * CHAINS * LANES * INNER * (double)rounds;
+    const int lanes = LANES;
+    return 2.0 * CHAINS * lanes * INNER * (double)rounds;
 }
