@@ -1,9 +1,10 @@
 # Every tests/unit/**/test_*.c and tests/conformance/test_*.c is a program of its own under CTest.
 pkg_check_modules(CMOCKA REQUIRED cmocka)
 
-# What the sanitizers need to be told; harmless in the other builds. Leaks count as failures.
+# What the sanitizers need to be told; harmless in the other builds. Leaks count as failures. Not
+# detect_stack_use_after_return: gcc 12's fake stack isn't aligned for 64-byte vectors.
 set(test_environment
-    "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1:detect_stack_use_after_return=1"
+    "ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1"
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=second_deadlock_stack=1")
 

@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <assert.h>
+#include <string.h>
 
 /* --- life --- */
 
@@ -30,6 +31,13 @@ int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
         return device->ops->limits(device, dtype, ret_limits, err);
     *ret_limits = (struct lab_device_limits){.how = "unknown: this backend doesn't measure them"};
     return 0;
+}
+
+void lab_device_op_times(const struct lab_device *device,
+                         struct lab_op_time ret_times[LAB_OP_COUNT]) {
+    memset(ret_times, 0, LAB_OP_COUNT * sizeof *ret_times);
+    if (device->ops->op_times)
+        device->ops->op_times(device, ret_times);
 }
 
 /* --- memory --- */

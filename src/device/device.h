@@ -107,6 +107,16 @@ void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave o
 int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
                       struct lab_device_limits *ret_limits, struct lab_err *err);
 
+/* What an op took on a device, summed over its launches. */
+struct lab_op_time {
+    int64_t launches, time_ns;
+    double flops;
+};
+
+/* Since the device was opened, by op; all zero where the backend doesn't count. Streams are idle. */
+void lab_device_op_times(const struct lab_device *device,
+                         struct lab_op_time ret_times[LAB_OP_COUNT]);
+
 /* --- memory --- */
 
 enum lab_memory_kind {
@@ -215,6 +225,9 @@ struct lab_device_ops {
     int (*limits)(struct lab_device *device, enum lab_dtype dtype,
                   struct lab_device_limits *ret_limits,
                   struct lab_err *err); /* optional: all unknown */
+
+    void (*op_times)(const struct lab_device *device,
+                     struct lab_op_time ret_times[LAB_OP_COUNT]); /* optional: all zero */
 
     int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
     void (*buffer_close)(struct lab_buffer *buffer);

@@ -412,7 +412,9 @@ static void fill_series(const struct loop *loop, const struct track *track,
     m->interval = lab_summarize(x, n, confidence);
     if (lab_measure_by_intervals(n, m->count))
         drift = lab_measure_drift(x, n);
-    m->steady = track->steady && drift == 0;
+    /* The warm-up's test is strict about spread and seldom passed by a few noisy values; what was
+     * measured, once it is enough to show a drift, has the last word. */
+    m->steady = drift == 0 && (track->steady || m->count >= LAB_MEASURE_DRIFT_VALUES);
     lab_mem_free(x);
 }
 

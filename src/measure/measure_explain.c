@@ -9,6 +9,8 @@
 #define OUTLIER_SHARE 0.01
 /* The most by which they can move the mean, share times length; half of the default precision. */
 #define OUTLIER_EFFECT 0.005
+/* Where the rest is very even, outliers are near it; within so much of the median they are no news. */
+#define OUTLIER_DISTANCE 0.2
 /* So many of them are no outliers but a second kind of iteration. */
 #define OUTLIER_SHARE_MOST 0.1
 /* Cold caches and page faults double the first iteration now and then; three times is set-up. */
@@ -38,8 +40,9 @@ static bool has_outliers(const struct lab_summary *s) {
     double above = s->outliers.high_severe > 0 ? s->max / s->median - 1 : 0;
     double below = s->outliers.low_severe > 0 ? 1 - s->min / s->median : 0;
     /* of iterations as short as the clock's steps, any are outliers */
-    return severe_share(s) >= OUTLIER_SHARE &&
-           severe_share(s) * fmax(above, below) > OUTLIER_EFFECT && !is_short(s);
+    double distance = fmax(above, below);
+    return severe_share(s) >= OUTLIER_SHARE && distance > OUTLIER_DISTANCE &&
+           severe_share(s) * distance > OUTLIER_EFFECT && !is_short(s);
 }
 
 static bool is_loaded(const struct lab_conditions *c) {

@@ -27,6 +27,9 @@ double lab_measure_relative_width(struct lab_interval interval, double median);
 struct lab_interval lab_measure_interval_of(const double *sorted, size_t n, double effective_n,
                                             double confidence);
 
+/* A drift shows in so many values, if there is one. */
+#define LAB_MEASURE_DRIFT_VALUES 20
+
 /* Relative change of the median from the first to the second half of a series, if it is too large
  * for chance and for a steady state; otherwise 0. */
 double lab_measure_drift(const double *x, size_t n);

@@ -9,9 +9,8 @@
 #define DEPENDENT_SHARE 0.75
 
 /* A median that moves by less between the halves is no drift: pyperf's bound for quartiles. */
-#define DRIFT_LEAST        0.05
-#define DRIFT_VALUES_LEAST 20
-#define DRIFT_CONFIDENCE   0.99 /* asked on every measurement: false alarms must be rare */
+#define DRIFT_LEAST      0.05
+#define DRIFT_CONFIDENCE 0.99 /* asked on every measurement: false alarms must be rare */
 
 #define S_PER_NS 1e-9
 
@@ -192,7 +191,7 @@ static struct lab_interval half_interval(const double *x, size_t n, double *ret_
 }
 
 double lab_measure_drift(const double *x, size_t n) {
-    if (n < DRIFT_VALUES_LEAST)
+    if (n < LAB_MEASURE_DRIFT_VALUES)
         return 0;
     size_t half = n / 2;
     double early, late;

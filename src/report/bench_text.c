@@ -276,6 +276,36 @@ static void add_repetitions(const struct lines *lines) {
     lab_table_close(table);
 }
 
+static void add_operations(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    if (report->operation_count < 0)
+        return;
+    if (report->operation_count == 0) {
+        add_line(lines, "Operations", "none: this device doesn't count them, or none was launched");
+        return;
+    }
+    double total_s = 0;
+    for (int i = 0; i < report->operation_count; i++)
+        total_s += report->operations[i].time_s;
+    struct lab_table *table = lab_table_open();
+    lab_table_column(table, "Operation", LAB_ALIGN_LEFT);
+    lab_table_column(table, "Share", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Launches", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Time each", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "GFLOP/s", LAB_ALIGN_RIGHT);
+    for (int i = 0; i < report->operation_count; i++) {
+        const struct lab_bench_operation *operation = &report->operations[i];
+        lab_table_cell(table, "%s", operation->name);
+        lab_table_cell(table, "%.1f %%", 100 * operation->time_s / total_s);
+        lab_table_cell(table, "%lld", (long long)operation->launches);
+        cell_time(table, operation->time_s / (double)operation->launches);
+        lab_table_cell(table, "%.3g", 1e-9 * operation->flops / operation->time_s);
+    }
+    lab_str_add(lines->out, "\n");
+    lab_table_write(table, lines->style, lines->out);
+    lab_table_close(table);
+}
+
 static void add_sentences(const struct lines *lines, const char *word, const char *colour,
                           const char *const *sentences) {
     for (; sentences && *sentences; sentences++) {
@@ -299,6 +329,7 @@ void lab_report_bench(const struct lab_bench_report *report, struct lab_style st
     add_iterations(&lines);
     add_verification(&lines);
     add_repetitions(&lines);
+    add_operations(&lines);
     add_sentences(&lines, "Invalid", "\033[1;31m", report->invalid);
     add_sentences(&lines, "Warning", "\033[33m", report->warnings);
 }

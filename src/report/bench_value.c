@@ -152,6 +152,24 @@ static struct lab_value *repetition_value(const struct lab_bench_report *report,
     return writer.map;
 }
 
+static struct writer operations_value(const struct lab_bench_report *report,
+                                      struct lab_arena *arena) {
+    struct writer writer = open_map(arena);
+    double total_s = 0;
+    for (int i = 0; i < report->operation_count; i++)
+        total_s += report->operations[i].time_s;
+    for (int i = 0; i < report->operation_count; i++) {
+        const struct lab_bench_operation *operation = &report->operations[i];
+        struct writer row = open_map(arena);
+        lab_value_set_int(arena, row.map, "launches", operation->launches);
+        put(row, "seconds", operation->time_s);
+        put(row, "share", operation->time_s / total_s);
+        put(row, "flops_per_second", operation->flops / operation->time_s);
+        put_map(writer, operation->name, row);
+    }
+    return writer;
+}
+
 static struct writer verification_value(const struct lab_bench_report *report,
                                         struct lab_arena *arena) {
     struct writer writer = open_map(arena);
@@ -236,6 +254,8 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
     for (int i = 0; i < report->repetition_count; i++)
         lab_value_append(arena, repetitions, repetition_value(report, i, arena));
     lab_value_set(arena, map, "repetitions", repetitions);
+    if (report->operation_count >= 0)
+        put_map(writer, "operations", operations_value(report, arena));
     put_map(writer, "verification", verification_value(report, arena));
     put_map(writer, "validity", validity_value(report, arena));
     put_map(writer, "conditions", conditions_value(&middle->measurement->conditions, arena));

@@ -121,6 +121,12 @@ struct lab_bench_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
     double compute_share;                    /* of the time */
 };
 
+struct lab_bench_operation { /* one op's launches in all repetitions, warm-up included */
+    const char *name;
+    int64_t launches;
+    double time_s, flops;
+};
+
 struct lab_bench_repetition {
     const struct lab_measurement *measurement;
     struct lab_bench_rates rates;
@@ -159,6 +165,8 @@ struct lab_bench_report {
     const struct lab_bench_repetition *repetitions;
     int repetition_count;
     int repetitions_asked;
+    const struct lab_bench_operation *operations; /* longest first; asked for with --profile */
+    int operation_count;                          /* -1 = not asked for */
     bool interrupted;
 
     const char *const *invalid;  /* reasons, NULL-terminated: none = the result is valid */

@@ -23,6 +23,7 @@ struct bench {
     struct lab_arena *arena;
     const char **invalid;
     int invalid_count;
+    struct lab_op_time operations[LAB_OP_COUNT]; /* of all repetitions so far */
 };
 
 static void add_invalid(struct bench *bench, const char *what, const char *why) {
@@ -156,6 +157,16 @@ static int measure(struct bench *bench, void *state, int index, struct lab_err *
     return 0;
 }
 
+/* Adds what the device counted between two readings. */
+static void count_operations(struct bench *bench, const struct lab_op_time *before,
+                             const struct lab_op_time *after) {
+    for (int op = 0; op < LAB_OP_COUNT; op++) {
+        bench->operations[op].launches += after[op].launches - before[op].launches;
+        bench->operations[op].time_ns += after[op].time_ns - before[op].time_ns;
+        bench->operations[op].flops += after[op].flops - before[op].flops;
+    }
+}
+
 /* After measuring: every page has been used by then, and nothing may have moved. */
 static void prove(struct bench *bench, void *state) {
     struct lab_err err = LAB_ERR_INIT;
@@ -178,8 +189,12 @@ static int use_workload(struct bench *bench, struct lab_device *device, void *st
     if (lab_interrupt_seen())
         return 0;
     bench->progress.drawn_ns = 0;
+    struct lab_op_time before[LAB_OP_COUNT], after[LAB_OP_COUNT];
+    lab_device_op_times(device, before);
     if (measure(bench, state, index, err) < 0)
         return -1;
+    lab_device_op_times(device, after);
+    count_operations(bench, before, after);
     prove(bench, state);
     return 0;
 }
@@ -242,6 +257,29 @@ static const char *explain(struct bench *bench, enum lab_measure_warning warning
     return kept;
 }
 
+static int longest_first(const void *a, const void *b) {
+    double x = ((const struct lab_bench_operation *)a)->time_s;
+    double y = ((const struct lab_bench_operation *)b)->time_s;
+    return (x < y) - (x > y);
+}
+
+static void collect_operations(struct bench *bench) {
+    struct lab_bench_operation *list = lab_arena_alloc(bench->arena, LAB_OP_COUNT, sizeof *list);
+    int count = 0;
+    for (int op = 0; op < LAB_OP_COUNT; op++) {
+        const struct lab_op_time *time = &bench->operations[op];
+        if (time->launches > 0)
+            list[count++] =
+                (struct lab_bench_operation){.name = lab_op_get((enum lab_op_id)op)->name,
+                                             .launches = time->launches,
+                                             .time_s = 1e-9 * (double)time->time_ns,
+                                             .flops = time->flops};
+    }
+    qsort(list, (size_t)count, sizeof *list, longest_first);
+    bench->report->operations = list;
+    bench->report->operation_count = bench->request->profile ? count : -1;
+}
+
 #define WARNING_BITS 16
 
 static void collect_warnings(struct bench *bench) {
@@ -285,8 +323,10 @@ int lab_bench_run(const struct lab_bench_request *request, struct lab_arena *are
         bench.progress.label = ret_report->label;
         result = run_repetitions(&bench, err);
     }
-    if (result == 0)
+    if (result == 0) {
         collect_warnings(&bench);
+        collect_operations(&bench);
+    }
     lab_progress_clear(&bench.progress);
     lab_machine_close(bench.machine);
     return result;

@@ -31,9 +31,20 @@ static void cpu_close(struct lab_device *base) {
     lab_mem_free(device);
 }
 
+static void cpu_op_times(const struct lab_device *base,
+                         struct lab_op_time ret_times[LAB_OP_COUNT]) {
+    const struct cpu_device *device = (const struct cpu_device *)base;
+    for (int op = 0; op < LAB_OP_COUNT; op++) {
+        const struct cpu_op_count *count = &device->op_counts[op];
+        ret_times[op] = (struct lab_op_time){
+            .launches = count->launches, .time_ns = count->time_ns, .flops = (double)count->flops};
+    }
+}
+
 static const struct lab_device_ops device_ops = {
     .close = cpu_close,
     .limits = cpu_limits,
+    .op_times = cpu_op_times,
     .buffer_open = cpu_buffer_open,
     .buffer_close = cpu_buffer_close,
     .stream_open = cpu_stream_open,

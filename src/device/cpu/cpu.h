@@ -145,6 +145,10 @@ struct cpu_buffer_span { /* a buffer's addresses, to check what commands name */
     enum lab_memory_kind kind;
 };
 
+struct cpu_op_count { /* added to by the streams' threads */
+    _Atomic int64_t launches, time_ns, flops;
+};
+
 struct cpu_device {
     struct lab_device base;
     struct lab_arena arena;
@@ -157,6 +161,7 @@ struct cpu_device {
     int stream_count, stream_capacity;
     struct cpu_buffer_span *spans; /* ascending by address */
     int span_count, span_capacity;
+    struct cpu_op_count op_counts[LAB_OP_COUNT];
     bool limits_known;
     struct lab_device_limits limits;
 };

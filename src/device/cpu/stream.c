@@ -55,7 +55,13 @@ static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kerne
                                      .units = kernel->units(launch, threads)};
     struct cpu_work work = {
         .task = launch_task, .context = &context, .units = context.units, .threads = threads};
+    int64_t start_ns = lab_clock_now(device->base.clock);
     cpu_pool_run(device->pool, &work, &stream->caller);
+    struct cpu_op_count *count = &device->op_counts[launch->op];
+    atomic_fetch_add_explicit(&count->launches, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&count->time_ns, lab_clock_now(device->base.clock) - start_ns,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&count->flops, (int64_t)launch->cost.flops, memory_order_relaxed);
 }
 
 void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,

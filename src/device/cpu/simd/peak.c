@@ -26,6 +26,6 @@ double SIMD(multiply_add)(int64_t rounds, float *sum) {
     for (int c = 1; c < CHAINS; c++)
         total += chain[c];
     *sum = vector_sum(total);
-    const int lanes = LANES;
-    return 2.0 * CHAINS * lanes * INNER * (double)rounds;
+    const int per_step = 2 * CHAINS * LANES;
+    return (double)per_step * INNER * (double)rounds;
 }
