@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define COPY_BYTES (32 << 20)
-#define SIZE       384 /* of the matrix products: small enough to tune the length finely */
+#define SIZE       160 /* of the matrix products: small enough to tune the length finely */
 #define STEPS      12  /* copy + compute pairs in a round */
 #define ROUNDS     9
 

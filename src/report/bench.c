@@ -26,6 +26,7 @@ struct lab_bench_rates lab_bench_rates(const struct lab_bench_report *report,
         .samples_per_s = over(report->samples * n, wall_s),
         .flops_per_s = over(report->flops * n, wall_s),
         .memory_bytes_per_s = over(report->memory_bytes * n, wall_s),
+        .copy_bytes_per_s = over((report->h2d_bytes + report->d2h_bytes) * n, wall_s),
         .h2d_bytes_per_s = over(report->h2d_bytes, stage_median(measurement, LAB_STAGE_H2D)),
         .d2h_bytes_per_s = over(report->d2h_bytes, stage_median(measurement, LAB_STAGE_D2H)),
         .compute_share = compute->n ? over(compute->mean * (double)compute->n, wall_s) : NAN,
@@ -90,7 +91,7 @@ static const struct field summary_fields[] = {
 };
 
 static const struct field rate_fields[] = {
-    RATE(samples_per_s),   RATE(flops_per_s),     RATE(memory_bytes_per_s),
+    RATE(samples_per_s),   RATE(flops_per_s),     RATE(memory_bytes_per_s), RATE(copy_bytes_per_s),
     RATE(h2d_bytes_per_s), RATE(d2h_bytes_per_s), RATE(compute_share),
 };
 

@@ -159,6 +159,8 @@ static void add_throughput(const struct lines *lines) {
     lab_str_clear(&text);
     add_rate(&text, "H2D ", rates->h2d_bytes_per_s, report->limits.h2d_bytes_per_s, "B/s");
     add_rate(&text, "D2H ", rates->d2h_bytes_per_s, report->limits.d2h_bytes_per_s, "B/s");
+    if (report->h2d_bytes > 0 && report->d2h_bytes > 0 && isnan(rates->compute_share))
+        add_rate(&text, "together ", rates->copy_bytes_per_s, 0, "B/s");
     if (text.length)
         add_line(lines, "Copies", text.text);
     lab_str_release(&text);

@@ -243,6 +243,7 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
                          total.across ? "across repetitions" : "within one run");
     put(writer, "flops_per_second", total.rates.flops_per_s);
     put(writer, "memory_bytes_per_second", total.rates.memory_bytes_per_s);
+    put(writer, "copy_bytes_per_second", total.rates.copy_bytes_per_s);
     put_map(writer, "stages", stages_value(report, middle->measurement, &middle->rates, arena));
     put(writer, "overlap", total.overlap);
     lab_value_set_string(arena, map, "overlap_why_not",

@@ -117,6 +117,7 @@ struct lab_value *lab_report_backends_value(const struct lab_report_backend *bac
 struct lab_bench_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
     double samples_per_s;
     double flops_per_s, memory_bytes_per_s;  /* over the whole time */
+    double copy_bytes_per_s;                 /* both directions, over the whole time */
     double h2d_bytes_per_s, d2h_bytes_per_s; /* while the stage runs, at its median */
     double compute_share;                    /* of the time */
 };
