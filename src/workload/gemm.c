@@ -118,7 +118,8 @@ static int gemm_open(const void *opaque, const struct lab_rank *rank, void **ret
     state->with_gelu = state->launch.op == LAB_OP_GEMM_BIAS_GELU;
     if (lab_data_require(rank->device, LAB_OP_GEMM, state->launch.out.dtype, err) ||
         lab_stream_open(rank->device, LAB_STREAM_COMPUTE, &state->stream, err) ||
-        lab_spans_open(rank->device, LAB_SPANS_SLOTS, 1u << LAB_STAGE_COMPUTE, &state->spans, err))
+        lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, 1u << LAB_STAGE_COMPUTE,
+                       &state->spans, err))
         goto fail;
     for (int i = 0; i < TENSORS; i++) {
         struct lab_tensor *tensor = tensor_at(&state->launch, i);
@@ -138,18 +139,18 @@ fail:
     return -1;
 }
 
-static int enqueue(void *opaque, int slot, struct lab_err *err) {
+static int enqueue(void *opaque, int iteration, struct lab_err *err) {
     struct gemm_state *state = opaque;
-    if (lab_spans_start(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err) ||
+    if (lab_spans_start(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err) ||
         lab_launch(state->stream, &state->launch, err) ||
-        lab_spans_end(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err))
+        lab_spans_end(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err))
         return -1;
     return 0;
 }
 
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct gemm_state *state = opaque;
-    return lab_spans_run(&state->spans, state->stream, count, enqueue, state, records, err);
+    return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
 }
 
 /* --- verification --- */
