@@ -320,6 +320,7 @@ int main(void) {
               "what a control group forbids is refused, and 19/20 of what it leaves can be used");
 #ifdef NUMA_PROOF_DEVICE
         prove_device(machine);
+        prove_bench(machine);
 #endif
     }
     lab_machine_close(machine);
