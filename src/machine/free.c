@@ -106,6 +106,7 @@ int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *r
 }
 
 int64_t lab_machine_free_bytes(const struct lab_machine *machine, int node) {
-    return lab_machine_node_index(machine, node) < 0 ? -1
-                                                     : topology_free_bytes(machine, node, NULL);
+    if (node != -1 && lab_machine_node_index(machine, node) < 0)
+        return -1;
+    return topology_free_bytes(machine, node, NULL);
 }

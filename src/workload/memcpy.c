@@ -189,7 +189,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     struct lab_iteration record;
     if (lab_verify_skip(state->device, ret))
         return 0;
-    if (lab_buffer_open(state->device, LAB_MEMORY_HOST_PAGEABLE, -1, state->size_bytes, &scratch,
+    if (lab_verify_room(state->device, 2 * (double)state->size_bytes, err) ||
+        lab_buffer_open(state->device, LAB_MEMORY_HOST_PAGEABLE, -1, state->size_bytes, &scratch,
                         err))
         return -1;
     unsigned char *pattern = lab_mem_alloc(state->size_bytes, 1);

@@ -127,6 +127,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     if (lab_verify_skip(state->device, ret))
         return 0;
     int64_t count = lab_tensor_count(out);
+    if (lab_verify_room(state->device, (double)count * (sizeof(float) + sizeof(double)), err))
+        return -1;
     float *values = lab_mem_alloc((size_t)count, sizeof *values);
     double *reference = lab_mem_alloc((size_t)count, sizeof *reference);
     int failed = draw(state, seed, err) ||

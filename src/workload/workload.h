@@ -35,7 +35,7 @@ struct lab_workload_cost {
 };
 
 struct lab_verification {
-    bool applicable; /* false: `text` says why (simulated, no output) */
+    bool applicable; /* false: `text` says why: "simulated", "no output" */
     bool passed;
     double relative_error; /* ‖out − reference‖ / ‖reference‖ over all elements */
     double tolerance;
@@ -123,6 +123,12 @@ double lab_verify_tolerance(enum lab_dtype dtype);
 
 /* True on a simulated device, which computes nothing: `ret` then says so. */
 bool lab_verify_skip(const struct lab_device *device, struct lab_verification *ret);
+
+/*
+ * LAB_ERR_MEMORY unless this much host memory is free. Verification asks before it allocates what
+ * grows with the workload: the kernel would promise it and end the process when it is used.
+ */
+int lab_verify_room(const struct lab_device *device, double bytes, struct lab_err *err);
 
 /* --- data in a device's number format (workload_data.c) --- */
 
