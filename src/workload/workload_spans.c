@@ -4,6 +4,8 @@
  */
 #include "workload/workload.h"
 
+#include <assert.h>
+
 static struct lab_event **event_at(const struct lab_spans *spans, int iteration,
                                    enum lab_stage stage, bool end) {
     size_t slot = (size_t)(iteration % spans->slots);
@@ -109,6 +111,7 @@ int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *strea
                   int stream_count, int count,
                   int (*enqueue)(void *state, int iteration, struct lab_err *err), void *state,
                   struct lab_iteration *records, struct lab_err *err) {
+    assert(spans->slots > 0 && count > 0);
     int half = spans->slots / 2, read = 0, failed = 0;
     for (int i = 0; i < count && !failed; i++) {
         if (i - read == spans->slots) {
