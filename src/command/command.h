@@ -22,7 +22,7 @@ struct lab_shared {
     bool json;
     bool quiet;            /* -q: no progress, no hints */
     const char *log_level; /* --log-level */
-    const char *device;    /* --device; only commands with uses_device */
+    const char *device;    /* --device; NULL = not given, where a command has no default for it */
 };
 
 struct lab_command_call {
@@ -48,6 +48,7 @@ struct lab_command {
     const struct lab_option *options; /* own rows; may be NULL */
     size_t config_size;
     bool uses_device;                          /* takes --device */
+    const char *device_help;                   /* what it means here; NULL = where to run, auto */
     int min_words, max_words;                  /* max -1 = any number */
     const struct lab_manual_example *examples; /* may be NULL */
     /* what help adds; `word` is the one behind the command in `help bench vit`, NULL if there is

@@ -30,10 +30,16 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
     struct lab_option *rows = lab_arena_alloc(arena, SHARED_COUNT + 1, sizeof *rows);
     size_t count = 0;
     for (size_t i = 0; i < SHARED_COUNT; i++) {
-        if (lab_str_equal(shared_rows[i].name, "device") && !command->uses_device)
+        bool device = lab_str_equal(shared_rows[i].name, "device");
+        if (device && !command->uses_device)
             continue;
         rows[count] = shared_rows[i];
-        rows[count++].offset += base;
+        rows[count].offset += base;
+        if (device && command->device_help) {
+            rows[count].help = command->device_help;
+            rows[count].fallback = NULL;
+        }
+        count++;
     }
     return rows;
 }
