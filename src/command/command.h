@@ -81,10 +81,19 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
 /* The whole program's descriptors as manual pages, in the arena. */
 const struct lab_manual *lab_command_manual(struct lab_arena *arena);
 
-/* `gpulab help COMMAND [WORD]` as text. */
+/* One of its pages. `word` as for the slot `sections`; NULL and an error if it is unknown. */
+const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
+                                               struct lab_arena *arena, struct lab_err *err);
+
+/* Shows `gpulab help COMMAND [WORD]`, as text or as JSON, whichever the call asks for. */
+int lab_command_show_help(const struct lab_command_call *call, const struct lab_command *command,
+                          const char *word, struct lab_err *err);
+/* Its parts: as text; as a tree, NULL if the word is unknown. */
 int lab_command_write_help(const struct lab_command *command, const char *word,
                            struct lab_style style, struct lab_arena *arena, struct lab_str *out,
                            struct lab_err *err);
+struct lab_value *lab_command_help_value(const struct lab_command *command, const char *word,
+                                         struct lab_arena *arena, struct lab_err *err);
 /* `gpulab help`. */
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
                                 struct lab_str *out);

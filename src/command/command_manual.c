@@ -44,7 +44,7 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
     return rows;
 }
 
-static const struct lab_manual_page *make_page(const struct lab_command *command, const char *word,
+const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
                                                struct lab_arena *arena, struct lab_err *err) {
     const struct lab_option **tables = lab_arena_alloc(arena, 3, sizeof *tables);
     int count = 0;
@@ -85,7 +85,7 @@ const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
         count++;
     const struct lab_manual_page **pages = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
     for (int i = 0; i < count; i++)
-        pages[i] = make_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
+        pages[i] = lab_command_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
     struct lab_manual *manual = lab_arena_alloc(arena, 1, sizeof *manual);
     *manual = make_manual();
     manual->pages = pages;
@@ -99,12 +99,29 @@ static enum lab_manual_style manual_style(struct lab_style style) {
 int lab_command_write_help(const struct lab_command *command, const char *word,
                            struct lab_style style, struct lab_arena *arena, struct lab_str *out,
                            struct lab_err *err) {
-    const struct lab_manual_page *page = make_page(command, word, arena, err);
+    const struct lab_manual_page *page = lab_command_page(command, word, arena, err);
     if (!page)
         return -1;
     struct lab_manual manual = make_manual();
     lab_manual_help(&manual, page, style.columns, manual_style(style), out);
     return 0;
+}
+
+int lab_command_show_help(const struct lab_command_call *call, const struct lab_command *command,
+                          const char *word, struct lab_err *err) {
+    if (call->shared->json) {
+        const struct lab_value *value = lab_command_help_value(command, word, call->arena, err);
+        if (value)
+            lab_command_print_json(call, value);
+        return value ? 0 : -1;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    int result = lab_command_write_help(command, word, call->style, call->arena, &text, err);
+    if (result == 0)
+        lab_command_print(call, &text);
+    lab_str_release(&text);
+    return result;
 }
 
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,

@@ -48,6 +48,9 @@ mistake "devices takes options only" devices everything
 mistake "completion" completion
 mistake "bash, zsh or fish" completion tcsh
 mistake "unknown command 'benhc'" help benhc
+mistake "needs a folder" help --man ""
+mistake "leave out 'bench'" help bench --man "$work/man"
+mistake "needs a file" devices --topology ""
 mistake "unknown workload" help bench vti
 mistake "no further page" help version vit
 mistake "log-level" version --log-level loud
@@ -64,6 +67,10 @@ run bench vit dept=4 --json
 expect_status 2
 expect_err "did you mean 'depth'"
 json 'd["error"]["code"] == "user" and "dept" in d["error"]["message"]'
+run bench vit dept=4 --json=true
+json '"dept" in d["error"]["message"]'
+run bench vit dept=4 --json --no-json
+expect_one_line
 run bench vit memory_size_mb=8000000 --json
 expect_status 1
 json 'd["error"]["code"] == "memory"'
