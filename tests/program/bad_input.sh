@@ -56,6 +56,16 @@ mistake "no further page" help version vit
 mistake "log-level" version --log-level loud
 mistake "num_samples and --iterations" bench vit num_samples=10 --iterations 2
 
+# whatever is typed comes back on one line that still names what is right
+long=$(printf 'a%.0s' {1..10000})
+mistake "^gpulab: unknown command 'aaa.*bench, completion, devices, help or version\$" "$long"
+mistake "^gpulab: unknown workload 'aaa.*gemm, memcpy.* vit\$" bench "$long"
+mistake "begins with .*auto\$" bench null --device "$long"
+mistake "aaa: (File name too long|No such file)" devices --topology "$long"
+mistake "unknown option '--aaa" bench null "--$long"
+mistake "'nu\\\\nll' \(did you mean 'null'" bench $'nu\nll'
+mistake "unknown command '\\\\x1b\[31mred'" $'\e[31mred'
+
 # out of memory is an ordinary failed result: status 1, with the size asked for
 run bench vit memory_size_mb=8000000 --limit 1s
 expect_status 1
