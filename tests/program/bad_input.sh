@@ -54,6 +54,9 @@ mistake "needs a file" devices --topology ""
 mistake "unknown workload" help bench vti
 mistake "no further page" help version vit
 mistake "log-level" version --log-level loud
+mistake "iterations=1000000000: must be 0 to 10000000" bench null --iterations 1000000000
+mistake "num_samples=1000000000: that is 100000000 batches.*10000000" bench vit num_samples=1000000000
+mistake "warmup_samples and --warmup" bench vit warmup_samples=10 --warmup 2
 mistake "num_samples and --iterations" bench vit num_samples=10 --iterations 2
 
 # whatever is typed comes back on one line that still names what is right

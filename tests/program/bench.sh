@@ -78,10 +78,10 @@ sys.exit(child.wait())
 PYTHON
     status=$?
 }
-interrupt bench null --iterations 1000000000 --warmup 0
+interrupt bench gemm m=512 n=512 k=512 --iterations 10000000 --warmup 0
 expect_status 130
 expect_out "stopped by the user"
-interrupt bench null --iterations 1000000000 --warmup 0 --json
+interrupt bench gemm m=512 n=512 k=512 --iterations 10000000 --warmup 0 --json
 expect_status 130
 json 'd["stop"] == "interrupted" and d["iterations"] >= 1'
 
