@@ -16,6 +16,8 @@
 #define GROUP_LEAST        3
 /* Cold caches and page faults double the first iteration now and then; three times is set-up. */
 #define SLOW_FIRST_FACTOR 3.0
+/* One that the warm-up took away is told only where a person would have felt it. */
+#define SLOW_FIRST_FELT_S 0.1
 /* One twentieth of the machine: on two cores a tenth of one, enough to be seen in a median. */
 #define FOREIGN_CPU_MOST 0.05
 /* Runnable threads per CPU before the start, where CPU time itself is unknown. */
@@ -55,8 +57,9 @@ unsigned lab_measure_warn(const struct lab_measurement *m) {
     unsigned warnings = 0;
     if (has_outliers(primary))
         warnings |= LAB_WARN_OUTLIERS;
-    /* a first one that is too short to be timed tells nothing either */
-    if (m->first_s > SLOW_FIRST_FACTOR * m->latency.median && m->first_s >= SHORT_S)
+    /* a first one that is too short to be timed tells nothing */
+    if (m->first_s > SLOW_FIRST_FACTOR * m->latency.median &&
+        m->first_s >= (m->warmup_iterations > 0 ? SLOW_FIRST_FELT_S : SHORT_S))
         warnings |= LAB_WARN_SLOW_FIRST;
     if (m->count > 0 && !m->steady)
         warnings |= LAB_WARN_NOT_STEADY;

@@ -145,12 +145,16 @@ static void add_rate(struct lab_str *text, const char *name, double rate, double
     add_share(text, rate, limit, unit);
 }
 
+static int sample_digits(double rate) {
+    return rate < 10 ? 2 : rate < 100 ? 1 : 0;
+}
+
 /* A prefix would read as a unit of its own: 1234 samples/s, not 1.23 ksamples/s. */
 static void add_samples(struct lab_str *text, double rate) {
     if (rate >= 1e6)
         lab_str_printf(text, "%.4g million samples/s", 1e-6 * rate);
     else if (!isnan(rate))
-        lab_str_printf(text, "%.*f samples/s", rate < 10 ? 2 : rate < 100 ? 1 : 0, rate);
+        lab_str_printf(text, "%.*f samples/s", sample_digits(rate), rate);
 }
 
 static double share(double rate, double limit) {
@@ -222,7 +226,7 @@ static void add_stop(struct lab_str *text, const struct lab_bench_report *report
     if (stop == LAB_MEASURE_LIMIT && precision > 0)
         lab_str_add(text, " with the median known");
     if (stop == LAB_MEASURE_PRECISE || (stop == LAB_MEASURE_LIMIT && precision > 0))
-        lab_str_printf(text, precision > 0 ? " to ±%.2g %%" : " exactly, as the clock tells it",
+        lab_str_printf(text, precision > 0 ? " to ±%.2g %%" : " to one tick of the clock",
                        100 * precision);
 }
 
@@ -299,7 +303,8 @@ static void add_repetitions(const struct lines *lines) {
         cell_time(table, measurement->latency.median);
         cell_time(table, measurement->latency.p99);
         if (report->samples > 0)
-            lab_table_cell(table, "%.4g", report->repetitions[i].rates.samples_per_s);
+            lab_table_cell(table, "%.*f", sample_digits(report->repetitions[i].rates.samples_per_s),
+                           report->repetitions[i].rates.samples_per_s);
         lab_table_cell(table, "%zu", measurement->count);
     }
     lab_str_add(lines->out, "\n");
