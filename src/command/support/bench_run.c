@@ -137,8 +137,10 @@ static int verify(struct bench *bench, void *state, struct lab_err *err) {
 
 static bool on_progress(const struct lab_measure_progress *now, void *opaque) {
     struct bench *bench = opaque;
+    if (lab_interrupt_seen())
+        return true;
     lab_progress_measure(&bench->progress, now);
-    return lab_interrupt_seen();
+    return false;
 }
 
 static int measure(struct bench *bench, void *state, int index, struct lab_err *err) {
@@ -184,7 +186,7 @@ static void prove(struct bench *bench, void *state) {
 
 static int use_workload(struct bench *bench, struct lab_device *device, void *state, int index,
                         struct lab_err *err) {
-    if (index == 0) {
+    if (index == 0 && !lab_interrupt_seen()) {
         if (examine_device(bench, device, err) < 0)
             return -1;
         if (bench->request->verify && !lab_interrupt_seen() && verify(bench, state, err) < 0)
