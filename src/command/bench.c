@@ -257,11 +257,9 @@ static const char *const *complete(struct lab_arena *arena) {
     return names;
 }
 
-static const struct lab_option *word_options(const char *word) {
-    for (int i = 0; lab_workloads[i]; i++)
-        if (lab_str_equal(lab_workloads[i]->name, word))
-            return lab_workloads[i]->options;
-    return NULL;
+static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+    const struct lab_workload *workload = lab_workload_find(word, NULL);
+    return workload ? make_keys(workload, arena).table : NULL;
 }
 
 static struct lab_manual_section workload_section(const struct lab_workload *workload,
@@ -326,6 +324,6 @@ const struct lab_command lab_command_bench = {
     .examples = examples,
     .sections = sections,
     .complete = complete,
-    .word_options = word_options,
+    .word_keys = word_keys,
     .run = run,
 };

@@ -57,8 +57,8 @@ struct lab_command {
     const struct lab_manual_section *(*sections)(struct lab_arena *arena, const char *word,
                                                  struct lab_err *err);
     const char *const *(*complete)(struct lab_arena *arena); /* first word; may be NULL */
-    /* keys that complete behind that word; may be NULL */
-    const struct lab_option *(*word_options)(const char *word);
+    /* keys that complete behind that word, NULL if it takes none; the slot may be NULL */
+    const struct lab_option *(*word_keys)(const char *word, struct lab_arena *arena);
     /* 0, or -1 with an error that main prints; ret_status is the exit status on success */
     int (*run)(const struct lab_command_call *call, int *ret_status, struct lab_err *err);
 };

@@ -1,6 +1,7 @@
 /* command_manual.c: the commands' descriptors as manual pages: help, man pages and completion. */
 #include "command/command.h"
 
+#include "device/device.h"
 #include "version.h"
 
 #include <stddef.h>
@@ -25,6 +26,20 @@ static const struct lab_option shared_rows[] = {
 
 #define SHARED_COUNT (sizeof shared_rows / sizeof *shared_rows)
 
+/* What there is on any machine: auto, and of each backend all and the first. */
+static const char *const *device_suggestions(struct lab_arena *arena) {
+    int count = 0;
+    while (lab_backends[count])
+        count++;
+    const char **names = lab_arena_alloc(arena, 2 * (size_t)count + 2, sizeof *names);
+    names[0] = "auto";
+    for (int i = 0; i < count; i++) {
+        names[2 * i + 1] = lab_backends[i]->name;
+        names[2 * i + 2] = lab_arena_printf(arena, "%s:0", lab_backends[i]->name);
+    }
+    return names;
+}
+
 const struct lab_option *lab_command_shared_options(const struct lab_command *command, size_t base,
                                                     struct lab_arena *arena) {
     struct lab_option *rows = lab_arena_alloc(arena, SHARED_COUNT + 1, sizeof *rows);
@@ -35,6 +50,8 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
             continue;
         rows[count] = shared_rows[i];
         rows[count].offset += base;
+        if (device)
+            rows[count].suggestions = device_suggestions(arena);
         if (device && command->device_help) {
             rows[count].help = command->device_help;
             rows[count].fallback = NULL;
@@ -42,6 +59,18 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
         count++;
     }
     return rows;
+}
+
+static const struct lab_option *const *keys_of_words(const struct lab_command *command,
+                                                     const char *const *words,
+                                                     struct lab_arena *arena) {
+    int count = 0;
+    while (words[count])
+        count++;
+    const struct lab_option **keys = lab_arena_alloc(arena, (size_t)count + 1, sizeof *keys);
+    for (int i = 0; i < count; i++)
+        keys[i] = command->word_keys(words[i], arena);
+    return keys;
 }
 
 const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
@@ -60,8 +89,9 @@ const struct lab_manual_page *lab_command_page(const struct lab_command *command
         .tables = tables,
         .examples = command->examples,
         .words = command->complete ? command->complete(arena) : NULL,
-        .word_options = command->word_options,
     };
+    if (command->word_keys && page->words)
+        page->word_keys = keys_of_words(command, page->words, arena);
     if (word && !command->sections && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
         lab_err_set(err, LAB_ERR_USER, "help %s: no further page '%s'", command->name, word);
         return NULL;
