@@ -65,7 +65,12 @@ mistake "^gpulab: unknown command 'aaa.*bench, completion, devices, help or vers
 mistake "^gpulab: unknown workload 'aaa.*gemm, memcpy.* vit\$" bench "$long"
 mistake "begins with .*auto\$" bench null --device "$long"
 mistake "aaa: (File name too long|No such file)" devices --topology "$long"
-mistake "unknown option '--aaa" bench null "--$long"
+mistake "unknown option '--aaa.*; there are --repeat, " bench null "--$long"
+mistake "unknown option '-x'; there are --repeat, " bench null -x
+mistake "depth=9+: must be a whole number, 0 to " bench vit depth=99999999999999999999999
+mistake "limit=1e400: must be a time such as .* to 1d" bench null --limit 1e400
+mistake "compile_model=\[1: must be true or false" bench vit "compile_model=[1"
+mistake "tensor_shape=\[3,: column 4" bench vit "tensor_shape=[3,"
 mistake "'nu\\\\nll' \(did you mean 'null'" bench $'nu\nll'
 mistake "unknown command '\\\\x1b\[31mred'" $'\e[31mred'
 
