@@ -239,6 +239,15 @@ static void no_overlap_gives_the_reason(void **state) {
     char *text = text_of(&report, 120);
     assert_contains(text, "no overlap with copies: one core does both\n");
     lab_mem_free(text);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    report.config = lab_value_map(&arena);
+    const struct lab_value *map = lab_report_bench_value(&report, &arena);
+    assert_int_equal(lab_value_get(map, "overlap")->type, LAB_VALUE_NULL);
+    assert_int_equal(lab_value_get(lab_value_get(map, "repetitions")->items[0], "overlap")->type,
+                     LAB_VALUE_NULL);
+    assert_string_equal(lab_value_get(map, "overlap_why_not")->string, "one core does both");
+    lab_arena_release(&arena);
 }
 
 static void what_is_wrong_is_not_hidden(void **state) {
