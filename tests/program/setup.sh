@@ -68,9 +68,9 @@ setup numa
 
 # given that all is there, then nothing is said and nothing called
 stand_in dpkg-query "sed -n 's/^[a-z][a-z]*  *\\([^ ]*\\).*/installed \\1/p' $source_dir/tools/packages.txt"
-setup build check numa
+setup build test check numa
 [[ $status = 0 && ! -s $work/out && ! -s $work/apt ]] || fail "something was missing"
 
 # given a group that isn't there
 setup nonsense
-[[ $status = 2 && $(<"$work/out") == *"build, check and numa"* ]] || fail "ended with $status"
+[[ $status = 2 && $(<"$work/out") == *"build, test, check and numa"* ]] || fail "ended with $status"
