@@ -23,6 +23,10 @@ foreach(source ${test_sources})
     set_tests_properties(${name} PROPERTIES TIMEOUT 60 ENVIRONMENT "${test_environment}")
 endforeach()
 
+# The skeleton that people copy compiles without a warning.
+add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)
+target_link_libraries(skeleton_workload PRIVATE lab_flags)
+
 # Every tests/program/<name>.sh runs the built program as a user would. A line "# label: <word>" in
 # it labels the test: `build` = it compiles the tree again, which sanitized builds would only do
 # slowly a second time; `long` = left to `make test-long`.
