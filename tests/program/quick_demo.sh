@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # What `make run` prints: three measurements and, at the end, their three answers.
+# label: build
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 
