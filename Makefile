@@ -13,7 +13,7 @@ run: setup build ## set up, build, and measure three models on this machine
 	@tools/quick-demo build/gpulab
 
 .PHONY: test
-test: setup build ## set up, build, and run every test
+test: setup-test build ## set up, build, and run every test
 	$(CTEST) release -LE long
 
 .PHONY: check
@@ -41,7 +41,7 @@ bench: setup build ## compare the CPU device with bare loops on the same cores
 	bench/cpu
 
 .PHONY: asan tsan
-asan tsan: setup ## build and test with AddressSanitizer and UBSan; with ThreadSanitizer
+asan tsan: setup-test ## build and test with AddressSanitizer and UBSan; with ThreadSanitizer
 	@tools/sanitized-tests $@
 
 .PHONY: fuzz
@@ -61,7 +61,7 @@ test-gpu: ## tests that need a GPU
 	else echo "no GPU backend yet, skipped"; fi
 
 .PHONY: test-long
-test-long: setup build ## every test, the long ones too, ten times; then ten minutes of each fuzzer
+test-long: setup-test build ## every test, the long ones too, ten times; then ten minutes of each fuzzer
 	$(CTEST) release
 	$(CTEST) release -LE 'long|build' --repeat until-fail:10
 	@$(MAKE) --no-print-directory asan tsan test-numa
@@ -81,9 +81,12 @@ help: ## this list
 	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' Makefile | \
 	while IFS='|' read -r target text; do printf '  make %-12s %s\n' "$$target" "$$text"; done
 
-.PHONY: setup
+.PHONY: setup setup-test
 setup:
 	@tools/setup build
+	@mkdir -p build
+setup-test:
+	@tools/setup build test
 	@mkdir -p build
 
 # Ninja looks at the folders again each time, so a new source file needs nothing but `make`.

@@ -8,6 +8,9 @@ set(test_environment
     "UBSAN_OPTIONS=print_stacktrace=1"
     "TSAN_OPTIONS=second_deadlock_stack=1")
 
+# Against hanging only. The longest takes seconds, but sanitizers and a loaded machine stretch that.
+set(unit_timeout 120)
+
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c
      ${CMAKE_SOURCE_DIR}/tests/conformance/test_*.c)
 foreach(source ${test_sources})
@@ -20,12 +23,16 @@ foreach(source ${test_sources})
     target_compile_definitions(test_${name} PRIVATE
         LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${name} COMMAND test_${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 60 ENVIRONMENT "${test_environment}")
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${test_environment}")
 endforeach()
 
+# The skeleton that people copy compiles without a warning.
+add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)
+target_link_libraries(skeleton_workload PRIVATE lab_flags)
+
 # Every tests/program/<name>.sh runs the built program as a user would. A line "# label: <word>" in
-# it labels the test: `build` = it compiles the tree again, which sanitized builds would only do
-# slowly a second time; `long` = left to `make test-long`.
+# it labels the test: `build` = it compiles the tree again or measures large models, which sanitized
+# builds would only do slowly a second time; `long` = left to `make test-long`.
 file(GLOB program_tests CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/program/*.sh)
 foreach(script ${program_tests})
     get_filename_component(name ${script} NAME_WE)
@@ -34,7 +41,7 @@ foreach(script ${program_tests})
     if(GPULAB_SANITIZE AND "build" IN_LIST labels)
         continue()
     endif()
-    set(timeout 120)
+    set(timeout 300)
     if(labels)
         set(timeout 600)
     endif()
@@ -53,5 +60,5 @@ foreach(source ${fuzz_sources})
     target_link_libraries(replay_${name} PRIVATE lab)
     target_include_directories(replay_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
     add_test(NAME replay_${name} COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
-    set_tests_properties(replay_${name} PROPERTIES TIMEOUT 60 ENVIRONMENT "${test_environment}")
+    set_tests_properties(replay_${name} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${test_environment}")
 endforeach()

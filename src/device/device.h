@@ -103,7 +103,7 @@ int lab_device_open(const struct lab_machine *machine, const struct lab_device_r
                     struct lab_err *err);
 void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave out must be closed */
 
-/* Measured at the first call, then remembered. Takes up to half a second. */
+/* Measured at the first call, then remembered. Takes up to a second. */
 int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
                       struct lab_device_limits *ret_limits, struct lab_err *err);
 

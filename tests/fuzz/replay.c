@@ -2,10 +2,9 @@
  * replay.c: gives a fuzz target every file of its corpus, without a fuzzer. So the seeds and the
  * inputs that once broke something are tests in every build, with any compiler.
  *
- *     replay_<target> FOLDER...      a folder that isn't there counts as empty
+ *     replay_<target> FOLDER...      a folder without inputs is an error: it would prove nothing
  */
 #include <dirent.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,21 +37,24 @@ static int replay_file(const char *path) {
 static int replay_folder(const char *folder) {
     DIR *dir = opendir(folder);
     if (!dir) {
-        if (errno == ENOENT)
-            return 0;
         perror(folder);
         return -1;
     }
-    int status = 0;
+    int status = 0, count = 0;
     for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         char path[4096];
         if (entry->d_name[0] == '.')
             continue;
         snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+        count++;
         if (replay_file(path) < 0)
             status = -1;
     }
     closedir(dir);
+    if (count == 0) {
+        fprintf(stderr, "%s: no inputs\n", folder);
+        return -1;
+    }
     return status;
 }
 

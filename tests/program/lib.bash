@@ -2,6 +2,7 @@
 # What the program tests share. Sourced with the test's own arguments: GPULAB SOURCE_DIR BUILD_DIR.
 set -u
 gpulab=$(realpath "$1")
+# shellcheck disable=SC2034 # the tests use it
 source_dir=$(realpath "$2")
 export LC_ALL=C.UTF-8
 unset COLUMNS NO_COLOR LANG LC_CTYPE

@@ -112,6 +112,7 @@ static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;
 #define PROBE_SIZE 128
 
 static void probe(void) {
+    cpu_blas_core();
     float *a = lab_mem_alloc((size_t)2 * PROBE_SIZE * PROBE_SIZE, sizeof *a);
     long before = atomic_load(&buffers_handed_out);
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, PROBE_SIZE, PROBE_SIZE, PROBE_SIZE, 1, a,

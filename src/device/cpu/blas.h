@@ -22,6 +22,15 @@ void cpu_blas_gemm(int64_t m, int64_t n, int64_t k, float alpha, struct cpu_matr
 /* LAB_ERR_UNSUPPORTED for an OpenBLAS that can't be used here: one with threads of its own. */
 int cpu_blas_check(struct lab_err *err);
 
+/*
+ * The family of kernels that OpenBLAS uses: "SkylakeX". The first call sees to it that the CPU's
+ * vector units are used, and must come before the first product.
+ */
+const char *cpu_blas_core(void);
+
+/* The family that this CPU could run where it would do better than `core`; NULL = it wouldn't. */
+const char *cpu_blas_better_core(const char *core);
+
 /* Whether OpenBLAS packs into the buffers of blas.c; else calls wait for each other. */
 bool cpu_blas_is_concurrent(void);
 

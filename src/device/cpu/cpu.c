@@ -8,7 +8,6 @@
 #include "device/cpu/blas.h"
 
 #include <assert.h>
-#include <cblas.h>
 
 /* Longer than the gaps between the ops of a model, shorter than what anybody would notice. */
 #define SPIN_NS (30 * LAB_NS_PER_US)
@@ -81,7 +80,7 @@ static void fill_info(struct cpu_device *device) {
     struct lab_device_info *info = &device->base.info;
     info->compute_units = device->base.ref.cpus.count;
     info->arithmetic = lab_arena_printf(&device->arena, "%s, OpenBLAS %s kernels",
-                                        cpu_simd_name(device->simd), openblas_get_corename());
+                                        cpu_simd_name(device->simd), cpu_blas_core());
     info->overlaps = info->compute_units > 1;
     info->overlap_why_not = info->overlaps ? NULL : "one core does both";
     info->memory_bytes = device->base.ref.memory_bytes;

@@ -2,7 +2,8 @@
  * limits.c: what the device can do at best, found by small loops on its own cores: multiply-adds
  * from registers on all of them at once, copies between buffers larger than the caches by all of
  * them, and the copy that a stream makes. Best of a few rounds, since whatever else runs on the
- * machine only slows them down. All together they take about 0.3 s.
+ * machine only slows them down. All together they take about 0.3 s, up to a second
+ * where caches are very large.
  */
 #include "base/mem.h"
 #include "base/str.h"
@@ -12,10 +13,10 @@
 
 #define FLOPS_ROUNDS   2
 #define FLOPS_NS       (25 * LAB_NS_PER_MS)
-#define COPY_ROUNDS    3
+#define COPY_ROUNDS    2
 #define COPY_UNIT      ((size_t)2 << 20)
 #define COPY_BYTES_MIN ((size_t)32 << 20)
-#define COPY_BYTES_MAX ((size_t)128 << 20)
+#define COPY_BYTES_MAX ((size_t)320 << 20) /* large caches; libc copies better beyond them */
 
 struct probe {
     struct cpu_device *device;
