@@ -5,8 +5,9 @@
  *     bench_overlap [DEVICE [COPY_CORES]]     prints: copy_ms compute_ms serial_ms overlapped_ms ratio
  *
  * The copy is a host-to-device copy of 32 MiB; the compute is as many matrix products as take the
- * same time, found by timing both alone. Serial: each waits for the other. Overlapped: two buffers,
- * as the pipelines of this project run. Serial and overlapped rounds alternate; medians are compared.
+ * same time, found by timing both alone, in turn. Serial: each waits for the other. Overlapped: two
+ * buffers, as the pipelines of this project run. Serial and overlapped rounds alternate too; times
+ * are medians, and so is the ratio, of the pairs'.
  */
 #include "device/device.h"
 #include "machine/machine.h"
@@ -18,7 +19,9 @@
 #define COPY_BYTES (32 << 20)
 #define SIZE       160 /* of the matrix products: small enough to tune the length finely */
 #define STEPS      12  /* copy + compute pairs in a round */
-#define ROUNDS     9
+#define ROUNDS     15
+
+#define BALANCE_ATTEMPTS 4
 
 struct bench {
     struct lab_device *device;
@@ -75,12 +78,47 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median_of_5(struct bench *b, bool copies, bool computes) {
-    double times[5];
-    for (int i = 0; i < 5; i++)
-        times[i] = round_s(b, copies, computes, true);
-    qsort(times, 5, sizeof *times, compare);
-    return times[2];
+static double median(double *values, int count) {
+    qsort(values, (size_t)count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+/* Copy and compute alone, in turn. */
+static void time_alone(struct bench *b, double *ret_copy_s, double *ret_compute_s) {
+    double copy_s[ROUNDS], compute_s[ROUNDS];
+    for (int i = 0; i < ROUNDS; i++) {
+        copy_s[i] = round_s(b, true, false, true);
+        compute_s[i] = round_s(b, false, true, true);
+    }
+    *ret_copy_s = median(copy_s, ROUNDS);
+    *ret_compute_s = median(compute_s, ROUNDS);
+}
+
+/* Chooses the number of products that take as long as a copy. */
+static void balance(struct bench *b, double *ret_copy_s, double *ret_compute_s) {
+    b->products = 1;
+    round_s(b, true, true, true); /* warm-up */
+    for (int attempt = 0; attempt < BALANCE_ATTEMPTS; attempt++) {
+        time_alone(b, ret_copy_s, ret_compute_s);
+        double want = *ret_copy_s / *ret_compute_s;
+        if (want > 0.95 && want < 1.05)
+            return;
+        double products = b->products * want + 0.5;
+        b->products = products < 1 ? 1 : (int)products;
+    }
+    time_alone(b, ret_copy_s, ret_compute_s);
+}
+
+static void compare_orders(struct bench *b) {
+    double copy_s, compute_s, serial[ROUNDS], overlapped[ROUNDS], ratio[ROUNDS];
+    balance(b, &copy_s, &compute_s);
+    for (int i = 0; i < ROUNDS; i++) {
+        serial[i] = round_s(b, true, true, false);
+        overlapped[i] = round_s(b, true, true, true);
+        ratio[i] = serial[i] / overlapped[i];
+    }
+    printf("%.3f %.3f %.3f %.3f %.3f\n", 1e3 * copy_s, 1e3 * compute_s,
+           1e3 * median(serial, ROUNDS), 1e3 * median(overlapped, ROUNDS), median(ratio, ROUNDS));
 }
 
 static void open_all(struct bench *b, const struct lab_machine *machine, const char *selector,
@@ -139,24 +177,8 @@ int main(int argc, char **argv) {
              argc > 2 ? (int)strtol(argv[2], NULL, 10) : 1, &arena);
     if (!b.device->info.overlaps)
         printf("no overlap: %s\n", b.device->info.overlap_why_not);
-    else {
-        b.products = 1;
-        median_of_5(&b, true, true); /* warm-up */
-        double copy_s = median_of_5(&b, true, false), product_s = median_of_5(&b, false, true);
-        b.products = (int)(copy_s / product_s + 0.5);
-        if (b.products < 1)
-            b.products = 1;
-        double compute_s = median_of_5(&b, false, true), serial[ROUNDS], overlapped[ROUNDS];
-        for (int i = 0; i < ROUNDS; i++) {
-            serial[i] = round_s(&b, true, true, false);
-            overlapped[i] = round_s(&b, true, true, true);
-        }
-        qsort(serial, ROUNDS, sizeof *serial, compare);
-        qsort(overlapped, ROUNDS, sizeof *overlapped, compare);
-        printf("%.3f %.3f %.3f %.3f %.3f\n", 1e3 * copy_s, 1e3 * compute_s,
-               1e3 * serial[ROUNDS / 2], 1e3 * overlapped[ROUNDS / 2],
-               serial[ROUNDS / 2] / overlapped[ROUNDS / 2]);
-    }
+    else
+        compare_orders(&b);
     close_all(&b);
     lab_machine_close(machine);
     lab_arena_release(&arena);

@@ -37,8 +37,10 @@ static void pin(int cpu) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(cpu, &set);
-    if (sched_setaffinity(0, sizeof set, &set))
+    if (sched_setaffinity(0, sizeof set, &set)) {
         fprintf(stderr, "bare_gemm: can't use CPU %d\n", cpu);
+        exit(1);
+    }
 }
 
 /* c[m,n] = a[m,k]·b[n,k]ᵀ, rows of this worker */
@@ -108,6 +110,8 @@ int main(int argc, char **argv) {
     pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
     pthread_barrier_init(&job->start, &attributes, (unsigned)job->processes);
     pthread_barrier_init(&job->end, &attributes, (unsigned)job->processes);
+    for (int i = 0; i < job->processes; i++) /* a child that fails would leave the rest waiting */
+        pin((int)strtol(argv[5 + i], NULL, 10));
     for (int i = 1; i < job->processes; i++) {
         pid_t child = fork();
         if (child < 0)

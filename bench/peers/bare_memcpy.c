@@ -3,11 +3,12 @@
  *
  *     bare_memcpy BYTES SECONDS CPU…      prints the median GB/s of all threads together
  *
- * A thread on each CPU copies between two touched buffers of its own. Links nothing of gpulab.
+ * A thread on each CPU copies between two touched buffers of its own; an iteration is one copy by
+ * each and ends when all are done, as an iteration of ours does. Links nothing of gpulab.
  */
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,12 +20,12 @@
 struct worker {
     pthread_t thread;
     int cpu;
-    double median_s;
+    char *from, *to;
 };
 
 static size_t size_bytes;
-static double seconds;
-static pthread_barrier_t start;
+static pthread_barrier_t start, end;
+static bool stop; /* written between the barriers only */
 
 static double now_s(void) {
     struct timespec t;
@@ -37,38 +38,62 @@ static int compare(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
 static char *touched(int value) {
     char *memory =
         mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return NULL;
+        fail("bare_memcpy: memory");
     madvise(memory, size_bytes, MADV_HUGEPAGE);
     return memset(memory, value, size_bytes);
 }
 
-static void *work(void *argument) {
-    struct worker *self = argument;
+static void settle(struct worker *self) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(self->cpu, &set);
-    pthread_setaffinity_np(pthread_self(), sizeof set, &set);
-    char *from = touched(1), *to = touched(2);
-    double *times = malloc(MAX_ITERATIONS * sizeof *times);
-    pthread_barrier_wait(&start);
-    if (!from || !to || !times)
-        return NULL;
+    if (sched_setaffinity(0, sizeof set, &set))
+        fail("bare_memcpy: can't use the CPU");
+    self->from = touched(1);
+    self->to = touched(2);
+}
+
+static void copy(const struct worker *self) {
+    memcpy(self->to, self->from, size_bytes);
+    __asm__ volatile("" : : "r"(self->to) : "memory");
+}
+
+static void *work(void *argument) {
+    struct worker *self = argument;
+    settle(self);
+    for (;;) {
+        pthread_barrier_wait(&start);
+        if (stop)
+            return NULL;
+        copy(self);
+        pthread_barrier_wait(&end);
+    }
+}
+
+/* The first worker's part: all iterations' times, those of the warm-up left out. */
+static int measure(const struct worker *self, double seconds, double *times) {
     int count = 0;
-    double warm = now_s() + 0.2 * seconds, end = now_s() + seconds;
-    while (now_s() < end && count < MAX_ITERATIONS) {
+    double warm = now_s() + 0.2 * seconds, last = now_s() + seconds;
+    while ((now_s() < last || count == 0) && count < MAX_ITERATIONS) {
         double begin = now_s();
-        memcpy(to, from, size_bytes);
-        __asm__ volatile("" : : "r"(to) : "memory");
+        pthread_barrier_wait(&start);
+        copy(self);
+        pthread_barrier_wait(&end);
         if (begin > warm)
             times[count++] = now_s() - begin;
     }
-    qsort(times, (size_t)count, sizeof *times, compare);
-    self->median_s = count ? times[count / 2] : 0;
-    return NULL;
+    stop = true;
+    pthread_barrier_wait(&start);
+    return count;
 }
 
 int main(int argc, char **argv) {
@@ -77,24 +102,28 @@ int main(int argc, char **argv) {
         return 2;
     }
     size_bytes = strtoull(argv[1], NULL, 10);
-    seconds = strtod(argv[2], NULL);
+    double seconds = strtod(argv[2], NULL);
     int threads = argc - 3;
     struct worker *workers = calloc((size_t)threads, sizeof *workers);
-    if (!workers)
-        return 1;
+    double *times = malloc(MAX_ITERATIONS * sizeof *times);
+    if (!workers || !times)
+        fail("bare_memcpy");
     pthread_barrier_init(&start, NULL, (unsigned)threads);
+    pthread_barrier_init(&end, NULL, (unsigned)threads);
     for (int i = 0; i < threads; i++) {
         workers[i].cpu = (int)strtol(argv[3 + i], NULL, 10);
-        if (pthread_create(&workers[i].thread, NULL, work, &workers[i]))
-            return 1;
+        if (i > 0 && pthread_create(&workers[i].thread, NULL, work, &workers[i]))
+            fail("bare_memcpy: thread");
     }
-    double rate = 0;
-    for (int i = 0; i < threads; i++) {
+    settle(&workers[0]);
+    /* once all have settled */
+    pthread_barrier_wait(&start);
+    copy(&workers[0]);
+    pthread_barrier_wait(&end);
+    int count = measure(&workers[0], seconds, times);
+    for (int i = 1; i < threads; i++)
         pthread_join(workers[i].thread, NULL);
-        if (workers[i].median_s <= 0)
-            return 1;
-        rate += 1e-9 * (double)size_bytes / workers[i].median_s;
-    }
-    printf("%.3f\n", rate);
+    qsort(times, (size_t)count, sizeof *times, compare);
+    printf("%.3f\n", 1e-9 * (double)size_bytes * threads / times[count / 2]);
     return 0;
 }
