@@ -144,10 +144,10 @@ void lab_verify_partial(struct lab_verification *ret, int64_t checked, int64_t a
 double lab_verify_tolerance(enum lab_dtype dtype) {
     switch (dtype) {
     case LAB_TF32: /* 10 bits of mantissa in products, fp32 sums */
-    case LAB_FP16:
-        return 5e-3;
-    case LAB_BF16: /* 7 bits, rounded after every op */
-        return 4e-2;
+        return 2e-3;
+    case LAB_FP16: /* rounded after every op */
+    case LAB_BF16:
+        return 2e-2;
     case LAB_FP32:
         break;
     }
