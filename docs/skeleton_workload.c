@@ -96,7 +96,8 @@ static int skeleton_open(const void *config, const struct lab_rank *rank, void *
     state->launch = describe(config);
     if (lab_data_require(rank->device, state->launch.op, state->launch.out.dtype, err) ||
         lab_stream_open(rank->device, LAB_STREAM_COMPUTE, &state->stream, err) ||
-        lab_spans_open(rank->device, LAB_SPANS_SLOTS, 1u << LAB_STAGE_COMPUTE, &state->spans, err))
+        lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, 1u << LAB_STAGE_COMPUTE,
+                       &state->spans, err))
         goto fail;
     for (int i = 0; i < VECTORS; i++)
         if (lab_buffer_open(rank->device, LAB_MEMORY_DEVICE, -1,
@@ -117,19 +118,20 @@ fail:
 /* --- running --- */
 
 /* One iteration: commands between the two marks of its stage. Nothing here waits or allocates. */
-static int enqueue(void *opaque, int slot, struct lab_err *err) {
+static int enqueue(void *opaque, int iteration, struct lab_err *err) {
     struct skeleton_state *state = opaque;
-    if (lab_spans_start(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err) ||
+    if (lab_spans_start(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err) ||
         lab_launch(state->stream, &state->launch, err) ||
-        lab_spans_end(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err))
+        lab_spans_end(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err))
         return -1;
     return 0;
 }
 
-/* A workload of one stream needs no loop of its own; memcpy.c and vit/pipeline.c have several. */
+/* The loop is everybody's: it keeps the stream busy and reads the marks. memcpy.c and
+ * vit/pipeline.c have several streams. */
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct skeleton_state *state = opaque;
-    return lab_spans_run(&state->spans, state->stream, count, enqueue, state, records, err);
+    return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
 }
 
 /* --- being right --- */
@@ -143,6 +145,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     if (lab_verify_skip(state->device, ret)) /* a simulated device computes nothing */
         return 0;
     int64_t count = lab_tensor_count(out);
+    if (lab_verify_room(state->device, (double)count * (sizeof(float) + sizeof(double)), err))
+        return -1;
     float *values = lab_mem_alloc((size_t)count, sizeof *values);
     double *reference = lab_mem_alloc((size_t)count, sizeof *reference);
     int failed =

@@ -4,13 +4,36 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Room for what is formatted, before it is cut: words of a command line may be this long. */
+#define LONGEST 16384
+/* Bytes kept of the beginning of a text that is too long. */
+#define HEAD 200
+#define MARK "…"
+
+/* Text that is too long loses its middle: the end says what is right instead. */
+static void store(struct lab_err *err, const char *text) {
+    size_t length = strlen(text), room = sizeof err->text - 1;
+    if (length <= room) {
+        memcpy(err->text, text, length + 1);
+        return;
+    }
+    size_t head = HEAD, tail = length - (room - HEAD - strlen(MARK));
+    while (head > 0 && ((unsigned char)text[head] & 0xc0) == 0x80)
+        head--;
+    while (((unsigned char)text[tail] & 0xc0) == 0x80)
+        tail++;
+    memcpy(err->text, text, head);
+    memcpy(err->text + head, MARK, strlen(MARK));
+    memcpy(err->text + head + strlen(MARK), text + tail, length - tail + 1);
+}
+
 int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format, va_list args) {
     if (!err)
         return -1;
     /* the arguments may point into the text that is being replaced */
-    char text[sizeof err->text];
+    char text[LONGEST];
     vsnprintf(text, sizeof text, format, args);
-    memcpy(err->text, text, sizeof text);
+    store(err, text);
     err->code = code;
     return -1;
 }
@@ -32,25 +55,19 @@ int lab_err_set_errno(struct lab_err *err, enum lab_err_code code, int errno_val
     lab_err_vset(err, code, format, args);
     va_end(args);
     char buffer[128];
-    const char *reason = strerror_r(errno_value, buffer, sizeof buffer);
-    size_t length = strlen(err->text);
-    snprintf(err->text + length, sizeof err->text - length, ": %s", reason);
-    return -1;
+    return lab_err_set(err, code, "%s: %s", err->text,
+                       strerror_r(errno_value, buffer, sizeof buffer));
 }
 
 int lab_err_context(struct lab_err *err, const char *format, ...) {
     if (!err)
         return -1;
-    char before[sizeof err->text];
+    char before[LONGEST];
     va_list args;
     va_start(args, format);
     vsnprintf(before, sizeof before, format, args);
     va_end(args);
-    char text[2 * sizeof err->text + 2];
-    snprintf(text, sizeof text, "%s: %s", before, err->text);
-    memcpy(err->text, text, sizeof err->text - 1);
-    err->text[sizeof err->text - 1] = '\0';
-    return -1;
+    return lab_err_set(err, err->code, "%s: %s", before, err->text);
 }
 
 int lab_err_exit_status(enum lab_err_code code) {

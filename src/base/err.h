@@ -8,10 +8,9 @@
  *
  *     gpulab: run gpu0_numa1_vit32x6x512: loading kernel 'softmax': no binary for sm_90
  *
- * On success the struct is untouched. Texts have no trailing full stop or newline. A text may hold
- * several lines (hints), the first of which is complete in itself. Running out of host memory is no
- * error of this kind: it aborts (see mem.h). Running out of *device* or *node* memory is one,
- * LAB_ERR_MEMORY, because sweeps meet it as an ordinary result.
+ * On success the struct is untouched. A text is one line, without a full stop. Running out of host
+ * memory is no error of this kind: it aborts (see mem.h). Running out of *device* or *node* memory
+ * is one, LAB_ERR_MEMORY, because sweeps meet it as an ordinary result.
  */
 #ifndef LAB_BASE_ERR_H
 #define LAB_BASE_ERR_H
@@ -35,7 +34,8 @@ struct lab_err {
 
 #define LAB_ERR_INIT ((struct lab_err){.code = LAB_ERR_NONE, .text = ""})
 
-/* Sets code and text, over whatever was there; always returns -1. `err` may be NULL. */
+/* Sets code and text, over whatever was there; always returns -1. `err` may be NULL. Text that is
+ * too long loses its middle, here and below. */
 int lab_err_set(struct lab_err *err, enum lab_err_code code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int lab_err_vset(struct lab_err *err, enum lab_err_code code, const char *format, va_list args)

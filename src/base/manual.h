@@ -27,8 +27,8 @@ struct lab_manual_page { /* one command */
     const struct lab_manual_section *sections; /* title NULL ends; may be NULL */
     const struct lab_manual_example *examples; /* line NULL ends; may be NULL */
     const char *const *words; /* what the first word completes to, e.g. workloads */
-    /* keys that complete behind such a word; NULL = none */
-    const struct lab_option *(*word_options)(const char *word);
+    /* keys that complete behind each of them; NULL = none, as may be an item */
+    const struct lab_option *const *word_keys;
 };
 
 struct lab_manual {

@@ -138,8 +138,8 @@ static void add_words(const struct lab_manual *manual, struct lab_str *out) {
     close_function(out);
 }
 
-static const struct lab_option *keys_of(const struct lab_manual_page *page, const char *word) {
-    return page->word_options ? page->word_options(word) : NULL;
+static const struct lab_option *keys_of(const struct lab_manual_page *page, int word) {
+    return page->word_keys ? page->word_keys[word] : NULL;
 }
 
 static void add_keys(const struct lab_manual *manual, struct lab_str *out) {
@@ -147,7 +147,7 @@ static void add_keys(const struct lab_manual *manual, struct lab_str *out) {
     for (int i = 0; manual->pages[i]; i++) {
         const struct lab_manual_page *page = manual->pages[i];
         for (int w = 0; page->words && page->words[w]; w++) {
-            const struct lab_option *keys = keys_of(page, page->words[w]);
+            const struct lab_option *keys = keys_of(page, w);
             if (!keys || !keys->name)
                 continue;
             lab_str_printf(out, "    '%s %s') echo '", page->name, page->words[w]);
@@ -192,7 +192,7 @@ static void add_values(const struct lab_manual *manual, struct lab_str *out) {
         for (int w = 0; page->words && page->words[w]; w++) {
             lab_str_clear(&owner);
             lab_str_printf(&owner, "%s %s", page->name, page->words[w]);
-            const struct lab_option *row = keys_of(page, page->words[w]);
+            const struct lab_option *row = keys_of(page, w);
             for (; row && row->name; row++)
                 add_value(manual->program, owner.text, row, true, out);
         }

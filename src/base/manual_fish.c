@@ -135,8 +135,8 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
         add_list(out, "", page->words);
         close_rule(NULL, out);
     }
-    for (int w = 0; page->word_options && page->words && page->words[w]; w++) {
-        const struct lab_option *row = page->word_options(page->words[w]);
+    for (int w = 0; page->word_keys && page->words && page->words[w]; w++) {
+        const struct lab_option *row = page->word_keys[w];
         lab_str_clear(&at);
         lab_str_printf(&at, "%s %s +", page->name, page->words[w]);
         for (; row && row->name; row++)

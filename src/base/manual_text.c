@@ -115,14 +115,13 @@ void lab_manual_detail(const struct lab_option *row, struct lab_str *out) {
 enum lab_manual_values lab_manual_values(const struct lab_option *row,
                                          const char *const **ret_words) {
     static const char *const truths[] = {"true", "false", NULL};
-    static const char *const selectors[] = {"auto", "cpu", "cpu:0", "cuda", "cuda:0", "sim:", NULL};
     const char *name = lab_option_value_name(row);
     if (row->type == LAB_OPTION_FLAG)
         *ret_words = truths;
     else if (row->type == LAB_OPTION_CHOICE)
         *ret_words = row->choices;
-    else if (lab_str_equal(name, "DEVICE"))
-        *ret_words = selectors;
+    else if (row->suggestions)
+        *ret_words = row->suggestions;
     else if (lab_str_equal(name, "FILE"))
         return LAB_MANUAL_VALUES_FILE;
     else

@@ -118,8 +118,8 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
     lab_str_add(out, "        '*: :->key' && return\n"
                      "    [[ $state == key ]] || return\n"
                      "    case $line[1] in\n");
-    for (int w = 0; page->word_options && page->words && page->words[w]; w++) {
-        const struct lab_option *keys = page->word_options(page->words[w]);
+    for (int w = 0; page->word_keys && page->words && page->words[w]; w++) {
+        const struct lab_option *keys = page->word_keys[w];
         if (!keys || !keys->name)
             continue;
         lab_str_printf(out, "        %s)\n", page->words[w]);

@@ -84,13 +84,28 @@ void lab_options_defaults(const struct lab_option *table, void *config, struct l
     }
 }
 
+/*
+ * The grammar's own message is the best one for lists and text. For the others text that it refuses
+ * (a number too large for any type) is as wrong as any, and the row says what would be right.
+ */
+static int read_value(const struct lab_option *row, const char *text, struct lab_arena *arena,
+                      struct lab_value **ret_value, struct lab_err *err) {
+    struct lab_err why = LAB_ERR_INIT;
+    if (lab_value_parse(text, arena, ret_value, &why) == 0)
+        return 0;
+    if (row->type == LAB_OPTION_INTS || row->type == LAB_OPTION_STRING)
+        return lab_err_set(err, why.code, "%s", why.text);
+    *ret_value = lab_value_string(arena, text);
+    return 0;
+}
+
 int lab_options_set(const struct lab_option *table, void *config, struct lab_arena *arena,
                     const char *key, const char *text, struct lab_err *err) {
     const struct lab_option *row = find_row(table, key, strlen(key));
     if (!row)
         return refuse_key(table, key, arena, err);
     struct lab_value *value;
-    if (lab_value_parse(text, arena, &value, err) < 0)
+    if (read_value(row, text, arena, &value, err) < 0)
         return lab_err_context(err, "%s=%.60s", key, text);
     struct lab_option_source source = {.value = value, .text = text};
     return lab_option_store(row, config, arena, &source, err);
@@ -182,7 +197,7 @@ static int store_argument(struct line *line, const struct lab_option *row, const
     const char *read = bare_list ? lab_arena_printf(line->arena, "[%s]", text) : text;
     if (verbatim)
         value = lab_value_string(line->arena, text);
-    else if (lab_value_parse(read, line->arena, &value, line->err) < 0)
+    else if (read_value(row, read, line->arena, &value, line->err) < 0)
         return lab_err_context(line->err, "--%s=%.60s", row->name, text);
     struct lab_option_source source = {.value = value, .text = text, .dashes = true};
     return lab_option_store(row, line->config, line->arena, &source, line->err);
@@ -253,6 +268,9 @@ static int take_letters(struct line *line) {
             if (meant)
                 return lab_err_set(line->err, LAB_ERR_USER,
                                    "unknown option '%.80s'; did you mean '-%.80s'?", word, word);
+            if (!word[2])
+                return refuse_unknown("option", word, names_of(line->tables, "--", line->arena),
+                                      line->err);
             return lab_err_set(line->err, LAB_ERR_USER, "unknown option '-%c' in '%.80s'", *c,
                                word);
         }

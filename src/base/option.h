@@ -55,12 +55,13 @@ struct lab_option {
     const char *fallback; /* default, in the value grammar; NULL = zero, empty, absent */
     double min, max; /* INT, FLOAT, DURATION, SIZE and each of INTS; both 0 = unbounded, max < min =
                         no upper bound. Durations and sizes are never negative */
-    const char *const *choices; /* CHOICE: NULL-terminated */
-    const char *unit;           /* "ms", "MB"; shown in help, not parsed */
-    const char *value_name;     /* "N", "FILE"; NULL = a fitting one by type. FILE and DIR complete
-                                   to paths, DEVICE to selectors */
-    const char *help;           /* one sentence, no full stop */
-    char letter;                /* -x; 0 = none. Commands only */
+    const char *const *choices;     /* CHOICE: NULL-terminated */
+    const char *const *suggestions; /* STRING: what completes, among others; may be NULL */
+    const char *unit;               /* "ms", "MB"; shown in help, not parsed */
+    const char *value_name;         /* "N", "FILE"; NULL = a fitting one by type. FILE and DIR
+                                       complete to paths */
+    const char *help;               /* one sentence, no full stop */
+    char letter;                    /* -x; 0 = none. Commands only */
     bool once; /* given twice on a command line is an error; otherwise the last wins */
 };
 

@@ -164,6 +164,8 @@ const char *lab_str_nearest(const char *word, const char *const *candidates) {
     int best_distance = (int)strlen(word) / 3 + 1; /* a third of the letters may be wrong */
     for (; *candidates; candidates++) {
         int d = distance(word, *candidates);
+        if (d >= NEAREST_LENGTH)
+            continue;
         if (d > 0 && strlen(word) >= 3 && lab_str_starts(*candidates, word))
             d = 1; /* "samples" for "samples_per_second" */
         if (d < best_distance || (d == best_distance && !best)) {

@@ -13,6 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* All of them are kept, at about 150 bytes each with what is computed from them. */
+#define ITERATIONS_MOST 10000000
+
 struct bench_config {
     int64_t repeat, node, iterations, warmup, seed;
     double precision, limit_s;
@@ -31,10 +34,11 @@ static const struct lab_option bench_options[] = {
      .help = "stop when the median's interval is within this share of it on either side"},
     {"limit", LAB_OPTION_DURATION, offsetof(struct bench_config, limit_s), .fallback = "15s",
      .min = 0.01, .max = 86400, .letter = 'l', .value_name = "TIME",
-     .help = "longest time of one run, warm-up included"},
+     .help = "longest time of one run, warm-up included; where the count is fixed, only the "
+             "warm-up's share, a third, is limited"},
     {"iterations", LAB_OPTION_INT, offsetof(struct bench_config, iterations), .fallback = "0",
-     .min = 0, .max = 1e9, .value_name = "N",
-     .help = "measure exactly so many; 0 is until precise"},
+     .min = 0, .max = ITERATIONS_MOST, .value_name = "N",
+     .help = "measure exactly so many, however long it takes; 0 is until precise"},
     {"warmup", LAB_OPTION_INT, offsetof(struct bench_config, warmup), .fallback = "-1", .min = -1,
      .max = 1e9, .letter = 'w', .value_name = "N",
      .help = "drop exactly so many iterations first; -1 is until steady"},
@@ -116,6 +120,12 @@ static int set_counts(const struct bench_config *config, const struct keys *keys
             return lab_err_set(err, LAB_ERR_USER,
                                "num_samples and --iterations say the same: give one of them");
         plan->iterations = batches(keys->samples->num_samples, batch);
+        if (plan->iterations > ITERATIONS_MOST)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "num_samples=%lld: that is %lld batches, more than the %d that one "
+                               "run keeps: use a larger batch_size or fewer samples",
+                               (long long)keys->samples->num_samples, (long long)plan->iterations,
+                               ITERATIONS_MOST);
     }
     if (keys->samples->warmup_samples >= 0) {
         if (config->warmup >= 0)
@@ -247,11 +257,9 @@ static const char *const *complete(struct lab_arena *arena) {
     return names;
 }
 
-static const struct lab_option *word_options(const char *word) {
-    for (int i = 0; lab_workloads[i]; i++)
-        if (lab_str_equal(lab_workloads[i]->name, word))
-            return lab_workloads[i]->options;
-    return NULL;
+static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+    const struct lab_workload *workload = lab_workload_find(word, NULL);
+    return workload ? make_keys(workload, arena).table : NULL;
 }
 
 static struct lab_manual_section workload_section(const struct lab_workload *workload,
@@ -316,6 +324,6 @@ const struct lab_command lab_command_bench = {
     .examples = examples,
     .sections = sections,
     .complete = complete,
-    .word_options = word_options,
+    .word_keys = word_keys,
     .run = run,
 };

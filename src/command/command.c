@@ -35,10 +35,14 @@ static void log_to_stderr(enum lab_log_level level, const char *text, void *stat
 
 /* --json in front of any "--", found without parsing: it also shapes the errors of parsing. */
 static bool wants_json(int argc, char **argv) {
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0)
-            return true;
-    return false;
+    bool json = false;
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        if (strcmp(argv[i], "--json") == 0 || strcmp(argv[i], "--json=true") == 0)
+            json = true;
+        else if (strcmp(argv[i], "--no-json") == 0 || strcmp(argv[i], "--json=false") == 0)
+            json = false;
+    }
+    return json;
 }
 
 static const char *code_name(enum lab_err_code code) {
@@ -126,16 +130,9 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
     call.words = words;
     call.style = lab_command_style(call.out_is_terminal, STDOUT_FILENO);
 
-    if (call.shared->help) {
-        struct lab_str text;
-        lab_str_init(&text);
-        const char *word = command->sections && call.word_count ? words[0] : NULL;
-        int result = lab_command_write_help(command, word, call.style, arena, &text, err);
-        if (result == 0)
-            lab_command_print(&call, &text);
-        lab_str_release(&text);
-        return result;
-    }
+    if (call.shared->help)
+        return lab_command_show_help(&call, command,
+                                     command->sections && call.word_count ? words[0] : NULL, err);
     if (call.rest && call.rest[0])
         return lab_err_set(err, LAB_ERR_USER, "%s takes nothing behind '--'", command->name);
     if (check_word_count(command, call.word_count, err) < 0)

@@ -22,7 +22,7 @@ struct lab_shared {
     bool json;
     bool quiet;            /* -q: no progress, no hints */
     const char *log_level; /* --log-level */
-    const char *device;    /* --device; only commands with uses_device */
+    const char *device;    /* --device; NULL = not given, where a command has no default for it */
 };
 
 struct lab_command_call {
@@ -48,6 +48,7 @@ struct lab_command {
     const struct lab_option *options; /* own rows; may be NULL */
     size_t config_size;
     bool uses_device;                          /* takes --device */
+    const char *device_help;                   /* what it means here; NULL = where to run, auto */
     int min_words, max_words;                  /* max -1 = any number */
     const struct lab_manual_example *examples; /* may be NULL */
     /* what help adds; `word` is the one behind the command in `help bench vit`, NULL if there is
@@ -56,8 +57,8 @@ struct lab_command {
     const struct lab_manual_section *(*sections)(struct lab_arena *arena, const char *word,
                                                  struct lab_err *err);
     const char *const *(*complete)(struct lab_arena *arena); /* first word; may be NULL */
-    /* keys that complete behind that word; may be NULL */
-    const struct lab_option *(*word_options)(const char *word);
+    /* keys that complete behind that word, NULL if it takes none; the slot may be NULL */
+    const struct lab_option *(*word_keys)(const char *word, struct lab_arena *arena);
     /* 0, or -1 with an error that main prints; ret_status is the exit status on success */
     int (*run)(const struct lab_command_call *call, int *ret_status, struct lab_err *err);
 };
@@ -80,10 +81,19 @@ const struct lab_option *lab_command_shared_options(const struct lab_command *co
 /* The whole program's descriptors as manual pages, in the arena. */
 const struct lab_manual *lab_command_manual(struct lab_arena *arena);
 
-/* `gpulab help COMMAND [WORD]` as text. */
+/* One of its pages. `word` as for the slot `sections`; NULL and an error if it is unknown. */
+const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
+                                               struct lab_arena *arena, struct lab_err *err);
+
+/* Shows `gpulab help COMMAND [WORD]`, as text or as JSON, whichever the call asks for. */
+int lab_command_show_help(const struct lab_command_call *call, const struct lab_command *command,
+                          const char *word, struct lab_err *err);
+/* Its parts: as text; as a tree, NULL if the word is unknown. */
 int lab_command_write_help(const struct lab_command *command, const char *word,
                            struct lab_style style, struct lab_arena *arena, struct lab_str *out,
                            struct lab_err *err);
+struct lab_value *lab_command_help_value(const struct lab_command *command, const char *word,
+                                         struct lab_arena *arena, struct lab_err *err);
 /* `gpulab help`. */
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
                                 struct lab_str *out);

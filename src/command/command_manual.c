@@ -1,6 +1,7 @@
 /* command_manual.c: the commands' descriptors as manual pages: help, man pages and completion. */
 #include "command/command.h"
 
+#include "device/device.h"
 #include "version.h"
 
 #include <stddef.h>
@@ -25,20 +26,54 @@ static const struct lab_option shared_rows[] = {
 
 #define SHARED_COUNT (sizeof shared_rows / sizeof *shared_rows)
 
+/* What there is on any machine: auto, and of each backend all and the first. */
+static const char *const *device_suggestions(struct lab_arena *arena) {
+    int count = 0;
+    while (lab_backends[count])
+        count++;
+    const char **names = lab_arena_alloc(arena, 2 * (size_t)count + 2, sizeof *names);
+    names[0] = "auto";
+    for (int i = 0; i < count; i++) {
+        names[2 * i + 1] = lab_backends[i]->name;
+        names[2 * i + 2] = lab_arena_printf(arena, "%s:0", lab_backends[i]->name);
+    }
+    return names;
+}
+
 const struct lab_option *lab_command_shared_options(const struct lab_command *command, size_t base,
                                                     struct lab_arena *arena) {
     struct lab_option *rows = lab_arena_alloc(arena, SHARED_COUNT + 1, sizeof *rows);
     size_t count = 0;
     for (size_t i = 0; i < SHARED_COUNT; i++) {
-        if (lab_str_equal(shared_rows[i].name, "device") && !command->uses_device)
+        bool device = lab_str_equal(shared_rows[i].name, "device");
+        if (device && !command->uses_device)
             continue;
         rows[count] = shared_rows[i];
-        rows[count++].offset += base;
+        rows[count].offset += base;
+        if (device)
+            rows[count].suggestions = device_suggestions(arena);
+        if (device && command->device_help) {
+            rows[count].help = command->device_help;
+            rows[count].fallback = NULL;
+        }
+        count++;
     }
     return rows;
 }
 
-static const struct lab_manual_page *make_page(const struct lab_command *command, const char *word,
+static const struct lab_option *const *keys_of_words(const struct lab_command *command,
+                                                     const char *const *words,
+                                                     struct lab_arena *arena) {
+    int count = 0;
+    while (words[count])
+        count++;
+    const struct lab_option **keys = lab_arena_alloc(arena, (size_t)count + 1, sizeof *keys);
+    for (int i = 0; i < count; i++)
+        keys[i] = command->word_keys(words[i], arena);
+    return keys;
+}
+
+const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
                                                struct lab_arena *arena, struct lab_err *err) {
     const struct lab_option **tables = lab_arena_alloc(arena, 3, sizeof *tables);
     int count = 0;
@@ -54,8 +89,9 @@ static const struct lab_manual_page *make_page(const struct lab_command *command
         .tables = tables,
         .examples = command->examples,
         .words = command->complete ? command->complete(arena) : NULL,
-        .word_options = command->word_options,
     };
+    if (command->word_keys && page->words)
+        page->word_keys = keys_of_words(command, page->words, arena);
     if (word && !command->sections && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
         lab_err_set(err, LAB_ERR_USER, "help %s: no further page '%s'", command->name, word);
         return NULL;
@@ -79,7 +115,7 @@ const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
         count++;
     const struct lab_manual_page **pages = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
     for (int i = 0; i < count; i++)
-        pages[i] = make_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
+        pages[i] = lab_command_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
     struct lab_manual *manual = lab_arena_alloc(arena, 1, sizeof *manual);
     *manual = make_manual();
     manual->pages = pages;
@@ -93,12 +129,29 @@ static enum lab_manual_style manual_style(struct lab_style style) {
 int lab_command_write_help(const struct lab_command *command, const char *word,
                            struct lab_style style, struct lab_arena *arena, struct lab_str *out,
                            struct lab_err *err) {
-    const struct lab_manual_page *page = make_page(command, word, arena, err);
+    const struct lab_manual_page *page = lab_command_page(command, word, arena, err);
     if (!page)
         return -1;
     struct lab_manual manual = make_manual();
     lab_manual_help(&manual, page, style.columns, manual_style(style), out);
     return 0;
+}
+
+int lab_command_show_help(const struct lab_command_call *call, const struct lab_command *command,
+                          const char *word, struct lab_err *err) {
+    if (call->shared->json) {
+        const struct lab_value *value = lab_command_help_value(command, word, call->arena, err);
+        if (value)
+            lab_command_print_json(call, value);
+        return value ? 0 : -1;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    int result = lab_command_write_help(command, word, call->style, call->arena, &text, err);
+    if (result == 0)
+        lab_command_print(call, &text);
+    lab_str_release(&text);
+    return result;
 }
 
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,

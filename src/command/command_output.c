@@ -97,6 +97,19 @@ void lab_command_print_json(const struct lab_command_call *call, const struct la
     lab_str_release(&text);
 }
 
+/* What a user typed comes back in messages: a line break or an escape in it must not act. */
+static void add_visible(const char *text, struct lab_str *out) {
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '\n')
+            lab_str_add(out, "\\n");
+        else if (c < ' ' || c == 0x7f)
+            lab_str_printf(out, "\\x%02x", c);
+        else
+            lab_str_add_bytes(out, text, 1);
+    }
+}
+
 #define CLEAR_LINE "\r\033[K"
 
 static atomic_bool status_shown; /* messages may come from a device's threads */
@@ -107,18 +120,21 @@ void lab_command_note(const char *format, ...) {
     char text[1200];
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    struct lab_str line;
+    struct lab_str line, visible;
     lab_str_init(&line);
+    lab_str_init(&visible);
     if (atomic_exchange(&status_shown, false))
         lab_str_add(&line, CLEAR_LINE);
     lab_str_add(&line, "gpulab: ");
+    add_visible(text, &visible);
     if (locale_is_utf8())
-        lab_str_add(&line, text);
+        lab_str_add(&line, visible.text);
     else
-        lab_text_to_ascii(text, &line);
+        lab_text_to_ascii(visible.text, &line);
     lab_str_add(&line, "\n");
     /* one call, so that lines of several threads stay whole */
     fwrite(line.text, 1, line.length, stderr);
+    lab_str_release(&visible);
     lab_str_release(&line);
 }
 

@@ -23,13 +23,23 @@ static const struct lab_option devices_options[] = {
     {NULL},
 };
 
+/* Whether this build can compute on a GPU at all, whatever this machine has. */
+static bool uses_gpus(void) {
+    for (int i = 0; lab_backends[i]; i++)
+        if (lab_str_equal(lab_backends[i]->name, "cuda"))
+            return true;
+    return false;
+}
+
 static void print_json(const struct lab_command_call *call, const struct lab_machine *machine,
                        const struct lab_report_backend *backends, int count) {
-    struct lab_value *map = lab_value_map(call->arena);
-    lab_value_set_string(call->arena, map, "gpulab", LAB_VERSION);
-    lab_value_set(call->arena, map, "machine", lab_report_machine_value(machine, call->arena));
-    lab_value_set(call->arena, map, "backends",
-                  lab_report_backends_value(backends, count, call->arena));
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "gpulab", LAB_VERSION);
+    lab_value_set_string(arena, map, "selector", call->shared->device);
+    lab_value_set(arena, map, "machine", lab_report_machine_value(machine, arena));
+    lab_value_set(arena, map, "backends", lab_report_backends_value(backends, count, arena));
+    lab_value_set_bool(arena, map, "uses_gpus", uses_gpus());
     lab_command_print_json(call, map);
 }
 
@@ -38,31 +48,49 @@ static void print_text(const struct lab_command_call *call, const struct lab_mac
     const struct devices_config *config = call->config;
     struct lab_str text;
     lab_str_init(&text);
-    if (config->map) {
+    if (config->map)
         lab_report_machine_map(machine, call->style, &text);
-    } else {
+    else
         lab_report_machine(machine, call->style, &text);
+    /* the drawing is of the machine; what was asked for by name is shown all the same */
+    if (!config->map || call->shared->device) {
         lab_str_add(&text, "\n");
         lab_report_backends(backends, count, call->style, &text);
     }
+    if (!uses_gpus())
+        lab_report_gpus_unused(machine, call->style, &text);
     lab_command_print(call, &text);
     lab_str_release(&text);
+}
+
+static int show(const struct lab_command_call *call, const struct lab_machine *machine,
+                struct lab_err *err) {
+    struct lab_report_backend *backends;
+    const char *selector = call->shared->device;
+    int count = selector ? lab_support_selected(machine, selector, call->arena, &backends, err)
+                         : lab_support_backends(machine, call->arena, &backends);
+    if (count < 0)
+        return -1;
+    if (call->shared->json)
+        print_json(call, machine, backends, count);
+    else
+        print_text(call, machine, backends, count);
+    return 0;
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct devices_config *config = call->config;
     struct lab_machine *machine;
+    if (config->topology && !*config->topology)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "--topology needs a file: hwloc XML, as "
+                           "'lstopo FILE.xml' writes it");
     if (lab_machine_open(config->topology, &machine, err) < 0)
         return -1;
-    struct lab_report_backend *backends;
-    int count = lab_support_backends(machine, call->arena, &backends);
-    if (call->shared->json)
-        print_json(call, machine, backends, count);
-    else
-        print_text(call, machine, backends, count);
+    int result = show(call, machine, err);
     lab_machine_close(machine);
-    return 0;
+    return result;
 }
 
 static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
@@ -86,6 +114,7 @@ static const struct lab_manual_section *sections(struct lab_arena *arena, const 
 static const struct lab_manual_example examples[] = {
     {"gpulab devices", "nodes, devices and the links between them"},
     {"gpulab devices --map", "the same as a drawing"},
+    {"gpulab devices --device cpu:0/4", "node 0 in four slices: which cores each has"},
     {"gpulab devices --topology server.xml --map", "a machine recorded elsewhere by lstopo"},
     {NULL},
 };
@@ -99,6 +128,9 @@ const struct lab_command lab_command_devices = {
         "them, how GPUs and network cards reach each other, and the names that --device takes.",
     .options = devices_options,
     .config_size = sizeof(struct devices_config),
+    .uses_device = true,
+    .device_help =
+        "list these devices instead of all: cpu:1 (a NUMA node), cpu:0/2 (node 0 in halves)",
     .examples = examples,
     .sections = sections,
     .run = run,

@@ -17,8 +17,9 @@ static const struct lab_option help_options[] = {
     {NULL},
 };
 
-static int write_page(const struct lab_manual *manual, const struct lab_manual_page *page,
-                      const char *folder, struct lab_arena *arena, struct lab_err *err) {
+/* Returns the page's path, in the arena; NULL on failure. */
+static const char *write_page(const struct lab_manual *manual, const struct lab_manual_page *page,
+                              const char *folder, struct lab_arena *arena, struct lab_err *err) {
     struct lab_str text;
     lab_str_init(&text);
     lab_manual_man(manual, page, &text);
@@ -26,21 +27,30 @@ static int write_page(const struct lab_manual *manual, const struct lab_manual_p
                             : lab_arena_printf(arena, "%s/gpulab.1", folder);
     int result = lab_file_write_atomic(path, text.text, text.length, err);
     lab_str_release(&text);
-    return result;
+    return result < 0 ? NULL : path;
 }
 
-static int write_man_pages(const char *folder, struct lab_arena *arena, struct lab_err *err) {
+static int write_man_pages(const struct lab_command_call *call, const char *folder,
+                           struct lab_err *err) {
     struct stat status;
+    if (!*folder)
+        return lab_err_set(err, LAB_ERR_USER, "help: --man needs a folder to write to");
     if (mkdir(folder, 0777) < 0 && errno != EEXIST)
         return lab_err_set_errno(err, LAB_ERR_USER, errno, "help --man %s", folder);
     if (stat(folder, &status) < 0 || !S_ISDIR(status.st_mode))
         return lab_err_set(err, LAB_ERR_USER, "help --man %s: must be a folder", folder);
-    const struct lab_manual *manual = lab_command_manual(arena);
-    if (write_page(manual, NULL, folder, arena, err) < 0)
-        return -1;
-    for (int i = 0; manual->pages[i]; i++)
-        if (write_page(manual, manual->pages[i], folder, arena, err) < 0)
+    const struct lab_manual *manual = lab_command_manual(call->arena);
+    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
+    for (int i = -1; i < 0 || manual->pages[i]; i++) {
+        const char *path =
+            write_page(manual, i < 0 ? NULL : manual->pages[i], folder, call->arena, err);
+        if (!path)
             return -1;
+        lab_value_append(call->arena, list, lab_value_string(call->arena, path));
+    }
+    lab_value_set(call->arena, map, "written", list);
+    if (call->shared->json)
+        lab_command_print_json(call, map);
     return 0;
 }
 
@@ -62,27 +72,26 @@ static void print_json(const struct lab_command_call *call) {
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct help_config *config = call->config;
+    if (config->man && call->word_count)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "help: --man writes the pages of all commands: leave out '%.80s'",
+                           call->words[0]);
     if (config->man)
-        return write_man_pages(config->man, call->arena, err);
-    if (call->shared->json && call->word_count == 0) {
+        return write_man_pages(call, config->man, err);
+    if (call->word_count > 0) {
+        const struct lab_command *command = lab_command_find(call->words[0], err);
+        return command ? lab_command_show_help(call, command, call->words[1], err) : -1;
+    }
+    if (call->shared->json) {
         print_json(call);
         return 0;
     }
     struct lab_str text;
     lab_str_init(&text);
-    int result = 0;
-    if (call->word_count == 0) {
-        lab_command_write_overview(call->style, call->arena, &text);
-    } else {
-        const struct lab_command *command = lab_command_find(call->words[0], err);
-        result = command ? lab_command_write_help(command, call->words[1], call->style, call->arena,
-                                                  &text, err)
-                         : -1;
-    }
-    if (result == 0)
-        lab_command_print(call, &text);
+    lab_command_write_overview(call->style, call->arena, &text);
+    lab_command_print(call, &text);
     lab_str_release(&text);
-    return result;
+    return 0;
 }
 
 static const char *const *complete(struct lab_arena *arena) {

@@ -10,6 +10,8 @@
  * Where there is one node only, its memory is the machine's, and the kernel's own estimate for the
  * whole is the better figure: virtual machines whose memory grows on demand count what may still
  * come in /proc/meminfo, but not in the node's file.
+ *
+ * No node has more for this process than its control groups allow (cgroup.c).
  */
 #include "base/file.h"
 #include "base/str.h"
@@ -79,7 +81,9 @@ int64_t topology_total_bytes(void) {
     return bytes;
 }
 
-int64_t topology_free_bytes(const struct lab_machine *machine, int node) {
+int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *ret_limited) {
+    if (ret_limited)
+        *ret_limited = false;
     if (machine->recorded)
         return -1;
     struct lab_arena arena;
@@ -94,9 +98,15 @@ int64_t topology_free_bytes(const struct lab_machine *machine, int node) {
         bytes = meminfo_bytes("MemAvailable", &arena);
     }
     lab_arena_release(&arena);
-    return bytes;
+    int64_t left = topology_limit_left();
+    bool limited = left >= 0 && (bytes < 0 || left < bytes);
+    if (ret_limited)
+        *ret_limited = limited;
+    return limited ? left : bytes;
 }
 
 int64_t lab_machine_free_bytes(const struct lab_machine *machine, int node) {
-    return lab_machine_node_index(machine, node) < 0 ? -1 : topology_free_bytes(machine, node);
+    if (node != -1 && lab_machine_node_index(machine, node) < 0)
+        return -1;
+    return topology_free_bytes(machine, node, NULL);
 }

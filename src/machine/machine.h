@@ -21,7 +21,7 @@ int lab_machine_open(const char *topology_file, struct lab_machine **ret_machine
                      struct lab_err *err);
 void lab_machine_close(struct lab_machine *machine); /* accepts NULL */
 
-/* Memory free on a node now; -1 = unknown. */
+/* Memory that this process can have on a node now, or for node -1 on all of them; -1 = unknown. */
 int64_t lab_machine_free_bytes(const struct lab_machine *machine, int node);
 
 /*

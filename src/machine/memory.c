@@ -16,7 +16,8 @@
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14; older ones answer EINVAL */
 #endif
 
-#define HUGE_BYTES ((size_t)2 << 20)
+#define HUGE_BYTES     ((size_t)2 << 20)
+#define MAPPABLE_BYTES (PTRDIFF_MAX - 2 * HUGE_BYTES) /* beyond, sizes would overflow */
 
 static size_t page_bytes(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
@@ -33,20 +34,18 @@ static const char *place_name(int node, char *buffer, size_t size) {
     return buffer;
 }
 
-static int too_little(int node, int64_t free_bytes, size_t size_bytes, struct lab_err *err) {
+/* `known`: what there is, "node 2 has 1.00 GiB free"; NULL = the kernel only said no. */
+static int too_little(int node, const char *known, size_t size_bytes, struct lab_err *err) {
     char place[32];
-    struct lab_str text;
-    lab_str_init(&text);
-    if (free_bytes >= 0) {
-        lab_str_printf(&text, "%s has ", place_name(node, place, sizeof place));
-        lab_str_add_bytes_binary(&text, (double)free_bytes);
-        lab_str_add(&text, " free, ");
-    } else {
-        lab_str_printf(&text, "%s has too little memory, ", place_name(node, place, sizeof place));
-    }
-    lab_str_add_bytes_binary(&text, (double)size_bytes);
-    lab_err_set(err, LAB_ERR_MEMORY, "%s asked for", text.text);
-    lab_str_release(&text);
+    struct lab_str size;
+    lab_str_init(&size);
+    lab_str_add_bytes_binary(&size, (double)size_bytes);
+    if (known)
+        lab_err_set(err, LAB_ERR_MEMORY, "%s, %s asked for", known, size.text);
+    else
+        lab_err_set(err, LAB_ERR_MEMORY, "%s has too little memory, %s asked for",
+                    place_name(node, place, sizeof place), size.text);
+    lab_str_release(&size);
     return -1;
 }
 
@@ -54,11 +53,24 @@ static int check_free(const struct lab_machine *machine, int node, size_t size_b
                       struct lab_err *err) {
     if (size_bytes == 0)
         return lab_err_set(err, LAB_ERR_USER, "no memory (0 bytes) asked for");
-    int64_t free_bytes = topology_free_bytes(machine, node);
-    if (size_bytes > PTRDIFF_MAX - 2 * HUGE_BYTES ||
-        (free_bytes >= 0 && size_bytes > (uint64_t)free_bytes))
-        return too_little(node, free_bytes, size_bytes, err);
-    return 0;
+    bool limited;
+    int64_t free_bytes = topology_free_bytes(machine, node, &limited);
+    if (free_bytes < 0)
+        return size_bytes > MAPPABLE_BYTES ? too_little(node, NULL, size_bytes, err) : 0;
+    if (size_bytes <= (uint64_t)free_bytes)
+        return 0;
+    char place[32];
+    struct lab_str known;
+    lab_str_init(&known);
+    if (limited)
+        lab_str_add(&known, "the memory limit of this process's control group leaves ");
+    else
+        lab_str_printf(&known, "%s has ", place_name(node, place, sizeof place));
+    lab_str_add_bytes_binary(&known, (double)free_bytes);
+    lab_str_add(&known, limited ? "" : " free");
+    too_little(node, known.text, size_bytes, err);
+    lab_str_release(&known);
+    return -1;
 }
 
 /* Huge pages need a start that is a multiple of theirs: map more and give the ends back. */
@@ -98,7 +110,7 @@ static int touch(int node, char *memory, size_t size_bytes, struct lab_err *err)
     if (madvise(memory, size_bytes, MADV_POPULATE_WRITE) == 0)
         return 0;
     if (errno == ENOMEM)
-        return too_little(node, -1, size_bytes, err);
+        return too_little(node, NULL, size_bytes, err);
     for (size_t at = 0; at < size_bytes; at += page_bytes())
         ((volatile char *)memory)[at] = 0;
     return 0;
@@ -126,7 +138,7 @@ int lab_memory_map(const struct lab_machine *machine, int node, size_t size_byte
     size_t mapped_bytes = round_up(size_bytes, page_bytes());
     void *memory = map_aligned(mapped_bytes, huge ? HUGE_BYTES : page_bytes());
     if (memory == MAP_FAILED)
-        return too_little(node, -1, size_bytes, err);
+        return too_little(node, NULL, size_bytes, err);
     if (huge)
         madvise(memory, mapped_bytes, MADV_HUGEPAGE); /* only a wish */
     /* one node: there is no other place, and a container may forbid to ask */

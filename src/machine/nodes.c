@@ -74,7 +74,7 @@ static void read_nodes(struct topology *topology, hwloc_obj_t const *objects, in
         node->number = (int)objects[i]->os_index;
         node->cpus = topology_cpus(&topology->arena, sets[i]);
         node->memory_bytes = (int64_t)objects[i]->attr->numanode.local_memory;
-        node->free_bytes = topology_free_bytes(machine, node->number);
+        node->free_bytes = topology_free_bytes(machine, node->number, NULL);
         hwloc_bitmap_free(sets[i]);
     }
     /* the only node's memory is the machine's, part of which may be yet to come (free.c) */

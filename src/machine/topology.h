@@ -4,8 +4,9 @@
  *   open.c       this machine, and life        recorded.c   recorded machines
  *   nodes.c      nodes, cores, caches, distances
  *   pci.c        PCI devices                   pci_names.c  what their numbers are called
- *   free.c       memory that a node has left   bind.c       threads on cores
- *   memory.c     memory on nodes               proof.c      what the kernel says about both
+ *   free.c       memory that a node has left   cgroup.c     memory that limits leave
+ *   bind.c       threads on cores              memory.c     memory on nodes
+ *   proof.c      what the kernel says about both
  */
 #ifndef LAB_MACHINE_TOPOLOGY_H
 #define LAB_MACHINE_TOPOLOGY_H
@@ -43,8 +44,15 @@ int topology_require_live(const struct lab_machine *machine, const char *what, s
 /* Appends "node 1", "nodes 0, 1 and 3": those that the machine has. */
 void topology_write_nodes(const struct lab_machine *machine, struct lab_str *out);
 
-/* What this process can still get from a node (-1 = the whole machine); -1 = unknown. */
-int64_t topology_free_bytes(const struct lab_machine *machine, int node);
+/*
+ * What this process can still get from a node (-1 = the whole machine); -1 = unknown. `ret_limited`
+ * (may be NULL): a limit of its control groups says so, not the node.
+ */
+int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *ret_limited);
+/* What the memory limits of its control groups leave to this process; -1 = they have none. */
+int64_t topology_limit_left(void);
+/* The same from where cgroups are mounted and from the text of /proc/self/cgroup. */
+int64_t topology_cgroup_left(const char *mount, const char *membership);
 /* All memory of this machine, as the kernel counts it; -1 = unknown. */
 int64_t topology_total_bytes(void);
 

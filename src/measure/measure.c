@@ -231,8 +231,7 @@ static bool enough(const struct loop *loop, const struct track *track) {
             track->measured_s >= loop->plan->min_time_s);
 }
 
-/* Median and precision so far. The cheap interval, by ranks of the effective size, decides while it
- * is too wide; only then the one that will be reported is asked. */
+/* Median and precision so far, by the interval that will be reported. */
 static void check_precision(const struct loop *loop, struct track *track) {
     track->checked = track->count;
     double *x = lab_mem_resize(NULL, 2 * track->count, sizeof *x), *sorted = x + track->count;

@@ -141,7 +141,7 @@ const struct lab_summary *lab_measure_primary(const struct lab_measurement *meas
 struct lab_summary lab_summarize(const double *x, size_t n, double confidence);
 
 /*
- * "3 of 120 iterations (2.5 %) are severe outliers, …": appends the sentence for one warning, with
+ * "3 of 120 measured times (2.5 %) are severe outliers, …": appends the sentence for one warning, with
  * its figures and what to do, without a full stop. Nothing for a warning that wasn't given.
  */
 void lab_measure_explain(const struct lab_measurement *measurement,

@@ -11,10 +11,13 @@
 #define OUTLIER_EFFECT 0.005
 /* Where the rest is very even, outliers are near it; within so much of the median they are no news. */
 #define OUTLIER_DISTANCE 0.2
-/* So many of them are no outliers but a second kind of iteration. */
+/* So many of them are no outliers but a second kind of iteration; one or two are never a kind. */
 #define OUTLIER_SHARE_MOST 0.1
+#define GROUP_LEAST        3
 /* Cold caches and page faults double the first iteration now and then; three times is set-up. */
 #define SLOW_FIRST_FACTOR 3.0
+/* One that the warm-up took away is told only where a person would have felt it. */
+#define SLOW_FIRST_FELT_S 0.1
 /* One twentieth of the machine: on two cores a tenth of one, enough to be seen in a median. */
 #define FOREIGN_CPU_MOST 0.05
 /* Runnable threads per CPU before the start, where CPU time itself is unknown. */
@@ -54,7 +57,9 @@ unsigned lab_measure_warn(const struct lab_measurement *m) {
     unsigned warnings = 0;
     if (has_outliers(primary))
         warnings |= LAB_WARN_OUTLIERS;
-    if (m->first_s > SLOW_FIRST_FACTOR * m->latency.median)
+    /* a first one that is too short to be timed tells nothing */
+    if (m->first_s > SLOW_FIRST_FACTOR * m->latency.median &&
+        m->first_s >= (m->warmup_iterations > 0 ? SLOW_FIRST_FELT_S : SHORT_S))
         warnings |= LAB_WARN_SLOW_FIRST;
     if (m->count > 0 && !m->steady)
         warnings |= LAB_WARN_NOT_STEADY;
@@ -72,13 +77,15 @@ unsigned lab_measure_warn(const struct lab_measurement *m) {
 static void explain_outliers(const struct lab_measurement *m, struct lab_str *out) {
     const struct lab_summary *s = lab_measure_primary(m);
     size_t count = severe(s);
-    lab_str_printf(out, "%zu of %zu iterations (%.1f %%) %s, ", count, s->n, 100 * severe_share(s),
+    /* times, since intervals are fewer than iterations */
+    lab_str_printf(out, "%zu of %zu measured times (%.1f %%) %s, ", count, s->n,
+                   100 * severe_share(s),
                    count == 1 ? "is a severe outlier" : "are severe outliers");
     if (s->outliers.high_severe > 0)
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else
         lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);
-    lab_str_add(out, severe_share(s) > OUTLIER_SHARE_MOST
+    lab_str_add(out, severe_share(s) > OUTLIER_SHARE_MOST && count >= GROUP_LEAST
                          ? ": times fall into groups; clocks, placement or a neighbour switch "
                            "between them"
                          : ": something else ran; try again on a quiet machine");
@@ -126,10 +133,10 @@ static void explain_not_precise(const struct lab_measurement *m, struct lab_str 
         lab_str_printf(out, "the limit came after %zu iteration%s, too few to tell the spread",
                        m->count, m->count == 1 ? "" : "s");
     else
-        lab_str_printf(
-            out, "the limit came after %zu iterations, when the median was known to ± %.2g %%",
-            m->count, 100 * m->precision);
-    lab_str_add(out, "; allow more time for more");
+        lab_str_printf(out,
+                       "the limit came after %zu iterations, when the median was known to ±%.2g %%",
+                       m->count, 100 * m->precision);
+    lab_str_add(out, "; a longer limit gives more precision");
 }
 
 static void explain_load(const struct lab_measurement *m, struct lab_str *out) {

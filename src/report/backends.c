@@ -1,29 +1,44 @@
 /* backends.c: the devices that can be selected, with the names to paste behind --device. */
 #include "report/report.h"
 
+/* Which cores a device has is what tells slices of a node apart. */
+static bool has_cpus(const struct lab_report_backend *backend) {
+    for (int i = 0; i < backend->device_count; i++)
+        if (backend->devices[i].cpus.count)
+            return true;
+    return false;
+}
+
 static void add_devices(const struct lab_report_backend *backend, struct lab_style style,
                         struct lab_str *out) {
     struct lab_table *table = lab_table_open();
     lab_table_column(table, "--device", LAB_ALIGN_LEFT);
     lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
     lab_table_column(table, "Memory", LAB_ALIGN_RIGHT);
+    if (has_cpus(backend))
+        lab_table_column(table, "CPUs", LAB_ALIGN_LEFT);
     lab_table_column(table, "What", LAB_ALIGN_LEFT);
     for (int i = 0; i < backend->device_count; i++) {
         const struct lab_report_device *device = &backend->devices[i];
-        struct lab_str memory;
-        lab_str_init(&memory);
+        struct lab_str text;
+        lab_str_init(&text);
         if (device->memory_bytes > 0)
-            lab_str_add_bytes_binary(&memory, (double)device->memory_bytes);
+            lab_str_add_bytes_binary(&text, (double)device->memory_bytes);
         else
-            lab_str_add(&memory, "unknown");
+            lab_str_add(&text, "unknown");
         lab_table_cell(table, "%s", device->name);
         if (device->node >= 0)
             lab_table_cell(table, "%d", device->node);
         else
             lab_table_cell(table, "unknown");
-        lab_table_cell(table, "%s", memory.text);
+        lab_table_cell(table, "%s", text.text);
+        if (has_cpus(backend)) {
+            lab_str_clear(&text);
+            lab_report_cpus(&device->cpus, &text);
+            lab_table_cell(table, "%s", text.text);
+        }
         lab_table_cell(table, "%s%s", device->description, device->simulated ? " (simulated)" : "");
-        lab_str_release(&memory);
+        lab_str_release(&text);
     }
     lab_table_write(table, style, out);
     lab_table_close(table);

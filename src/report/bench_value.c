@@ -43,7 +43,11 @@ static struct writer times_value(const struct lab_summary *summary, struct lab_a
     put(writer, "mean", any ? 1e3 * summary->mean : NAN);
     put(writer, "stddev", any ? 1e3 * summary->stddev : NAN);
     put(writer, "median", any ? 1e3 * summary->median : NAN);
+    put(writer, "mad", any ? 1e3 * summary->mad : NAN);
+    put(writer, "cv", any ? summary->cv : NAN);
+    put(writer, "p25", any ? 1e3 * summary->q25 : NAN);
     put(writer, "p50", any ? 1e3 * summary->median : NAN);
+    put(writer, "p75", any ? 1e3 * summary->q75 : NAN);
     put(writer, "p90", any ? 1e3 * summary->p90 : NAN);
     put(writer, "p95", any ? 1e3 * summary->p95 : NAN);
     put(writer, "p99", any ? 1e3 * summary->p99 : NAN);
@@ -52,6 +56,19 @@ static struct writer times_value(const struct lab_summary *summary, struct lab_a
     lab_value_set(arena, writer.map, "median_interval",
                   any ? median_interval_value(summary->median_interval, arena)
                       : lab_value_null(arena));
+    return writer;
+}
+
+/* What only a series in the order of time has, so not what several runs agree on. */
+static struct writer series_value(const struct lab_summary *summary, struct lab_arena *arena) {
+    struct writer writer = times_value(summary, arena), outliers = open_map(arena);
+    lab_value_set_int(arena, writer.map, "n", (int64_t)summary->n);
+    put(writer, "effective_n", summary->n ? summary->effective_n : NAN);
+    lab_value_set_int(arena, outliers.map, "low_severe", (int64_t)summary->outliers.low_severe);
+    lab_value_set_int(arena, outliers.map, "low_mild", (int64_t)summary->outliers.low_mild);
+    lab_value_set_int(arena, outliers.map, "high_mild", (int64_t)summary->outliers.high_mild);
+    lab_value_set_int(arena, outliers.map, "high_severe", (int64_t)summary->outliers.high_severe);
+    put_map(writer, "outliers", outliers);
     return writer;
 }
 
@@ -129,6 +146,12 @@ static struct writer conditions_value(const struct lab_conditions *conditions,
     return writer;
 }
 
+/* Threads that take turns on one core seem to overlap; where the device can't, there is none. */
+static void put_overlap(struct writer writer, const struct lab_bench_report *report,
+                        double overlap) {
+    put(writer, "overlap", report->overlaps ? overlap : NAN);
+}
+
 static struct lab_value *repetition_value(const struct lab_bench_report *report, int index,
                                           struct lab_arena *arena) {
     const struct lab_bench_repetition *repetition = &report->repetitions[index];
@@ -136,10 +159,10 @@ static struct lab_value *repetition_value(const struct lab_bench_report *report,
     struct writer writer = open_map(arena);
     put(writer, "samples_per_second", repetition->rates.samples_per_s);
     put(writer, "flops_per_second", repetition->rates.flops_per_s);
-    put_map(writer, "latency_ms", times_value(&measurement->latency, arena));
-    put_map(writer, "interval_ms", times_value(&measurement->interval, arena));
+    put_map(writer, "latency_ms", series_value(&measurement->latency, arena));
+    put_map(writer, "interval_ms", series_value(&measurement->interval, arena));
     put_map(writer, "stages", stages_value(report, measurement, &repetition->rates, arena));
-    put(writer, "overlap", measurement->overlap);
+    put_overlap(writer, report, measurement->overlap);
     lab_value_set_int(arena, writer.map, "iterations", (int64_t)measurement->count);
     lab_value_set_int(arena, writer.map, "warmup_iterations", measurement->warmup_iterations);
     put(writer, "warmup_seconds", measurement->warmup_s);
@@ -206,15 +229,16 @@ static struct writer validity_value(const struct lab_bench_report *report,
 
 static void put_counts(struct writer writer, const struct lab_bench_report *report) {
     int64_t iterations = 0, warmup = 0;
+    enum lab_measure_stop stop = LAB_MEASURE_PRECISE; /* of several runs, the least satisfying */
     for (int i = 0; i < report->repetition_count; i++) {
-        iterations += (int64_t)report->repetitions[i].measurement->count;
-        warmup += report->repetitions[i].measurement->warmup_iterations;
+        const struct lab_measurement *measurement = report->repetitions[i].measurement;
+        iterations += (int64_t)measurement->count;
+        warmup += measurement->warmup_iterations;
+        stop = measurement->stop > stop ? measurement->stop : stop;
     }
-    const struct lab_measurement *last =
-        report->repetitions[report->repetition_count - 1].measurement;
     lab_value_set_int(writer.arena, writer.map, "iterations", iterations);
     lab_value_set_int(writer.arena, writer.map, "warmup_iterations", warmup);
-    lab_value_set_string(writer.arena, writer.map, "stop", stop_name(last->stop));
+    lab_value_set_string(writer.arena, writer.map, "stop", stop_name(stop));
 }
 
 struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
@@ -245,7 +269,7 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
     put(writer, "memory_bytes_per_second", total.rates.memory_bytes_per_s);
     put(writer, "copy_bytes_per_second", total.rates.copy_bytes_per_s);
     put_map(writer, "stages", stages_value(report, middle->measurement, &middle->rates, arena));
-    put(writer, "overlap", total.overlap);
+    put_overlap(writer, report, total.overlap);
     lab_value_set_string(arena, map, "overlap_why_not",
                          report->overlaps ? NULL : report->overlap_why_not);
     put_map(writer, "limits", limits_value(report, arena));

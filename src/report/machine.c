@@ -86,7 +86,11 @@ void lab_report_machine_title(const struct lab_machine *machine, struct lab_styl
         lab_str_add(&line, "This machine");
     if (machine->host && *machine->host)
         lab_str_printf(&line, "%s%s", machine->recorded ? " of " : ": ", machine->host);
-    lab_text_heading(line.text, style, out);
+    struct lab_str heading;
+    lab_str_init(&heading);
+    lab_text_wrap(line.text, 0, 2, style.columns, &heading);
+    lab_text_heading(heading.text, style, out);
+    lab_str_release(&heading);
 
     lab_str_clear(&line);
     int threads = 0;

@@ -84,6 +84,10 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
 void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
                         struct lab_str *out);
 
+/* Where there are GPUs: one sentence, that this version doesn't compute on them. */
+void lab_report_gpus_unused(const struct lab_machine *machine, struct lab_style style,
+                            struct lab_str *out);
+
 struct lab_report_device {
     const char *name, *description; /* "cpu:0/2.1", "1 of 2 cores of NUMA node 0" */
     const char *physical;           /* what it shares with its sisters */

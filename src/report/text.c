@@ -74,13 +74,27 @@ static void add_word(const char *text, size_t length, struct lab_str *out) {
             out->text[i] = ' ';
 }
 
+/* Bytes of the next word, with the sign that belongs to it: "2.5 %", "± 3", "4 × the". */
+static size_t word_bytes(const char *text) {
+    size_t length = strcspn(text, " ");
+    while (text[length] == ' ') {
+        const char *next = text + length + 1;
+        bool before =
+            length >= strlen("±") && strncmp(text + length - strlen("±"), "±", strlen("±")) == 0;
+        if (*next != '%' && strncmp(next, "× ", strlen("× ")) != 0 && !before)
+            break;
+        length += 1 + strcspn(next, " ");
+    }
+    return length;
+}
+
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out) {
     struct lab_str word;
     lab_str_init(&word);
     int at = start;
     bool first = true;
     while (*text) {
-        size_t length = strcspn(text, " ");
+        size_t length = word_bytes(text);
         lab_str_clear(&word);
         add_word(text, length, &word);
         int width = lab_str_columns(word.text);

@@ -15,7 +15,7 @@
 
 struct lab_interval {
     double low, high;
-    double confidence; /* reached, which may be more than was asked for */
+    double confidence; /* of ranks: reached, often more than was asked for; of others: as asked */
 };
 
 /* Distributions (GSL). Probabilities outside (0, 1) give −∞, ∞ or NaN, as they should. */
@@ -70,6 +70,10 @@ typedef double lab_statistic(const double *x, size_t n);
  * so that it repeats. The acceleration comes from the jackknife: leaving out one value at a time up
  * to 200 values, one of 200 interleaved groups beyond (same expectation, linear cost). Zero
  * variance gives a point; n < 2: NaN.
+ *
+ * With few values every bootstrap covers less than it is asked for: at 95 % and n = 40, 93.5 % for
+ * medians and 91.9 % for means of lognormal values (σ = 0.5), counted by test_stats_coverage. Where
+ * the median is wanted, ranks (above) keep their promise at any n.
  */
 struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statistic *statistic,
                                            double confidence, int resamples, uint64_t seed);
@@ -78,7 +82,8 @@ struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statis
  * The same for values that depend on their neighbours, x in the order of time: resamples circular
  * blocks of `block` values (0 = chosen by lab_stats_block_length). Percentile interval, its
  * percentiles moved outwards as Student's t is from the normal with as many values as there are
- * blocks (Hesterberg 2015), since few blocks understate the spread. n < 2: NaN.
+ * blocks (Hesterberg 2015), since few blocks understate the spread. n < 2: NaN. At 95 % it covers
+ * the median of 200 values with correlation 0.7 between neighbours in 91.2 %.
  */
 struct lab_interval lab_stats_block_interval(const double *x, size_t n, lab_statistic *statistic,
                                              size_t block, double confidence, int resamples,

@@ -118,7 +118,8 @@ static int gemm_open(const void *opaque, const struct lab_rank *rank, void **ret
     state->with_gelu = state->launch.op == LAB_OP_GEMM_BIAS_GELU;
     if (lab_data_require(rank->device, LAB_OP_GEMM, state->launch.out.dtype, err) ||
         lab_stream_open(rank->device, LAB_STREAM_COMPUTE, &state->stream, err) ||
-        lab_spans_open(rank->device, LAB_SPANS_SLOTS, 1u << LAB_STAGE_COMPUTE, &state->spans, err))
+        lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, 1u << LAB_STAGE_COMPUTE,
+                       &state->spans, err))
         goto fail;
     for (int i = 0; i < TENSORS; i++) {
         struct lab_tensor *tensor = tensor_at(&state->launch, i);
@@ -138,18 +139,18 @@ fail:
     return -1;
 }
 
-static int enqueue(void *opaque, int slot, struct lab_err *err) {
+static int enqueue(void *opaque, int iteration, struct lab_err *err) {
     struct gemm_state *state = opaque;
-    if (lab_spans_start(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err) ||
+    if (lab_spans_start(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err) ||
         lab_launch(state->stream, &state->launch, err) ||
-        lab_spans_end(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err))
+        lab_spans_end(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err))
         return -1;
     return 0;
 }
 
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct gemm_state *state = opaque;
-    return lab_spans_run(&state->spans, state->stream, count, enqueue, state, records, err);
+    return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
 }
 
 /* --- verification --- */
@@ -196,11 +197,25 @@ static void reference_row(const struct gemm_state *state, const struct gemm_host
 
 #define CHECKED_MULTIPLY_ADDS 2e8 /* about a fifth of a second of plain double loops */
 
+static int64_t checked_rows(const struct gemm_state *state) {
+    double rows = CHECKED_MULTIPLY_ADDS / ((double)state->n * (double)state->k);
+    return rows < 1 ? 1 : rows > (double)state->m ? state->m : (int64_t)rows;
+}
+
+/* All tensors as floats, the rows that are compared once more and in double. */
+static double verification_bytes(struct gemm_state *state) {
+    double bytes =
+        (double)checked_rows(state) * (double)state->n * (sizeof(float) + sizeof(double));
+    for (int i = 0; i < TENSORS; i++)
+        if (tensor_at(&state->launch, i))
+            bytes += (double)lab_tensor_count(tensor_at(&state->launch, i)) * sizeof(float);
+    return bytes;
+}
+
 /* Compares all rows, or a seeded choice of them where that would take too long. */
 static void compare(const struct gemm_state *state, const struct gemm_host *host, uint64_t seed,
                     struct lab_verification *ret) {
-    int64_t rows = (int64_t)(CHECKED_MULTIPLY_ADDS / ((double)state->n * (double)state->k));
-    rows = rows < 1 ? 1 : rows > state->m ? state->m : rows;
+    int64_t rows = checked_rows(state);
     float *out = lab_mem_alloc((size_t)(rows * state->n), sizeof *out);
     double *reference = lab_mem_alloc((size_t)(rows * state->n), sizeof *reference);
     for (int64_t i = 0; i < rows; i++) {
@@ -229,7 +244,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     const struct lab_tensor *out = &state->launch.out;
     if (lab_verify_skip(state->device, ret))
         return 0;
-    int failed = draw(state, seed, err) ||
+    int failed = lab_verify_room(state->device, verification_bytes(state), err) ||
+                 draw(state, seed, err) ||
                  lab_data_upload(state->stream, out->data, out->dtype, lab_tensor_count(out),
                                  lab_data_constant, &(float){LAB_POISON}, err) ||
                  run(state, 1, &record, err) || download(state, &host, err);

@@ -102,7 +102,7 @@ static int memcpy_open(const void *opaque, const struct lab_rank *rank, void **r
             goto fail;
         memset(way->host.data, 0x5a, state->size_bytes); /* pages that exist, not the zero page */
     }
-    if (lab_spans_open(rank->device, LAB_SPANS_SLOTS, stages, &state->spans, err))
+    if (lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, stages, &state->spans, err))
         goto fail;
     *ret_state = state;
     return 0;
@@ -111,53 +111,35 @@ fail:
     return -1;
 }
 
-static int enqueue_way(struct memcpy_state *state, int index, int slot, struct lab_err *err) {
+static int enqueue_way(struct memcpy_state *state, int index, int iteration, struct lab_err *err) {
     struct way *way = &state->ways[index];
     const struct way *other = &state->ways[!index];
-    if (slot > 0 && other->used &&
-        lab_spans_wait(&state->spans, slot - 1, other->stage, way->stream, err))
+    if (iteration > 0 && other->used &&
+        lab_spans_wait(&state->spans, iteration - 1, other->stage, way->stream, err))
         return -1;
-    if (lab_spans_start(&state->spans, slot, way->stage, way->stream, err))
+    if (lab_spans_start(&state->spans, iteration, way->stage, way->stream, err))
         return -1;
     int failed = index == TO_DEVICE
                      ? lab_copy(way->stream, way->device.data, way->host.data, state->size_bytes,
                                 LAB_MEMORY_DEVICE, state->host_kind, err)
                      : lab_copy(way->stream, way->host.data, way->device.data, state->size_bytes,
                                 state->host_kind, LAB_MEMORY_DEVICE, err);
-    return failed ? -1 : lab_spans_end(&state->spans, slot, way->stage, way->stream, err);
+    return failed ? -1 : lab_spans_end(&state->spans, iteration, way->stage, way->stream, err);
 }
 
-static int sync_ways(struct memcpy_state *state, struct lab_err *err) {
-    int failed = 0;
-    for (int i = 0; i < WAYS; i++) {
-        struct lab_err one = LAB_ERR_INIT;
-        if (state->ways[i].used && lab_stream_sync(state->ways[i].stream, &one) && !failed) {
-            *err = one;
-            failed = -1;
-        }
-    }
-    return failed;
+static int enqueue(void *opaque, int iteration, struct lab_err *err) {
+    struct memcpy_state *state = opaque;
+    for (int i = 0; i < WAYS; i++)
+        if (state->ways[i].used && enqueue_way(state, i, iteration, err))
+            return -1;
+    return 0;
 }
 
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct memcpy_state *state = opaque;
-    for (int done = 0; done < count;) {
-        int part = count - done < state->spans.slots ? count - done : state->spans.slots;
-        for (int slot = 0; slot < part; slot++)
-            for (int i = 0; i < WAYS; i++)
-                if (state->ways[i].used && enqueue_way(state, i, slot, err)) {
-                    struct lab_err second = LAB_ERR_INIT;
-                    sync_ways(state, &second);
-                    return -1;
-                }
-        if (sync_ways(state, err))
-            return -1;
-        for (int slot = 0; slot < part; slot++)
-            if (lab_spans_read(&state->spans, slot, &records[done + slot], err))
-                return -1;
-        done += part;
-    }
-    return 0;
+    struct lab_stream *const streams[WAYS] = {state->ways[TO_DEVICE].stream,
+                                              state->ways[FROM_DEVICE].stream};
+    return lab_spans_run(&state->spans, streams, WAYS, count, enqueue, state, records, err);
 }
 
 /* --- verification: the pattern at the source, its complement at the target, so that every byte
@@ -207,7 +189,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     struct lab_iteration record;
     if (lab_verify_skip(state->device, ret))
         return 0;
-    if (lab_buffer_open(state->device, LAB_MEMORY_HOST_PAGEABLE, -1, state->size_bytes, &scratch,
+    if (lab_verify_room(state->device, 2 * (double)state->size_bytes, err) ||
+        lab_buffer_open(state->device, LAB_MEMORY_HOST_PAGEABLE, -1, state->size_bytes, &scratch,
                         err))
         return -1;
     unsigned char *pattern = lab_mem_alloc(state->size_bytes, 1);
@@ -226,8 +209,7 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
         checked += (int64_t)state->size_bytes;
     }
     if (!failed && ret->passed && checked > ret->elements)
-        snprintf(ret->text, sizeof ret->text, "%zu bytes arrived unchanged each way",
-                 state->size_bytes);
+        snprintf(ret->text + strlen(ret->text), sizeof ret->text - strlen(ret->text), " each way");
     ret->elements = checked;
     lab_mem_free(pattern);
     lab_buffer_close(&scratch);

@@ -50,23 +50,23 @@ static int null_open(const void *opaque, const struct lab_rank *rank, void **ret
     return 0;
 }
 
-static int enqueue(void *opaque, int slot, struct lab_err *err) {
+static int enqueue(void *opaque, int iteration, struct lab_err *err) {
     struct null_state *state = opaque;
-    return lab_spans_start(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err) ||
-                   lab_spans_end(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err)
+    return lab_spans_start(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err) ||
+                   lab_spans_end(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err)
                ? -1
                : 0;
 }
 
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct null_state *state = opaque;
-    return lab_spans_run(&state->spans, state->stream, count, enqueue, state, records, err);
+    return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
 }
 
 static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
     (void)opaque, (void)seed, (void)err;
     *ret = (struct lab_verification){.applicable = false};
-    snprintf(ret->text, sizeof ret->text, "not applicable: no output");
+    snprintf(ret->text, sizeof ret->text, "no output");
     return 0;
 }
 

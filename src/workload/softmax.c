@@ -74,8 +74,8 @@ static int softmax_open(const void *config, const struct lab_rank *rank, void **
     size_t bytes = lab_tensor_bytes(&state->launch.out);
     if (lab_data_require(rank->device, LAB_OP_SOFTMAX, state->launch.out.dtype, err) ||
         lab_stream_open(rank->device, LAB_STREAM_COMPUTE, &state->stream, err) ||
-        lab_spans_open(rank->device, LAB_SPANS_SLOTS, 1u << LAB_STAGE_COMPUTE, &state->spans,
-                       err) ||
+        lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, 1u << LAB_STAGE_COMPUTE,
+                       &state->spans, err) ||
         lab_buffer_open(rank->device, LAB_MEMORY_DEVICE, -1, bytes, &state->in, err) ||
         lab_buffer_open(rank->device, LAB_MEMORY_DEVICE, -1, bytes, &state->out, err))
         goto fail;
@@ -90,18 +90,18 @@ fail:
     return -1;
 }
 
-static int enqueue(void *opaque, int slot, struct lab_err *err) {
+static int enqueue(void *opaque, int iteration, struct lab_err *err) {
     struct softmax_state *state = opaque;
-    if (lab_spans_start(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err) ||
+    if (lab_spans_start(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err) ||
         lab_launch(state->stream, &state->launch, err) ||
-        lab_spans_end(&state->spans, slot, LAB_STAGE_COMPUTE, state->stream, err))
+        lab_spans_end(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err))
         return -1;
     return 0;
 }
 
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct softmax_state *state = opaque;
-    return lab_spans_run(&state->spans, state->stream, count, enqueue, state, records, err);
+    return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
 }
 
 /* values [rows, columns] → reference, straight from the definition. */
@@ -127,6 +127,8 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     if (lab_verify_skip(state->device, ret))
         return 0;
     int64_t count = lab_tensor_count(out);
+    if (lab_verify_room(state->device, (double)count * (sizeof(float) + sizeof(double)), err))
+        return -1;
     float *values = lab_mem_alloc((size_t)count, sizeof *values);
     double *reference = lab_mem_alloc((size_t)count, sizeof *reference);
     int failed = draw(state, seed, err) ||

@@ -116,7 +116,7 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
         .samples = (double)shape.batch,
         .device_bytes = VIT_BUFFERS * (int64_t)shape.input_bytes,
         .host_bytes = pool_bytes + VIT_BUFFERS * (int64_t)back_bytes,
-        .dtype = shape.dtype,
+        .dtype = forward ? shape.dtype : LAB_FP32, /* copies compute nothing: any device will do */
     };
     if (!forward)
         return;

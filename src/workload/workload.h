@@ -35,7 +35,7 @@ struct lab_workload_cost {
 };
 
 struct lab_verification {
-    bool applicable; /* false: `text` says why (simulated, no output) */
+    bool applicable; /* false: `text` says why: "simulated", "no output" */
     bool passed;
     double relative_error; /* ‖out − reference‖ / ‖reference‖ over all elements */
     double tolerance;
@@ -124,6 +124,12 @@ double lab_verify_tolerance(enum lab_dtype dtype);
 /* True on a simulated device, which computes nothing: `ret` then says so. */
 bool lab_verify_skip(const struct lab_device *device, struct lab_verification *ret);
 
+/*
+ * LAB_ERR_MEMORY unless this much host memory is free. Verification asks before it allocates what
+ * grows with the workload: the kernel would promise it and end the process when it is used.
+ */
+int lab_verify_room(const struct lab_device *device, double bytes, struct lab_err *err);
+
 /* --- data in a device's number format (workload_data.c) --- */
 
 /* To and from `count` elements of that dtype in host memory; to nearest, ties to even. */
@@ -152,40 +158,42 @@ int lab_data_require(const struct lab_device *device, enum lab_op_id op, enum la
 /* --- when stages ran (workload_spans.c) --- */
 
 /*
- * Events around the stages of up to `slots` iterations, opened once and used again after each
- * synchronisation, so that running allocates nothing.
+ * Events around the stages of as many iterations as are under way at once, opened once and used in
+ * turn, so that running allocates nothing. Iterations are numbered from 0 in each stretch.
  */
 struct lab_spans {
     struct lab_event **events; /* [slots][LAB_STAGE_COUNT][2]; NULL where the stage isn't used */
-    int slots;
+    int slots;                 /* iteration i has those of slot i mod slots */
 };
 
-#define LAB_SPANS_SLOTS 64 /* enough that the host's pauses between stretches vanish */
+#define LAB_SPANS_SYNC_FREQUENCY 32 /* seldom enough that the host's part doesn't show */
 
-/* `stages`: bit 1 << LAB_STAGE_… for each stage that will be marked. */
-int lab_spans_open(struct lab_device *device, int slots, unsigned stages,
+/*
+ * `sync_frequency`: iterations between two waits of the host; twice as many may be under way.
+ * `stages`: bit 1 << LAB_STAGE_… for each stage that will be marked.
+ */
+int lab_spans_open(struct lab_device *device, int sync_frequency, unsigned stages,
                    struct lab_spans *ret_spans, struct lab_err *err);
 void lab_spans_close(struct lab_spans *spans); /* accepts a zeroed or closed one */
 
-int lab_spans_start(const struct lab_spans *spans, int slot, enum lab_stage stage,
+int lab_spans_start(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                     struct lab_stream *stream, struct lab_err *err);
-int lab_spans_end(const struct lab_spans *spans, int slot, enum lab_stage stage,
+int lab_spans_end(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                   struct lab_stream *stream, struct lab_err *err);
 
-/* What `stream` does next comes after the end of that stage. */
-int lab_spans_wait(const struct lab_spans *spans, int slot, enum lab_stage stage,
+/* What `stream` does next comes after the end of that stage, of one of the two iterations before. */
+int lab_spans_wait(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                    struct lab_stream *stream, struct lab_err *err);
 
-/* The record of a slot whose stages have all passed. */
-int lab_spans_read(const struct lab_spans *spans, int slot, struct lab_iteration *ret_record,
-                   struct lab_err *err);
-
 /*
- * The loop that workloads of one stream share: enqueues up to `spans->slots` iterations, waits,
- * reads their records, and so on until `count` are done. On failure the stream is idle, too.
+ * The loop that workloads share: `enqueue` puts one iteration on the streams (NULL ones are
+ * skipped). When every slot is in use the host waits for the older half of them alone and reads
+ * their records, so that the streams have work all the time: a pipeline fills and drains once in a
+ * stretch, not at each wait. When it returns, also with a failure, the streams are idle.
  */
-int lab_spans_run(const struct lab_spans *spans, struct lab_stream *stream, int count,
-                  int (*enqueue)(void *state, int slot, struct lab_err *err), void *state,
+int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *streams,
+                  int stream_count, int count,
+                  int (*enqueue)(void *state, int iteration, struct lab_err *err), void *state,
                   struct lab_iteration *records, struct lab_err *err);
 
 #endif

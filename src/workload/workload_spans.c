@@ -4,13 +4,17 @@
  */
 #include "workload/workload.h"
 
-static struct lab_event **event_at(const struct lab_spans *spans, int slot, enum lab_stage stage,
-                                   bool end) {
-    return &spans->events[((size_t)slot * LAB_STAGE_COUNT + stage) * 2 + end];
+#include <assert.h>
+
+static struct lab_event **event_at(const struct lab_spans *spans, int iteration,
+                                   enum lab_stage stage, bool end) {
+    size_t slot = (size_t)(iteration % spans->slots);
+    return &spans->events[(slot * LAB_STAGE_COUNT + stage) * 2 + end];
 }
 
-int lab_spans_open(struct lab_device *device, int slots, unsigned stages,
+int lab_spans_open(struct lab_device *device, int sync_frequency, unsigned stages,
                    struct lab_spans *ret_spans, struct lab_err *err) {
+    int slots = 2 * sync_frequency;
     size_t count = (size_t)slots * LAB_STAGE_COUNT * 2;
     ret_spans->slots = slots;
     ret_spans->events = lab_mem_alloc(count, sizeof *ret_spans->events);
@@ -32,31 +36,41 @@ void lab_spans_close(struct lab_spans *spans) {
     *spans = (struct lab_spans){0};
 }
 
-int lab_spans_start(const struct lab_spans *spans, int slot, enum lab_stage stage,
+int lab_spans_start(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                     struct lab_stream *stream, struct lab_err *err) {
-    return lab_event_record(*event_at(spans, slot, stage, false), stream, err);
+    return lab_event_record(*event_at(spans, iteration, stage, false), stream, err);
 }
 
-int lab_spans_end(const struct lab_spans *spans, int slot, enum lab_stage stage,
+int lab_spans_end(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                   struct lab_stream *stream, struct lab_err *err) {
-    return lab_event_record(*event_at(spans, slot, stage, true), stream, err);
+    return lab_event_record(*event_at(spans, iteration, stage, true), stream, err);
 }
 
-int lab_spans_wait(const struct lab_spans *spans, int slot, enum lab_stage stage,
+int lab_spans_wait(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                    struct lab_stream *stream, struct lab_err *err) {
-    return lab_event_wait(*event_at(spans, slot, stage, true), stream, err);
+    return lab_event_wait(*event_at(spans, iteration, stage, true), stream, err);
 }
 
-int lab_spans_read(const struct lab_spans *spans, int slot, struct lab_iteration *ret_record,
-                   struct lab_err *err) {
+/* Waits for all stages of an iteration, the last one first: it is the one that takes time. */
+static int wait_for(const struct lab_spans *spans, int iteration, struct lab_err *err) {
+    for (int stage = LAB_STAGE_COUNT - 1; stage >= 0; stage--) {
+        struct lab_event *end = *event_at(spans, iteration, stage, true);
+        if (end && lab_event_sync(end, err))
+            return -1;
+    }
+    return 0;
+}
+
+static int read_record(const struct lab_spans *spans, int iteration,
+                       struct lab_iteration *ret_record, struct lab_err *err) {
     struct lab_iteration record = {0};
     bool any = false;
     for (int stage = 0; stage < LAB_STAGE_COUNT; stage++) {
         struct lab_span *span = &record.stages[stage];
-        if (!*event_at(spans, slot, stage, false))
+        if (!*event_at(spans, iteration, stage, false))
             continue;
-        if (lab_event_time(*event_at(spans, slot, stage, false), &span->start_ns, err) ||
-            lab_event_time(*event_at(spans, slot, stage, true), &span->end_ns, err))
+        if (lab_event_time(*event_at(spans, iteration, stage, false), &span->start_ns, err) ||
+            lab_event_time(*event_at(spans, iteration, stage, true), &span->end_ns, err))
             return -1;
         if (!any || span->start_ns < record.start_ns)
             record.start_ns = span->start_ns;
@@ -68,23 +82,46 @@ int lab_spans_read(const struct lab_spans *spans, int slot, struct lab_iteration
     return 0;
 }
 
-int lab_spans_run(const struct lab_spans *spans, struct lab_stream *stream, int count,
-                  int (*enqueue)(void *state, int slot, struct lab_err *err), void *state,
-                  struct lab_iteration *records, struct lab_err *err) {
-    for (int done = 0; done < count;) {
-        int part = count - done < spans->slots ? count - done : spans->slots;
-        for (int slot = 0; slot < part; slot++)
-            if (enqueue(state, slot, err)) {
-                struct lab_err second = LAB_ERR_INIT; /* the first failure is the one to tell */
-                lab_stream_sync(stream, &second);
-                return -1;
-            }
-        if (lab_stream_sync(stream, err))
+/* Waits for iterations [first, end) and reads their records. */
+static int read_records(const struct lab_spans *spans, int first, int end,
+                        struct lab_iteration *records, struct lab_err *err) {
+    if (wait_for(spans, end - 1, err)) /* those before it are done by then: streams keep order */
+        return -1;
+    for (int i = first; i < end; i++)
+        if (read_record(spans, i, &records[i], err))
             return -1;
-        for (int slot = 0; slot < part; slot++)
-            if (lab_spans_read(spans, slot, &records[done + slot], err))
-                return -1;
-        done += part;
-    }
     return 0;
+}
+
+/* Waits for all streams, also behind a failure; tells the first. */
+static int sync_all(struct lab_stream *const *streams, int stream_count, struct lab_err *err) {
+    int failed = 0;
+    for (int i = 0; i < stream_count; i++) {
+        struct lab_err one = LAB_ERR_INIT;
+        if (!streams[i] || !lab_stream_sync(streams[i], &one))
+            continue;
+        if (!failed)
+            *err = one;
+        failed = -1;
+    }
+    return failed;
+}
+
+int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *streams,
+                  int stream_count, int count,
+                  int (*enqueue)(void *state, int iteration, struct lab_err *err), void *state,
+                  struct lab_iteration *records, struct lab_err *err) {
+    assert(spans->slots > 0 && count > 0);
+    int half = spans->slots / 2, read = 0, failed = 0;
+    for (int i = 0; i < count && !failed; i++) {
+        if (i - read == spans->slots) {
+            failed = read_records(spans, read, read + half, records, err);
+            read += half;
+        }
+        failed = failed || enqueue(state, i, err);
+    }
+    struct lab_err second = LAB_ERR_INIT; /* the first failure is the one to tell */
+    if (sync_all(streams, stream_count, failed ? &second : err) || failed)
+        return -1;
+    return read_records(spans, read, count, records, err);
 }

@@ -74,7 +74,7 @@ static inline double op_case_error(const struct op_case *c, const float *out) {
 
 /* Single precision with sums of some hundred terms; tf32 has 10 bits behind the point. */
 static inline double op_case_tolerance(enum lab_dtype dtype) {
-    return dtype == LAB_TF32 ? 5e-3 : 2e-6;
+    return dtype == LAB_TF32 ? 2e-3 : 2e-6;
 }
 
 /* An output nobody wrote must not look like a right one. */

@@ -130,10 +130,13 @@ static void try_device(const struct lab_machine *machine, const struct lab_devic
             struct lab_arena arena;
             lab_arena_init(&arena);
             struct op_case c;
-            for (int index = 0;
-                 op_case_make((enum lab_op_id)id, index, dtypes[d], &arena, &c, &err) == 0; index++)
+            int examples = 0;
+            while (op_case_make((enum lab_op_id)id, examples, dtypes[d], &arena, &c, &err) == 0) {
                 try_case(&bench, &c);
+                examples++;
+            }
             assert_int_equal(err.code, LAB_ERR_NONE);
+            assert_true(examples > 0);
             lab_arena_release(&arena);
         }
     lab_stream_close(bench.stream);

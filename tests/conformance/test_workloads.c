@@ -34,6 +34,7 @@ static const struct {
      {"patch_size=8", "tensor_shape=[3,30,20]", "dim=48", "heads=3", "depth=2", "batch_size=3",
       "memory_size_mb=1", "compile_model=true"}},
     {"vit", {"tensor_shape=[3,30,20]", "depth=0", "batch_size=3", "memory_size_mb=1"}},
+    {"vit", {"tensor_shape=[3,30,20]", "depth=0", "dtype=bf16", "memory_size_mb=1"}},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -217,7 +218,7 @@ static void use_once(const struct place *place, struct lab_device *device) {
     check_records(records, 5);
     if (verification.applicable && !verification.passed)
         fail_msg("%s on %s: %s", w->name, place->ref.name, verification.text);
-    assert_true(*verification.text);
+    assert_true(*verification.text && !strstr(verification.text, "applicable"));
     if (w->prove_placement && w->prove_placement(state, &err))
         fail_msg("%s on %s: %s", w->name, place->ref.name, err.text);
     if (w->run(state, 2, records, &err))

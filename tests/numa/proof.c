@@ -19,6 +19,7 @@
 
 #include <sched.h>
 #include <stdarg.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -267,6 +268,37 @@ static void prove_limits(const struct lab_machine *machine) {
     lab_memory_unmap(memory, half);
 }
 
+/* --- a control group's limit --- */
+
+#define GROUP       "/sys/fs/cgroup/proof"
+#define GROUP_BYTES (128LL << 20)
+
+static bool write_number(const char *path, long long number) {
+    FILE *file = fopen(path, "w");
+    bool written = file && fprintf(file, "%lld", number) > 0;
+    return file && fclose(file) == 0 && written;
+}
+
+/* In a group of 128 MiB: its limit is what counts, and most of it can really be used. */
+static int live_within_a_limit(const struct lab_machine *machine) {
+    struct lab_err err = LAB_ERR_INIT;
+    void *memory = NULL;
+    mkdir(GROUP, 0755);
+    if (!write_number(GROUP "/memory.max", GROUP_BYTES) || !write_number(GROUP "/cgroup.procs", 0))
+        return 1;
+    int64_t left = lab_machine_free_bytes(machine, 2);
+    if (left <= GROUP_BYTES / 2 || left > GROUP_BYTES)
+        return 2;
+    int result = lab_memory_map(machine, 2, GROUP_BYTES, LAB_MEMORY_TOUCH, &memory, &err);
+    if (!failed_with(result, &err, LAB_ERR_MEMORY, "control group leaves 12") ||
+        !strstr(err.text, "128 MiB asked for"))
+        return 3;
+    size_t most = (size_t)left / 20 * 19;
+    if (lab_memory_map(machine, 2, most, LAB_MEMORY_TOUCH, &memory, &err) < 0)
+        return 4;
+    return lab_memory_prove(machine, memory, most, 2, &err) < 0 ? 5 : 0;
+}
+
 int main(void) {
     struct lab_machine *machine;
     struct lab_err err = LAB_ERR_INIT;
@@ -284,8 +316,11 @@ int main(void) {
             prove_placement(machine, node);
         prove_strays(machine);
         prove_limits(machine);
+        claim(child_succeeds(live_within_a_limit, machine), NULL,
+              "what a control group forbids is refused, and 19/20 of what it leaves can be used");
 #ifdef NUMA_PROOF_DEVICE
         prove_device(machine);
+        prove_bench(machine);
 #endif
     }
     lab_machine_close(machine);

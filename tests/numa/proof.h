@@ -21,5 +21,6 @@ bool failed_with(int result, const struct lab_err *err, enum lab_err_code code, 
 bool cpus_within(const struct lab_cpus *inner, const struct lab_cpus *outer);
 
 void prove_device(const struct lab_machine *machine);
+void prove_bench(const struct lab_machine *machine);
 
 #endif

@@ -48,10 +48,31 @@ mistake "devices takes options only" devices everything
 mistake "completion" completion
 mistake "bash, zsh or fish" completion tcsh
 mistake "unknown command 'benhc'" help benhc
+mistake "needs a folder" help --man ""
+mistake "leave out 'bench'" help bench --man "$work/man"
+mistake "needs a file" devices --topology ""
 mistake "unknown workload" help bench vti
 mistake "no further page" help version vit
 mistake "log-level" version --log-level loud
+mistake "iterations=1000000000: must be 0 to 10000000" bench null --iterations 1000000000
+mistake "num_samples=1000000000: that is 100000000 batches.*10000000" bench vit num_samples=1000000000
+mistake "warmup_samples and --warmup" bench vit warmup_samples=10 --warmup 2
 mistake "num_samples and --iterations" bench vit num_samples=10 --iterations 2
+
+# whatever is typed comes back on one line that still names what is right
+long=$(printf 'a%.0s' {1..10000})
+mistake "^gpulab: unknown command 'aaa.*bench, completion, devices, help or version\$" "$long"
+mistake "^gpulab: unknown workload 'aaa.*gemm, memcpy.* vit\$" bench "$long"
+mistake "begins with .*auto\$" bench null --device "$long"
+mistake "aaa: (File name too long|No such file)" devices --topology "$long"
+mistake "unknown option '--aaa.*; there are --repeat, " bench null "--$long"
+mistake "unknown option '-x'; there are --repeat, " bench null -x
+mistake "depth=9+: must be a whole number, 0 to " bench vit depth=99999999999999999999999
+mistake "limit=1e400: must be a time such as .* to 1d" bench null --limit 1e400
+mistake "compile_model=\[1: must be true or false" bench vit "compile_model=[1"
+mistake "tensor_shape=\[3,: column 4" bench vit "tensor_shape=[3,"
+mistake "'nu\\\\nll' \(did you mean 'null'" bench $'nu\nll'
+mistake "unknown command '\\\\x1b\[31mred'" $'\e[31mred'
 
 # out of memory is an ordinary failed result: status 1, with the size asked for
 run bench vit memory_size_mb=8000000 --limit 1s
@@ -64,6 +85,10 @@ run bench vit dept=4 --json
 expect_status 2
 expect_err "did you mean 'depth'"
 json 'd["error"]["code"] == "user" and "dept" in d["error"]["message"]'
+run bench vit dept=4 --json=true
+json '"dept" in d["error"]["message"]'
+run bench vit dept=4 --json --no-json
+expect_one_line
 run bench vit memory_size_mb=8000000 --json
 expect_status 1
 json 'd["error"]["code"] == "memory"'

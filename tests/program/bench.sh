@@ -67,22 +67,42 @@ json 'd["numa_node"] == 0'
 # Ctrl-C: what there is, and status 130
 interrupt() {
     what="gpulab $* (interrupted)"
-    # a shell starts background jobs with SIGINT ignored, which gpulab respects
-    python3 - "$gpulab" "$@" >"$work/out" 2>"$work/err" <<'PYTHON'
+    # on a busy machine it may take longer until something was measured
+    for delay in 1.5 6 24; do
+        # a shell starts background jobs with SIGINT ignored, which gpulab respects
+        python3 - "$delay" "$gpulab" "$@" >"$work/out" 2>"$work/err" <<'PYTHON'
 import signal, subprocess, sys, time
 signal.signal(signal.SIGINT, signal.default_int_handler)
-child = subprocess.Popen(sys.argv[1:])
-time.sleep(1.5)
+child = subprocess.Popen(sys.argv[2:])
+time.sleep(float(sys.argv[1]))
 child.send_signal(signal.SIGINT)
 sys.exit(child.wait())
 PYTHON
-    status=$?
+        status=$?
+        grep -q "before anything was measured" "$work/err" || break
+    done
 }
-interrupt bench null --iterations 1000000000 --warmup 0
+interrupt bench gemm m=256 n=256 k=256 --no-verify --iterations 10000000 --warmup 0
 expect_status 130
 expect_out "stopped by the user"
-interrupt bench null --iterations 1000000000 --warmup 0 --json
+interrupt bench gemm m=256 n=256 k=256 --no-verify --iterations 10000000 --warmup 0 --json
 expect_status 130
 json 'd["stop"] == "interrupted" and d["iterations"] >= 1'
+
+# a polite end from outside is prompt, with whatever threads are at work
+python3 - "$gpulab" bench gemm m=256 n=256 k=256 --iterations 10000000 >"$work/out" <<'PYTHON' || fail "SIGTERM: see above"
+import signal, subprocess, sys, time
+child = subprocess.Popen(sys.argv[1:])
+time.sleep(1)
+child.send_signal(signal.SIGTERM)
+status = child.wait(timeout=20)
+if status != -signal.SIGTERM:
+    sys.exit(f"ended with {status}")
+PYTHON
+
+# --quiet leaves the result alone
+run bench null --device cpu:0/2 --iterations 5 --quiet
+expect_status 0
+[ ! -s "$work/err" ] || fail "$what: $(cat "$work/err")"
 
 finish

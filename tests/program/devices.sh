@@ -42,6 +42,33 @@ run devices --topology tests/fixtures/4node-10gpu.xml --json
 json 'len([p for p in d["machine"]["pci"] if p["kind"] == "gpu"]) == 10'
 json 'sorted(n["node"] for n in d["machine"]["nodes"]) == [0, 1, 2, 3]'
 
+# --device lists what it names, here and on a recorded machine, beside the drawing too
+run devices --topology tests/fixtures/4node-10gpu.xml --device cpu:3/4,cpu:0
+expect_status 0
+expect_out '^ +cpu:3/4\.1 +3 .* 78-83 +6 of 24 cores'
+expect_out '^ +cpu:0 +0 '
+grep -q '^ *cpu:1 ' "$work/out" && fail "cpu:1 was not asked for"
+run devices --topology tests/fixtures/4node-10gpu.xml --device cpu:3/4.2 --map
+expect_out '^┌─ NUMA node 0'
+expect_out '^ +cpu:3/4\.2 '
+run devices --topology tests/fixtures/4node-10gpu.xml --device cpu:3/4,cpu:0 --json
+json '[v["name"] for b in d["backends"] for v in b["devices"]] == ["cpu:3/4.0", "cpu:3/4.1", "cpu:3/4.2", "cpu:3/4.3", "cpu:0"]'
+json 'd["selector"] == "cpu:3/4,cpu:0" and d["backends"][0]["devices"][1]["cpus"] == list(range(78, 84))'
+run devices --device cpu --json
+expect_status 0
+run devices --topology tests/fixtures/4node-10gpu.xml --device cpu:4
+expect_status 2
+expect_one_line
+expect_err 'no NUMA node 4; nodes with cores: cpu:0, cpu:1, cpu:2, cpu:3'
+
+# GPUs that are shown but can't be used are no riddle; nothing is said where there are none
+for shape in "" --map; do
+    run devices --topology tests/fixtures/8gpu.xml $shape
+    expect_out 'computes on CPUs only'
+    run devices --topology tests/fixtures/1node-nogpu.xml $shape
+    grep -q 'CPUs only' "$work/out" && fail "$what speaks of GPUs that aren't there"
+done
+
 # the same in ASCII, line for line as wide
 LC_ALL=C COLUMNS=80 run devices --topology tests/fixtures/8gpu.xml --map
 if LC_ALL=C grep -q '[^ -~]' "$work/out"; then

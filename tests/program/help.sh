@@ -18,6 +18,25 @@ for line in version --version; do
     expect_out "^gpulab $(cat "$source_dir/VERSION")\$"
     expect_out "OpenBLAS .*SINGLE_THREADED"
 done
+# every command has its JSON
+run help --json
+json '{c["command"] for c in d["commands"]} >= {"bench", "devices", "help", "version", "completion"}'
+for line in "help bench vit" "bench vit --help"; do
+    # shellcheck disable=SC2086
+    run $line --json
+    expect_status 0
+    json 'd["command"] == "bench" and "--repeat" not in d["usage"]'
+    json '[o for o in d["options"] if o["name"] == "repeat"][0]["default"] == "1"'
+    json '[k for k in d["sections"][0]["keys"] if k["name"] == "dtype"][0]["choices"][0] == "fp32"'
+    json '[k for k in d["sections"][0]["keys"] if k["name"] == "depth"][0]["max"] >= 12'
+done
+run help bench vti --json
+expect_status 2
+json 'd["error"]["code"] == "user"'
+run help --man "$work/man-json" --json
+json 'len(d["written"]) >= 6 and all(open(p).read() for p in d["written"])'
+run completion bash --json
+json 'd["shell"] == "bash" and "complete " in d["script"]'
 run version --json
 json 'd["version"] and d["libraries"]["hwloc"]'
 
@@ -51,6 +70,9 @@ for shell in bash zsh fish; do
     run completion $shell
     expect_status 0
     expect_out "bench"
+    expect_out "num_samples=" # a key that bench adds to the workload's own
+    # what is suggested can be run: there is no backend for GPUs yet
+    grep -q "cuda" "$work/out" && fail "$what suggests cuda"
     if command -v "$shell" >/dev/null; then
         "$shell" -n "$work/out" 2>"$work/err" || fail "$shell can't read its script: $(cat "$work/err")"
     fi

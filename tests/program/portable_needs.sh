@@ -39,3 +39,11 @@ echo "newest glibc symbol version: $highest"
     fail "a symbol of glibc $highest is needed, newer than $newest"
 
 "$program" version >/dev/null || fail "it does not start"
+
+# OpenBLAS's buffers are replaced while linking here, not while loading: see src/device/cpu/blas.c
+if ! "$program" bench gemm m=256 n=256 k=256 --iterations 20 --quiet >"$work/gemm" 2>&1 ||
+    ! grep -q 'Verification *passed' "$work/gemm"; then
+    cat "$work/gemm"
+    fail "gemm fails"
+fi
+! grep 'one at a time' "$work/gemm" || fail "OpenBLAS keeps its own buffers"

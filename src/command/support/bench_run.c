@@ -13,6 +13,9 @@
 
 #include <string.h>
 
+/* Over the status line, and taken away as that is. */
+#define STOPPING "\r\033[Kstopping after this step; Ctrl-C again ends it at once"
+
 struct bench {
     const struct lab_bench_request *request;
     struct lab_machine *machine;
@@ -125,16 +128,19 @@ static int verify(struct bench *bench, void *state, struct lab_err *err) {
     report->verification.text = keep(bench, result.text);
     if (result.applicable && !result.passed)
         add_invalid(bench, "wrong results",
-                    lab_arena_printf(bench->arena, "relative error %.1e, allowed %.0e%s%s",
-                                     result.relative_error, result.tolerance,
-                                     *result.text ? "; " : "", result.text));
+                    *result.text
+                        ? result.text
+                        : lab_arena_printf(bench->arena, "relative error %.1e, allowed %.0e",
+                                           result.relative_error, result.tolerance));
     return 0;
 }
 
 static bool on_progress(const struct lab_measure_progress *now, void *opaque) {
     struct bench *bench = opaque;
+    if (lab_interrupt_seen())
+        return true;
     lab_progress_measure(&bench->progress, now);
-    return lab_interrupt_seen();
+    return false;
 }
 
 static int measure(struct bench *bench, void *state, int index, struct lab_err *err) {
@@ -180,7 +186,7 @@ static void prove(struct bench *bench, void *state) {
 
 static int use_workload(struct bench *bench, struct lab_device *device, void *state, int index,
                         struct lab_err *err) {
-    if (index == 0) {
+    if (index == 0 && !lab_interrupt_seen()) {
         if (examine_device(bench, device, err) < 0)
             return -1;
         if (bench->request->verify && !lab_interrupt_seen() && verify(bench, state, err) < 0)
@@ -314,7 +320,7 @@ int lab_bench_run(const struct lab_bench_request *request, struct lab_arena *are
     ret_report->invalid = bench.invalid;
     if (lab_machine_open(NULL, &bench.machine, err) < 0)
         return -1;
-    lab_interrupt_watch();
+    lab_interrupt_watch(request->progress.shown ? STOPPING : NULL);
     int result = choose_device(&bench, ret_selected, err);
     if (result == 0)
         result = choose_node(&bench, err);

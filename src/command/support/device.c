@@ -13,11 +13,30 @@ struct lab_report_device lab_support_device(const struct lab_device_ref *ref) {
     };
 }
 
-int lab_support_backends(const struct lab_machine *machine, struct lab_arena *arena,
-                         struct lab_report_backend **ret_backends) {
+static int count_backends(void) {
     int count = 0;
     while (lab_backends[count])
         count++;
+    return count;
+}
+
+/* The members of `list` that belong to this backend. */
+static struct lab_report_backend report_backend(const struct lab_backend *backend,
+                                                const struct lab_device_list *list,
+                                                struct lab_arena *arena) {
+    struct lab_report_device *devices =
+        lab_arena_alloc(arena, (size_t)list->count, sizeof *devices);
+    int count = 0;
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i].backend == backend)
+            devices[count++] = lab_support_device(&list->items[i]);
+    return (struct lab_report_backend){
+        .name = backend->name, .help = backend->help, .devices = devices, .device_count = count};
+}
+
+int lab_support_backends(const struct lab_machine *machine, struct lab_arena *arena,
+                         struct lab_report_backend **ret_backends) {
+    int count = count_backends();
     struct lab_report_backend *backends = lab_arena_alloc(arena, (size_t)count, sizeof *backends);
     for (int i = 0; i < count; i++) {
         const struct lab_backend *backend = lab_backends[i];
@@ -29,12 +48,25 @@ int lab_support_backends(const struct lab_machine *machine, struct lab_arena *ar
             list.count = 0;
             why_none = lab_arena_strdup(arena, err.text);
         }
-        struct lab_report_device *devices =
-            lab_arena_alloc(arena, (size_t)list.count, sizeof *devices);
-        for (int j = 0; j < list.count; j++)
-            devices[j] = lab_support_device(&list.items[j]);
-        backends[i] = (struct lab_report_backend){backend->name, backend->help, devices, list.count,
-                                                  why_none};
+        backends[i] = report_backend(backend, &list, arena);
+        backends[i].why_none = why_none;
+    }
+    *ret_backends = backends;
+    return count;
+}
+
+int lab_support_selected(const struct lab_machine *machine, const char *selector,
+                         struct lab_arena *arena, struct lab_report_backend **ret_backends,
+                         struct lab_err *err) {
+    struct lab_device_list list;
+    if (lab_device_select(machine, selector, arena, &list, err) < 0)
+        return -1;
+    struct lab_report_backend *backends =
+        lab_arena_alloc(arena, (size_t)count_backends(), sizeof *backends);
+    int count = 0;
+    for (int i = 0; lab_backends[i]; i++) {
+        backends[count] = report_backend(lab_backends[i], &list, arena);
+        count += backends[count].device_count > 0;
     }
     *ret_backends = backends;
     return count;

@@ -1,17 +1,28 @@
 /* support/interrupt.c */
 #include "command/support/interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
-#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 static volatile sig_atomic_t seen;
+static const char *reply_text;
+static size_t reply_length;
 
 static void on_interrupt(int number) {
     (void)number;
+    int saved = errno;
     seen = 1;
+    /* stdio may not be used here; a terminal that doesn't take it is no matter */
+    if (reply_length && write(STDERR_FILENO, reply_text, reply_length) < 0)
+        reply_length = 0;
+    errno = saved;
 }
 
-void lab_interrupt_watch(void) {
+void lab_interrupt_watch(const char *reply) {
+    reply_text = reply;
+    reply_length = reply ? strlen(reply) : 0;
     /* a shell's background job ignores SIGINT; that stays so */
     struct sigaction old,
         action = {.sa_handler = on_interrupt, .sa_flags = (int)SA_RESETHAND | SA_RESTART};

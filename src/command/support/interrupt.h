@@ -4,7 +4,9 @@
 
 #include <stdbool.h>
 
-void lab_interrupt_watch(void);
+/* `reply` is written to stderr as soon as it comes, since the end may take a step's time; it must
+ * last, and may be NULL. */
+void lab_interrupt_watch(const char *reply);
 bool lab_interrupt_seen(void);
 
 #endif

@@ -18,7 +18,7 @@ void lab_progress_phase(struct lab_progress *progress, const char *phase);
 void lab_progress_measure(struct lab_progress *progress, const struct lab_measure_progress *now);
 void lab_progress_clear(const struct lab_progress *progress);
 
-/* The line itself, of at most `columns` − 1 columns. */
+/* The line itself. Where it is too long for `columns` − 1, figures go before the bar does. */
 void lab_progress_line(const struct lab_progress *progress, const struct lab_measure_progress *now,
                        struct lab_str *out);
 

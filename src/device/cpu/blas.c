@@ -90,6 +90,20 @@ void BLAS_SYMBOL(blas_memory_free)(void *memory) {
         buffer->used = false;
 }
 
+/*
+ * LD_LIBRARY_PATH can bring a threaded build. Its threads start before main, outside the device's
+ * cores, and its buffers wander between threads, which those above must not.
+ */
+int cpu_blas_check(struct lab_err *err) {
+    if (openblas_get_parallel() == OPENBLAS_SEQUENTIAL)
+        return 0;
+    return lab_err_set(
+        err, LAB_ERR_UNSUPPORTED,
+        "the OpenBLAS found here is a threaded build, whose threads can't be kept on "
+        "the device's cores; take its folder out of LD_LIBRARY_PATH, so that the "
+        "serial one is found");
+}
+
 static pthread_once_t probe_once = PTHREAD_ONCE_INIT;
 static bool concurrent;
 static pthread_mutex_t one_by_one = PTHREAD_MUTEX_INITIALIZER;

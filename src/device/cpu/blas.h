@@ -4,6 +4,8 @@
 #ifndef LAB_DEVICE_CPU_BLAS_H
 #define LAB_DEVICE_CPU_BLAS_H
 
+#include "base/err.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -16,6 +18,9 @@ struct cpu_matrix {
 /* c[m,n] = alpha·op(a)·op(b) + beta·c; row-major. beta 0: c isn't read. */
 void cpu_blas_gemm(int64_t m, int64_t n, int64_t k, float alpha, struct cpu_matrix a,
                    struct cpu_matrix b, float beta, float *c, int64_t c_stride);
+
+/* LAB_ERR_UNSUPPORTED for an OpenBLAS that can't be used here: one with threads of its own. */
+int cpu_blas_check(struct lab_err *err);
 
 /*
  * The family of kernels that OpenBLAS uses: "SkylakeX". The first call sees to it that the CPU's

@@ -93,6 +93,8 @@ static int cpu_open(const struct lab_machine *machine, const struct lab_device_r
     if (machine->recorded)
         return lab_err_set(err, LAB_ERR_USER, "%s is recorded, so nothing can run on it",
                            machine->source);
+    if (cpu_blas_check(err))
+        return -1;
     if (setup.copy_cores > 0 && setup.copy_cores >= cores)
         setup.copy_cores = cores - 1;
     struct cpu_device *device = lab_mem_alloc(1, sizeof *device);

@@ -66,8 +66,8 @@ static int no_such_node(const struct lab_machine *machine, const char *rest, int
             lab_str_printf(&there, "%scpu:%d", count++ ? ", " : "", machine->nodes[i].number);
     if (lab_machine_node_index(machine, number) >= 0)
         lab_err_set(err, LAB_ERR_USER,
-                    "cpu%s: NUMA node %d has memory but no cores; nodes with cores: %s", rest,
-                    number, there.text);
+                    "cpu%s: NUMA node %d has memory but no cores%s; nodes with cores: %s", rest,
+                    number, machine->recorded ? "" : " for this process", there.text);
     else
         lab_err_set(err, LAB_ERR_USER, "cpu%s: there is no NUMA node %d; nodes with cores: %s",
                     rest, number, there.text);

@@ -25,11 +25,12 @@ static void *thread_main(void *state) {
     struct start *start = state;
     void (*run)(void *) = start->run;
     void *argument = start->argument;
+    int status = start->status = lab_bind_cpus(start->machine, start->cpus, false, start->err);
     char name[16]; /* what the kernel keeps */
     snprintf(name, sizeof name, "%.15s", start->name);
-    pthread_setname_np(pthread_self(), name);
-    int status = start->status = lab_bind_cpus(start->machine, start->cpus, false, start->err);
-    sem_post(&start->bound); /* `start` is gone from here on */
+    pthread_setname_np(pthread_self(),
+                       name); /* once it is bound: who sees the name sees it there */
+    sem_post(&start->bound);  /* `start` is gone from here on */
     if (status == 0)
         run(argument);
     return NULL;

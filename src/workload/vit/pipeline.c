@@ -9,8 +9,8 @@
  * computes, its successor arrives and its predecessor leaves. With overlap=false h2d waits for the
  * batch before it instead: the same commands, one after the other.
  *
- * The host waits for everything after each `sync_frequency` iterations and then reads the events;
- * their number is what the spans have slots for, so running allocates nothing.
+ * The host runs ahead of the device and waits for it each `sync_frequency` iterations, but only for
+ * those enqueued before the last wait (lab_spans_run), so that the pipeline stays full.
  */
 #include "workload/vit/vit.h"
 
@@ -175,82 +175,60 @@ void vit_pipeline_close(struct vit_pipeline *pipeline) {
 
 /* --- an iteration --- */
 
-static int enqueue_h2d(struct vit_pipeline *pipeline, int slot, int buffer, struct lab_err *err) {
+static int enqueue_h2d(struct vit_pipeline *pipeline, int iteration, int buffer,
+                       struct lab_err *err) {
     struct lab_stream *stream = pipeline->streams[LAB_STAGE_H2D];
-    /* iterations before slot 0 are done: the host has waited for them */
-    int behind = slot - (pipeline->config->overlap ? VIT_BUFFERS : 1);
+    int behind = iteration - (pipeline->config->overlap ? VIT_BUFFERS : 1);
     size_t bytes = pipeline->shape.input_bytes;
     const char *batch = (const char *)pipeline->pool.data + (size_t)pipeline->pool_next * bytes;
     if ((behind >= 0 && lab_spans_wait(&pipeline->spans, behind, LAB_STAGE_D2H, stream, err)) ||
-        lab_spans_start(&pipeline->spans, slot, LAB_STAGE_H2D, stream, err) ||
+        lab_spans_start(&pipeline->spans, iteration, LAB_STAGE_H2D, stream, err) ||
         lab_copy(stream, pipeline->device_in[buffer].data, batch, bytes, LAB_MEMORY_DEVICE,
                  LAB_MEMORY_HOST_PINNED, err) ||
-        lab_spans_end(&pipeline->spans, slot, LAB_STAGE_H2D, stream, err))
+        lab_spans_end(&pipeline->spans, iteration, LAB_STAGE_H2D, stream, err))
         return -1;
     pipeline->pool_next = (pipeline->pool_next + 1) % pipeline->pool_batches;
     return 0;
 }
 
-static int enqueue_compute(struct vit_pipeline *pipeline, int slot, int buffer,
+static int enqueue_compute(struct vit_pipeline *pipeline, int iteration, int buffer,
                            struct lab_err *err) {
     struct lab_stream *stream = pipeline->streams[LAB_STAGE_COMPUTE];
     struct lab_graph *graph = pipeline->graphs[buffer];
-    if (lab_spans_wait(&pipeline->spans, slot, LAB_STAGE_H2D, stream, err) ||
-        lab_spans_start(&pipeline->spans, slot, LAB_STAGE_COMPUTE, stream, err))
+    if (lab_spans_wait(&pipeline->spans, iteration, LAB_STAGE_H2D, stream, err) ||
+        lab_spans_start(&pipeline->spans, iteration, LAB_STAGE_COMPUTE, stream, err))
         return -1;
     if (graph ? lab_graph_launch(graph, stream, err) : launch_forward(pipeline, buffer, err))
         return -1;
-    return lab_spans_end(&pipeline->spans, slot, LAB_STAGE_COMPUTE, stream, err);
+    return lab_spans_end(&pipeline->spans, iteration, LAB_STAGE_COMPUTE, stream, err);
 }
 
-static int enqueue_d2h(struct vit_pipeline *pipeline, int slot, int buffer, struct lab_err *err) {
+static int enqueue_d2h(struct vit_pipeline *pipeline, int iteration, int buffer,
+                       struct lab_err *err) {
     struct lab_stream *stream = pipeline->streams[LAB_STAGE_D2H];
     enum lab_stage before = pipeline->forward ? LAB_STAGE_COMPUTE : LAB_STAGE_H2D;
     const struct lab_buffer *from =
         pipeline->back_input ? &pipeline->device_in[buffer] : &pipeline->device_out[buffer];
-    if (lab_spans_wait(&pipeline->spans, slot, before, stream, err) ||
-        lab_spans_start(&pipeline->spans, slot, LAB_STAGE_D2H, stream, err) ||
+    if (lab_spans_wait(&pipeline->spans, iteration, before, stream, err) ||
+        lab_spans_start(&pipeline->spans, iteration, LAB_STAGE_D2H, stream, err) ||
         lab_copy(stream, pipeline->host_out[buffer].data, from->data, pipeline->back_bytes,
                  LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err) ||
-        lab_spans_end(&pipeline->spans, slot, LAB_STAGE_D2H, stream, err))
+        lab_spans_end(&pipeline->spans, iteration, LAB_STAGE_D2H, stream, err))
         return -1;
     return 0;
 }
 
-/* Waits for all streams, also after a failure; tells the first. */
-static int sync(struct vit_pipeline *pipeline, struct lab_err *err) {
-    int failed = 0;
-    for (int stage = 0; stage < LAB_STAGE_COUNT; stage++) {
-        struct lab_err one = LAB_ERR_INIT;
-        if (!pipeline->streams[stage] || !lab_stream_sync(pipeline->streams[stage], &one))
-            continue;
-        if (!failed)
-            *err = one;
-        failed = -1;
-    }
-    return failed;
+static int enqueue(void *state, int iteration, struct lab_err *err) {
+    struct vit_pipeline *pipeline = state;
+    int buffer = iteration % VIT_BUFFERS;
+    if (enqueue_h2d(pipeline, iteration, buffer, err) ||
+        (pipeline->forward && enqueue_compute(pipeline, iteration, buffer, err)))
+        return -1;
+    return enqueue_d2h(pipeline, iteration, buffer, err);
 }
 
 int vit_pipeline_run(struct vit_pipeline *pipeline, int count, struct lab_iteration *records,
                      struct lab_err *err) {
-    for (int done = 0; done < count;) {
-        int part = count - done < pipeline->spans.slots ? count - done : pipeline->spans.slots;
-        for (int slot = 0; slot < part; slot++) {
-            int buffer = (done + slot) % VIT_BUFFERS;
-            if (enqueue_h2d(pipeline, slot, buffer, err) ||
-                (pipeline->forward && enqueue_compute(pipeline, slot, buffer, err)) ||
-                enqueue_d2h(pipeline, slot, buffer, err)) {
-                struct lab_err second = LAB_ERR_INIT;
-                sync(pipeline, &second);
-                return -1;
-            }
-        }
-        if (sync(pipeline, err))
-            return -1;
-        for (int slot = 0; slot < part; slot++)
-            if (lab_spans_read(&pipeline->spans, slot, &records[done + slot], err))
-                return -1;
-        done += part;
-    }
-    return 0;
+    return lab_spans_run(&pipeline->spans, pipeline->streams, LAB_STAGE_COUNT, count, enqueue,
+                         pipeline, records, err);
 }

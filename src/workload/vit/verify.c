@@ -180,12 +180,30 @@ static void compare_checked(const struct check *check, const float *outputs,
     lab_mem_free(reference);
 }
 
+/* Outputs as floats, twice; of the checked images all that the reference holds at once. */
+static double verification_bytes(const struct check *check) {
+    const struct vit_shape *s = check->shape;
+    double image = (double)s->image_elements * sizeof(float);
+    double token = (double)(6 * s->dim + 4 * s->inner + 2 * s->mlp) * sizeof(double);
+    double patches = 2.0 * (double)s->patches * (double)s->patch_dim * sizeof(double);
+    double weights = 0;
+    for (int i = 0; i < vit_parameter_number(s); i++) {
+        struct vit_parameter parameter = vit_parameter_at(s, i);
+        weights = fmax(weights, (double)vit_parameter_count(&parameter));
+    }
+    return (double)check->count * (image + (double)s->tokens * token + patches) +
+           2.0 * VIT_BUFFERS * (double)s->output_elements * sizeof(float) +
+           weights * (sizeof(float) + sizeof(double));
+}
+
 static int compare_output(struct check *check, struct lab_err *err) {
+    choose_images(check);
+    if (lab_verify_room(check->pipeline->device, verification_bytes(check), err))
+        return -1;
     float *outputs =
         lab_mem_alloc((size_t)(VIT_BUFFERS * check->shape->output_elements), sizeof *outputs);
     int failed = read_outputs(check, outputs, err);
     if (!failed) {
-        choose_images(check);
         double *references = make_references(check);
         compare_checked(check, outputs, references);
         lab_mem_free(references);

@@ -135,7 +135,7 @@ struct vit_pipeline {
     bool back_input;   /* the input comes back, whatever the model does */
     size_t back_bytes; /* what comes back of a batch */
     struct lab_stream *streams[LAB_STAGE_COUNT];
-    struct lab_spans spans; /* a slot for each iteration between two synchronisations */
+    struct lab_spans spans;
     struct lab_buffer pool; /* host: pool_batches batches, cycled */
     int64_t pool_batches, pool_next;
     struct lab_buffer device_in[VIT_BUFFERS], device_out[VIT_BUFFERS], host_out[VIT_BUFFERS];

@@ -57,6 +57,31 @@ static void long_texts_are_cut(void **state) {
     assert_int_equal(strlen(err.text), sizeof err.text - 1);
 }
 
+static void a_text_that_is_cut_keeps_both_ends(void **state) {
+    (void)state;
+    char word[10001];
+    memset(word, 'x', sizeof word - 1);
+    word[sizeof word - 1] = '\0';
+    struct lab_err err = LAB_ERR_INIT;
+    lab_err_set(&err, LAB_ERR_USER, "unknown workload '%s'; there are gemm and vit", word);
+    assert_memory_equal(err.text, "unknown workload 'xxx", 21);
+    assert_non_null(strstr(err.text, "xxx…xxx"));
+    assert_non_null(strstr(err.text, "xxx'; there are gemm and vit"));
+    lab_err_set_errno(&err, LAB_ERR_USER, ENOENT, "%s", word);
+    assert_non_null(strstr(err.text, "xxx: No such file or directory"));
+    lab_err_set(&err, LAB_ERR_USER, "too small");
+    lab_err_context(&err, "%s", word);
+    assert_non_null(strstr(err.text, "xxx: too small"));
+    for (int i = 0; i + 1 < (int)sizeof word; i += 2) /* é, so that a cut may fall within one */
+        memcpy(word + i, "é", 2);
+    for (int skip = 0; skip < 2; skip++) {
+        lab_err_set(&err, LAB_ERR_USER, "%s%s", skip ? "x" : "", word);
+        const char *mark = strstr(err.text, "…");
+        assert_non_null(mark);
+        assert_memory_equal(mark - 2, "é…é", strlen("é…é"));
+    }
+}
+
 static void exit_statuses(void **state) {
     (void)state;
     assert_int_equal(lab_err_exit_status(LAB_ERR_NONE), 0);
@@ -68,9 +93,13 @@ static void exit_statuses(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(context_goes_in_front), cmocka_unit_test(errno_goes_behind),
-        cmocka_unit_test(nobody_has_to_listen),  cmocka_unit_test(a_text_can_be_built_from_itself),
-        cmocka_unit_test(long_texts_are_cut),    cmocka_unit_test(exit_statuses),
+        cmocka_unit_test(context_goes_in_front),
+        cmocka_unit_test(errno_goes_behind),
+        cmocka_unit_test(nobody_has_to_listen),
+        cmocka_unit_test(a_text_can_be_built_from_itself),
+        cmocka_unit_test(long_texts_are_cut),
+        cmocka_unit_test(a_text_that_is_cut_keeps_both_ends),
+        cmocka_unit_test(exit_statuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

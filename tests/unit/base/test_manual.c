@@ -38,9 +38,11 @@ static const struct lab_option run_options[] = {
     {NULL},
 };
 
+static const char *const selectors[] = {"auto", "cpu", "cpu:0", "cuda", "cuda:0", "sim:", NULL};
+
 static const struct lab_option shared_options[] = {
     {"device", LAB_OPTION_STRING, offsetof(struct config, device), .value_name = "DEVICE",
-     .help = "which devices"},
+     .suggestions = selectors, .help = "which devices"},
     {"json", LAB_OPTION_FLAG, offsetof(struct config, json), .letter = 'j',
      .help = "machine-readable output"},
     {"hints", LAB_OPTION_FLAG, offsetof(struct config, hints), .fallback = "true",
@@ -61,12 +63,9 @@ static const struct lab_option vit_keys[] = {
     {NULL},
 };
 
-static const struct lab_option *word_options(const char *word) {
-    return strcmp(word, "vit") == 0 ? vit_keys : NULL;
-}
-
 static const struct lab_option *const run_tables[] = {run_options, shared_options, NULL};
 static const char *const run_words[] = {"vit", "memcpy", NULL};
+static const struct lab_option *const run_keys[] = {vit_keys, NULL};
 static const struct lab_manual_section run_sections[] = {
     {"Keys of vit", "All have defaults.", vit_keys}, {NULL}};
 static const struct lab_manual_example run_examples[] = {
@@ -83,7 +82,7 @@ static const struct lab_manual_page run_page = {
     .sections = run_sections,
     .examples = run_examples,
     .words = run_words,
-    .word_options = word_options,
+    .word_keys = run_keys,
 };
 static const struct lab_manual_page version_page = {.name = "version", .summary = "says which"};
 static const struct lab_manual_page *const pages[] = {&run_page, &version_page, NULL};

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -27,12 +28,12 @@ static void says_phase_share_median_and_time_left(void **state) {
                                        .median_s = 0.0413,
                                        .precision = 0.012};
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: measuring, run 2 of 5 ████████████░░░░░░░░░░░░  50 %  4 s left  "
-                        "median 41.3 ms ± 1.2 %");
+                        "gemm, run 2 of 5: measuring ████████████░░░░░░░░░░░░  50 %  4 s left  "
+                        "41.3 ms ± 1.2 %");
     lab_str_release(&out);
 }
 
-static void the_bar_gives_way_to_the_words(void **state) {
+static void figures_give_way_to_the_bar(void **state) {
     (void)state;
     struct lab_str out;
     lab_str_init(&out);
@@ -42,12 +43,34 @@ static void the_bar_gives_way_to_the_words(void **state) {
                                        .left_s = 3.2,
                                        .median_s = 0.0413,
                                        .precision = 0.012};
-    progress.columns = 66;
+    progress.columns = 60;
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: measuring █████░░░░  50 %  4 s left  median 41.3 ms ± 1.2 %");
+                        "gemm: measuring █████░░░░░  50 %  4 s left  41.3 ms ± 1.2 %");
     progress.columns = 50;
     assert_string_equal(line_of(progress, now, &out),
-                        "gemm: measuring   50 %  4 s left  median 41.3 ms ± 1.2 %");
+                        "gemm: measuring █████████░░░░░░░░  50 %  4 s left");
+    progress.columns = 40;
+    assert_string_equal(line_of(progress, now, &out), "gemm: measuring █████████░░░░░░░░  50 %");
+    progress.columns = 24;
+    assert_string_equal(line_of(progress, now, &out), "gemm: measuring   50 %");
+    lab_str_release(&out);
+}
+
+/* The longest label that workloads have, several runs, and an ordinary terminal. */
+static void a_bar_fits_80_columns(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    struct lab_progress progress = {
+        .columns = 80, .label = "gemm16384x16384x16384", .run = 10, .run_count = 10};
+    struct lab_measure_progress now = {.phase = LAB_MEASURE_MEASURE,
+                                       .fraction = 1,
+                                       .left_s = 12,
+                                       .median_s = 41.3,
+                                       .precision = 0.312};
+    line_of(progress, now, &out);
+    assert_non_null(strstr(out.text, "██████████"));
+    assert_in_range(lab_str_columns(out.text), 60, 79);
     lab_str_release(&out);
 }
 
@@ -69,7 +92,8 @@ static void leaves_out_what_is_unknown(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(says_phase_share_median_and_time_left),
-        cmocka_unit_test(the_bar_gives_way_to_the_words),
+        cmocka_unit_test(figures_give_way_to_the_bar),
+        cmocka_unit_test(a_bar_fits_80_columns),
         cmocka_unit_test(leaves_out_what_is_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

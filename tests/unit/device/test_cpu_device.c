@@ -10,6 +10,29 @@ static void a_device_describes_itself(void **state) {
     assert_true(info->memory_bytes > 0);
 }
 
+/* In front of the library's own: tells the backend that it got a threaded one. */
+static int parallel;
+
+int openblas_get_parallel(void);
+
+int openblas_get_parallel(void) {
+    return parallel;
+}
+
+static void a_threaded_openblas_is_refused(void **state) {
+    struct cpu_fixture *fixture = *state;
+    struct lab_device *device = NULL;
+    parallel = 1;
+    ASSERT_FAILS(
+        lab_device_open(fixture->machine, &fixture->device->ref, LAB_DEVICE_SETUP, &device, err),
+        LAB_ERR_UNSUPPORTED, "threaded build");
+    assert_null(device);
+    parallel = 0;
+    ASSERT_OK(
+        lab_device_open(fixture->machine, &fixture->device->ref, LAB_DEVICE_SETUP, &device, err));
+    lab_device_close(device);
+}
+
 static void one_core_does_not_overlap(void **state) {
     struct cpu_fixture *fixture = *state;
     char selector[32];
@@ -141,6 +164,7 @@ static void launches_that_cannot_be_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_device_describes_itself),
+        cmocka_unit_test(a_threaded_openblas_is_refused),
         cmocka_unit_test(one_core_does_not_overlap),
         cmocka_unit_test(limits_are_measured_once),
         cmocka_unit_test(memory_lies_where_it_was_asked_for),

@@ -54,13 +54,13 @@ static void outliers(void **state) {
     m.latency.outliers.high_severe = 3;
     m.latency.max = 0.041;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "3 of 120 iterations (2.5 %) are severe outliers, the longest 4.1 × the "
+                     "3 of 120 measured times (2.5 %) are severe outliers, the longest 4.1 × the "
                      "median: something else ran; try again on a quiet machine");
     m.latency.outliers = (struct lab_outlier_count){.low_severe = 2};
     m.latency.max = 0.0101;
     m.latency.min = 0.005;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "2 of 120 iterations (1.7 %) are severe outliers, the shortest 0.50 × the "
+                     "2 of 120 measured times (1.7 %) are severe outliers, the shortest 0.50 × the "
                      "median: something else ran; try again on a quiet machine");
 }
 
@@ -70,9 +70,20 @@ static void too_many_to_be_outliers(void **state) {
     m.latency.outliers.high_severe = 24;
     m.latency.max = 0.02;
     assert_explained(m, LAB_WARN_OUTLIERS,
-                     "24 of 120 iterations (20.0 %) are severe outliers, the longest 2.0 × the "
+                     "24 of 120 measured times (20.0 %) are severe outliers, the longest 2.0 × the "
                      "median: times fall into groups; clocks, placement or a neighbour switch "
                      "between them");
+}
+
+static void one_of_nine_is_no_group(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.latency.n = 9;
+    m.latency.outliers.high_severe = 1;
+    m.latency.max = 0.02;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "1 of 9 measured times (11.1 %) is a severe outlier, the longest 2.0 × the "
+                     "median: something else ran; try again on a quiet machine");
 }
 
 static void outliers_that_do_not_matter(void **state) {
@@ -90,6 +101,8 @@ static void outliers_that_do_not_matter(void **state) {
     m.latency.outliers.high_severe = 20;
     m.first_s = 50e-9;
     assert_int_equal(lab_measure_warn(&m), LAB_WARN_SHORT);
+    m.first_s = 300e-9; /* and so is a first one of six times that */
+    assert_int_equal(lab_measure_warn(&m), LAB_WARN_SHORT);
 }
 
 static void a_slow_first_iteration(void **state) {
@@ -104,6 +117,10 @@ static void a_slow_first_iteration(void **state) {
                      "the first iteration took 1.25 s, 125.0 × the median: it set up code, memory "
                      "or caches and is counted; warm up first to leave it out");
     m.first_s = 0.029;
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m.first_s = 0.09; /* nine times the median: told where it counts, and only there */
+    assert_int_equal(lab_measure_warn(&m), LAB_WARN_SLOW_FIRST);
+    m.warmup_iterations = 10;
     assert_int_equal(lab_measure_warn(&m), 0);
 }
 
@@ -135,14 +152,14 @@ static void not_precise(void **state) {
     m.stop = LAB_MEASURE_LIMIT;
     m.precision = 0.0321;
     assert_explained(m, LAB_WARN_NOT_PRECISE,
-                     "the limit came after 120 iterations, when the median was known to ± 3.2 %; "
-                     "allow more time for more");
+                     "the limit came after 120 iterations, when the median was known to ±3.2 %; "
+                     "a longer limit gives more precision");
     m.count = 1;
     m.latency.n = 1;
     m.precision = NAN;
     assert_explained(m, LAB_WARN_NOT_PRECISE,
-                     "the limit came after 1 iteration, too few to tell the spread; allow more "
-                     "time for more");
+                     "the limit came after 1 iteration, too few to tell the spread; a longer limit "
+                     "gives more precision");
 }
 
 static void load(void **state) {
@@ -187,6 +204,7 @@ int main(void) {
         cmocka_unit_test(a_quiet_measurement_has_no_warnings),
         cmocka_unit_test(outliers),
         cmocka_unit_test(too_many_to_be_outliers),
+        cmocka_unit_test(one_of_nine_is_no_group),
         cmocka_unit_test(outliers_that_do_not_matter),
         cmocka_unit_test(a_slow_first_iteration),
         cmocka_unit_test(no_steady_state),

@@ -30,9 +30,23 @@ static void intervals_never_cross_a_stretch(void **state) {
     assert_near(x[0] * 1e9, 8);
     assert_near(x[1] * 1e9, 12);
     assert_near(x[2] * 1e9, 11);
-    assert_true(lab_measure_by_intervals(3, 6));
-    assert_false(lab_measure_by_intervals(2, 6));
-    assert_false(lab_measure_by_intervals(0, 0));
+}
+
+/* Long iterations come in stretches of two, and the limit may cut the last one to a single
+ * iteration; that must not make a pipeline's latency its time per iteration. */
+static void a_stretch_cut_by_the_limit_changes_no_series(void **state) {
+    (void)state;
+    struct lab_measurement m = {.count = 16, .latency.n = 16, .interval.n = 8};
+    assert_ptr_equal(lab_measure_primary(&m), &m.interval);
+    m.count = m.latency.n = 17;
+    assert_ptr_equal(lab_measure_primary(&m), &m.interval);
+    m.count = m.latency.n = 3; /* a stretch of two and one of one */
+    m.interval.n = 1;
+    assert_ptr_equal(lab_measure_primary(&m), &m.interval);
+    m.count = m.latency.n = 5; /* hardly any intervals, and none */
+    assert_ptr_equal(lab_measure_primary(&m), &m.latency);
+    m.interval.n = 0;
+    assert_ptr_equal(lab_measure_primary(&m), &m.latency);
 }
 
 static void stages_that_do_not_exist_are_left_out(void **state) {
@@ -191,6 +205,7 @@ static void drift_is_told_from_noise(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(intervals_never_cross_a_stretch),
+        cmocka_unit_test(a_stretch_cut_by_the_limit_changes_no_series),
         cmocka_unit_test(stages_that_do_not_exist_are_left_out),
         cmocka_unit_test(stages_one_after_another_do_not_overlap),
         cmocka_unit_test(a_full_pipeline_overlaps_but_for_its_ends),

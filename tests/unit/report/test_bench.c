@@ -25,6 +25,8 @@ static struct lab_summary summary(size_t n, double median_s) {
                                 .p90 = 1.2 * median_s,
                                 .p95 = 1.3 * median_s,
                                 .p99 = 1.4 * median_s,
+                                .effective_n = 40,
+                                .outliers = {.high_severe = 2},
                                 .median_interval = {0.9 * median_s, 1.1 * median_s, 0.95}};
 }
 
@@ -74,6 +76,7 @@ static struct lab_bench_report report_of(struct lab_bench_repetition *repetition
         .repetitions = repetitions,
         .repetition_count = count,
         .repetitions_asked = count,
+        .operation_count = -1,
         .invalid = none,
         .warnings = none,
     };
@@ -115,8 +118,13 @@ static void one_run_says_so(void **state) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    report.config = lab_value_map(&arena);
+    lab_value_set_int(&arena, report.config, "batch_size", 10);
     char *text = text_of(&report, 120);
-    assert_contains(text, "vit32x4x512 on cpu:0 (2 cores of NUMA node 0), fp32\n");
+    lab_arena_release(&arena);
+    assert_contains(text, "vit32x4x512 on cpu:0 (2 cores of NUMA node 0), batch 10, fp32\n");
     assert_contains(text, "  Time per batch   median 10.0 ms [9.00 ms, 11.0 ms] at 95 %, within "
                           "one run\n");
     assert_contains(text, "  1000 samples/s, ");
@@ -126,7 +134,7 @@ static void one_run_says_so(void **state) {
     assert_contains(text, "40 % of the time, overlap: 50 % of the copying lies under compute\n");
     assert_contains(text, "100 in 1.00 s after 7 for warm-up, stopped when the median was known "
                           "to ±0.8 %\n");
-    assert_contains(text, "passed: relative error 3.1e-07 against double precision");
+    assert_contains(text, "passed: relative error 3.1e-07, against double precision (limit 1e-05)");
     lab_mem_free(text);
 }
 
@@ -146,7 +154,78 @@ static void several_runs_are_the_unit(void **state) {
     assert_float_equal(total.time.median_interval.confidence, 0.75, 1e-9);
     char *text = text_of(&report, 120);
     assert_contains(text, "across 3 runs");
-    assert_contains(text, "  Run  Time per batch  Latency      p99  Samples/s  Iterations\n");
+    assert_contains(text, "  Run  Iteration time  Latency      p99  Samples/s  Iterations\n");
+    lab_mem_free(text);
+}
+
+static void the_least_satisfying_stop_counts(void **state) {
+    (void)state;
+    struct lab_measurement three[] = {measurement(0.012), measurement(0.010), measurement(0.011)};
+    struct lab_bench_repetition repetitions[3];
+    struct lab_bench_report report = report_of(repetitions, three, 3);
+    char *text = text_of(&report, 200);
+    assert_contains(text, ", each stopped when the median was known to ±0.8 %\n");
+    lab_mem_free(text);
+    three[0].stop = LAB_MEASURE_LIMIT;
+    three[0].precision = 0.072;
+    text = text_of(&report, 200);
+    assert_contains(text, ", 1 of 3 runs stopped at the time limit with the median known to ±7.2 %"
+                          "\n");
+    lab_mem_free(text);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    report.config = lab_value_map(&arena);
+    const struct lab_value *map = lab_report_bench_value(&report, &arena);
+    assert_string_equal(lab_value_get(map, "stop")->string, "limit");
+    lab_arena_release(&arena);
+}
+
+/* A copy within the caches beats the memory's limit, and a busy machine has a low limit. */
+static void more_than_the_limit_is_no_share(void **state) {
+    (void)state;
+    struct lab_measurement one = measurement(0.01);
+    struct lab_bench_repetition repetition;
+    struct lab_bench_report report = report_of(&repetition, &one, 1);
+    report.limits.h2d_bytes_per_s = 0.5e9;
+    char *text = text_of(&report, 200);
+    assert_contains(text, "H2D 1.00 GB/s (above the 500 MB/s found as this device's limit), ");
+    lab_mem_free(text);
+    report.limits.h2d_bytes_per_s = 0.98e9; /* nobody knows it so exactly */
+    text = text_of(&report, 200);
+    assert_contains(text, "H2D 1.00 GB/s (102 % of the 980 MB/s this device reaches), ");
+    lab_mem_free(text);
+}
+
+static void verification_speaks_of_what_was_checked(void **state) {
+    (void)state;
+    struct lab_measurement one = measurement(0.01);
+    struct lab_bench_repetition repetition;
+    struct lab_bench_report report = report_of(&repetition, &one, 1);
+    report.verification.text = "relative error 3.1e-07 over 25,600 outputs";
+    char *text = text_of(&report, 200);
+    assert_contains(text, "  Verification     passed: relative error 3.1e-07 over 25,600 outputs, "
+                          "against double precision (limit 1e-05)\n");
+    lab_mem_free(text);
+    report.verification.relative_error = report.verification.tolerance = 0;
+    report.verification.text = "4,096 bytes arrived unchanged";
+    text = text_of(&report, 200);
+    assert_contains(text, "  Verification     passed: 4,096 bytes arrived unchanged\n");
+    lab_mem_free(text);
+    report.verification.applicable = false;
+    report.verification.text = "not applicable: no output";
+    text = text_of(&report, 200);
+    assert_contains(text, "  Verification     not applicable: no output\n");
+    lab_mem_free(text);
+}
+
+static void large_rates_are_rounded(void **state) {
+    (void)state;
+    struct lab_measurement one = measurement(0.01);
+    struct lab_bench_repetition repetition;
+    struct lab_bench_report report = report_of(&repetition, &one, 1);
+    repetition.rates.samples_per_s = 1022698;
+    char *text = text_of(&report, 200);
+    assert_contains(text, "  1.023 million samples/s, ");
     lab_mem_free(text);
 }
 
@@ -160,6 +239,15 @@ static void no_overlap_gives_the_reason(void **state) {
     char *text = text_of(&report, 120);
     assert_contains(text, "no overlap with copies: one core does both\n");
     lab_mem_free(text);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    report.config = lab_value_map(&arena);
+    const struct lab_value *map = lab_report_bench_value(&report, &arena);
+    assert_int_equal(lab_value_get(map, "overlap")->type, LAB_VALUE_NULL);
+    assert_int_equal(lab_value_get(lab_value_get(map, "repetitions")->items[0], "overlap")->type,
+                     LAB_VALUE_NULL);
+    assert_string_equal(lab_value_get(map, "overlap_why_not")->string, "one core does both");
+    lab_arena_release(&arena);
 }
 
 static void what_is_wrong_is_not_hidden(void **state) {
@@ -221,6 +309,13 @@ static void json_has_the_promised_keys(void **state) {
                      LAB_VALUE_NULL);
     assert_true(lab_value_get(lab_value_get(map, "validity"), "valid")->boolean);
     assert_int_equal(lab_value_get(map, "repetitions")->count, 1);
+    const struct lab_value *series =
+        lab_value_get(lab_value_get(map, "repetitions")->items[0], "interval_ms");
+    assert_int_equal(lab_value_get(series, "n")->integer, 99);
+    assert_float_equal(number(series, "effective_n"), 40, 1e-9);
+    assert_float_equal(number(series, "p25"), 9, 1e-9);
+    assert_float_equal(number(series, "mad"), 1, 1e-9);
+    assert_int_equal(lab_value_get(lab_value_get(series, "outliers"), "high_severe")->integer, 2);
     assert_int_equal(lab_value_get(lab_value_get(map, "conditions"), "steal")->type,
                      LAB_VALUE_NULL);
     lab_arena_release(&arena);
@@ -231,6 +326,10 @@ int main(void) {
         cmocka_unit_test(rates_follow_their_definitions),
         cmocka_unit_test(one_run_says_so),
         cmocka_unit_test(several_runs_are_the_unit),
+        cmocka_unit_test(the_least_satisfying_stop_counts),
+        cmocka_unit_test(more_than_the_limit_is_no_share),
+        cmocka_unit_test(verification_speaks_of_what_was_checked),
+        cmocka_unit_test(large_rates_are_rounded),
         cmocka_unit_test(no_overlap_gives_the_reason),
         cmocka_unit_test(what_is_wrong_is_not_hidden),
         cmocka_unit_test(every_line_fits),

@@ -48,6 +48,18 @@ static void fit_pads_and_cuts_by_columns(void **state) {
     lab_str_release(&out);
 }
 
+static void a_figure_stays_with_its_sign(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_text_wrap("it took 45 % more", 0, 0, 11, &out);
+    assert_string_equal(out.text, "it took\n45 % more");
+    lab_str_clear(&out);
+    lab_text_wrap("it took 2.1 × the median ± 30 %", 0, 0, 13, &out);
+    assert_string_equal(out.text, "it took 2.1 ×\nthe median\n± 30 %");
+    lab_str_release(&out);
+}
+
 static void wrap_indents_later_lines(void **state) {
     (void)state;
     struct lab_str out;
@@ -113,6 +125,7 @@ int main(void) {
         cmocka_unit_test(ascii_survives_broken_utf8),
         cmocka_unit_test(fit_pads_and_cuts_by_columns),
         cmocka_unit_test(wrap_indents_later_lines),
+        cmocka_unit_test(a_figure_stays_with_its_sign),
         cmocka_unit_test(table_aligns_by_kind),
         cmocka_unit_test(table_cuts_words_but_never_figures),
     };

@@ -1,4 +1,5 @@
 /* How outputs are judged, and how values travel in a device's number format. */
+#include "machine/machine.h"
 #include "workload/workload.h"
 
 #include <math.h>
@@ -121,7 +122,20 @@ static void simulated_devices_compute_nothing(void **state) {
     device.ref.simulated = true;
     assert_true(lab_verify_skip(&device, &v));
     assert_false(v.applicable);
-    assert_non_null(strstr(v.text, "simulated"));
+    assert_string_equal(v.text, "simulated"); /* who shows it says "not applicable" */
+}
+
+static void memory_for_checking_is_asked_for_first(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_machine *machine = NULL;
+    assert_int_equal(lab_machine_open(NULL, &machine, &err), 0);
+    struct lab_device device = {.machine = machine};
+    assert_int_equal(lab_verify_room(&device, 1 << 20, &err), 0);
+    assert_int_equal(lab_verify_room(&device, 0x1p50, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_MEMORY);
+    assert_non_null(strstr(err.text, "takes 1.00 PiB of host memory"));
+    lab_machine_close(machine);
 }
 
 /* --- number formats --- */
@@ -219,6 +233,7 @@ int main(void) {
         cmocka_unit_test(a_partial_check_says_so_and_misses_no_poison),
         cmocka_unit_test(bytes_must_be_equal),
         cmocka_unit_test(simulated_devices_compute_nothing),
+        cmocka_unit_test(memory_for_checking_is_asked_for_first),
         cmocka_unit_test(bf16_rounds_to_even),
         cmocka_unit_test(fp16_rounds_to_even),
         cmocka_unit_test(every_half_survives_the_round_trip),

@@ -1,0 +1,122 @@
+/*
+ * cgroup.c: the memory limit of the control groups that this process is in. Beyond it the OOM
+ * killer answers just as it does on a full node, so it counts wherever free memory is asked for.
+ *
+ * Each group on the way to the root may have a limit, and the tightest holds. Version 2 has them in
+ * one tree; version 1 has a tree for each controller, and where both are mounted memory is with the
+ * one that names it. A container may see its own group as the root while /proc still gives the path
+ * on the host: folders that aren't there have no limit, and the walk ends at the root in any case.
+ */
+#include "base/file.h"
+#include "base/str.h"
+#include "machine/topology.h"
+
+#define STAT_MAX_BYTES (64u << 10)
+
+struct version {
+    const char *folder; /* below the mount point */
+    const char *limit, *used;
+    const char *cache; /* row of memory.stat: file cache that can be dropped, children's included */
+};
+
+static const struct version version_1 = {"/memory", "memory.limit_in_bytes",
+                                         "memory.usage_in_bytes", "total_inactive_file"};
+static const struct version version_2 = {"", "memory.max", "memory.current", "inactive_file"};
+
+/* Whether "cpu,memory" has the word. */
+static bool has_word(const char *list, size_t length, const char *word) {
+    size_t word_length = strlen(word);
+    for (size_t at = 0; at < length; at++) {
+        size_t part = strcspn(list + at, ",:");
+        if (part == word_length && !memcmp(list + at, word, part))
+            return true;
+        at += part;
+    }
+    return false;
+}
+
+/* From lines "4:memory:/path" and "0::/path"; the path in the arena, NULL where there is none. */
+static char *find_group(const char *membership, struct lab_arena *arena,
+                        const struct version **ret_version) {
+    char *path = NULL;
+    for (const char *line = membership; *line;) {
+        size_t length = strcspn(line, "\n");
+        const char *list = memchr(line, ':', length);
+        const char *end = list ? memchr(list + 1, ':', length - (size_t)(list + 1 - line)) : NULL;
+        bool first = end && has_word(list + 1, (size_t)(end - list - 1), "memory");
+        bool second = end == list + 1;
+        if (end && (first || (second && !path))) {
+            path = lab_arena_strndup(arena, end + 1, length - (size_t)(end + 1 - line));
+            *ret_version = first ? &version_1 : &version_2;
+            if (first)
+                return path;
+        }
+        line += length + (line[length] == '\n');
+    }
+    return path;
+}
+
+static int64_t read_number(const char *folder, const char *file, struct lab_arena *arena) {
+    int64_t value;
+    return lab_file_read_int(lab_arena_printf(arena, "%s/%s", folder, file), &value) ? -1 : value;
+}
+
+/* A row of memory.stat, "inactive_file 4096"; 0 where there is none. */
+static int64_t read_stat(const char *folder, const char *key, struct lab_arena *arena) {
+    char *text;
+    size_t length;
+    const char *path = lab_arena_printf(arena, "%s/memory.stat", folder);
+    if (lab_file_read(path, STAT_MAX_BYTES, arena, &text, &length, NULL))
+        return 0;
+    size_t key_length = strlen(key);
+    for (const char *line = text; *line;) {
+        if (lab_str_starts(line, key) && line[key_length] == ' ')
+            return strtoll(line + key_length, NULL, 10);
+        line += strcspn(line, "\n");
+        line += *line == '\n';
+    }
+    return 0;
+}
+
+/* What one group leaves; -1 = it has no limit ("max" is no number). */
+static int64_t group_left(const char *folder, const struct version *version,
+                          struct lab_arena *arena) {
+    int64_t limit = read_number(folder, version->limit, arena);
+    int64_t used = read_number(folder, version->used, arena);
+    if (limit < 0 || used < 0)
+        return -1;
+    int64_t taken = used - read_stat(folder, version->cache, arena);
+    return limit > taken ? limit - taken : 0;
+}
+
+int64_t topology_cgroup_left(const char *mount, const char *membership) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const struct version *version = &version_2;
+    char *path = find_group(membership, &arena, &version);
+    int64_t least = -1;
+    while (path) {
+        int64_t left = group_left(lab_arena_printf(&arena, "%s%s%s", mount, version->folder, path),
+                                  version, &arena);
+        if (left >= 0 && (least < 0 || left < least))
+            least = left;
+        char *slash = strrchr(path, '/');
+        if (!slash)
+            break; /* that was the root, "" */
+        *slash = '\0';
+    }
+    lab_arena_release(&arena);
+    return least;
+}
+
+int64_t topology_limit_left(void) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    char *membership;
+    size_t length;
+    int64_t left = -1;
+    if (!lab_file_read("/proc/self/cgroup", STAT_MAX_BYTES, &arena, &membership, &length, NULL))
+        left = topology_cgroup_left("/sys/fs/cgroup", membership);
+    lab_arena_release(&arena);
+    return left;
+}

@@ -1,0 +1,109 @@
+/* Memory limits of control groups, from folders as the kernel lays them out. */
+#include "machine/topology.h"
+
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include <cmocka.h>
+
+#define MIB ((int64_t)1 << 20)
+
+static const char mount[] = LAB_TEST_BINARY_DIR "/test_machine_cgroup.d";
+
+/* Writes a number, or a word, into a file below the mount point; makes its folders. */
+static void put(const char *path, const char *text) {
+    struct lab_str full;
+    lab_str_init(&full);
+    lab_str_printf(&full, "%s/%s", mount, path);
+    for (char *at = full.text + strlen(mount); (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(full.text, 0755);
+        *at = '/';
+    }
+    FILE *file = fopen(full.text, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n", text);
+    fclose(file);
+    lab_str_release(&full);
+}
+
+static void put_mib(const char *path, int64_t mib) {
+    char text[32];
+    snprintf(text, sizeof text, "%lld", (long long)(mib * MIB));
+    put(path, text);
+}
+
+static void version_2_has_one_tree(void **state) {
+    (void)state;
+    /* given a group with a limit below one without */
+    put("v2/outer/memory.max", "max");
+    put_mib("v2/outer/memory.current", 900);
+    put_mib("v2/outer/inner/memory.max", 100);
+    put_mib("v2/outer/inner/memory.current", 40);
+    put("v2/outer/inner/memory.stat", ""); /* an earlier run left one */
+    char v2[512];
+    snprintf(v2, sizeof v2, "%s/v2", mount);
+    assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 60 * MIB);
+    assert_int_equal(topology_cgroup_left(v2, "0::/outer\n"), -1);
+    assert_int_equal(topology_cgroup_left(v2, "0::/\n"), -1);
+    assert_int_equal(topology_cgroup_left(v2, ""), -1);
+    /* file cache that wasn't used for a while can be dropped */
+    char stat[64];
+    snprintf(stat, sizeof stat, "anon 1\ninactive_file_not 5\ninactive_file %lld\nslab 7",
+             (long long)(30 * MIB));
+    put("v2/outer/inner/memory.stat", stat);
+    assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 90 * MIB);
+    /* the tightest on the way to the root holds, and one that is exceeded leaves nothing */
+    put_mib("v2/outer/memory.max", 910);
+    assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 10 * MIB);
+    put_mib("v2/outer/memory.max", 800);
+    assert_int_equal(topology_cgroup_left(v2, "0::/outer/inner\n"), 0);
+}
+
+static void version_1_has_a_tree_for_memory(void **state) {
+    (void)state;
+    put_mib("v1/memory/jobs/memory.limit_in_bytes", 500);
+    put_mib("v1/memory/jobs/memory.usage_in_bytes", 200);
+    put("v1/memory/memory.limit_in_bytes", "9223372036854771712"); /* its word for no limit */
+    put_mib("v1/memory/memory.usage_in_bytes", 5000);
+    put_mib("v1/elsewhere/memory.max", 1);
+    put_mib("v1/elsewhere/memory.current", 0);
+    char v1[512];
+    snprintf(v1, sizeof v1, "%s/v1", mount);
+    static const char both[] = "0::/elsewhere\n12:cpu,cpuacct:/a\n4:rdma,memory:/jobs\n1:pids:/\n";
+    assert_int_equal(topology_cgroup_left(v1, both), 300 * MIB);
+    assert_true(topology_cgroup_left(v1, "4:memory:/\n") > (int64_t)1 << 60);
+}
+
+static void a_container_s_group_is_the_root_it_sees(void **state) {
+    (void)state;
+    put_mib("box/memory.max", 64);
+    put_mib("box/memory.current", 14);
+    char box[512];
+    snprintf(box, sizeof box, "%s/box", mount);
+    assert_int_equal(topology_cgroup_left(box, "0::/docker/0123456789abcdef\n"), 50 * MIB);
+    assert_int_equal(topology_cgroup_left(box, "0::/\n"), 50 * MIB);
+}
+
+static void odd_text_is_no_limit(void **state) {
+    (void)state;
+    static const char *const odd[] = {"\n", "nonsense", "0:", "0::", "::::\n:\n", "4:memory"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_int_equal(topology_cgroup_left("/nowhere", odd[i]), -1);
+}
+
+int main(void) {
+    mkdir(mount, 0755);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(version_2_has_one_tree),
+        cmocka_unit_test(version_1_has_a_tree_for_memory),
+        cmocka_unit_test(a_container_s_group_is_the_root_it_sees),
+        cmocka_unit_test(odd_text_is_no_limit),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
