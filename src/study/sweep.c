@@ -8,6 +8,14 @@
 #include <fnmatch.h>
 #include <string.h>
 
+/* Values outlive the jobs that take them, so that their origin is the sweeping word, not a job's. */
+static void mark_values(const struct lab_override *word) {
+    if (word->sweep == LAB_SWEEP_VALUES)
+        lab_config_mark(word->values, word->text);
+    for (int i = 0; word->sweep == LAB_SWEEP_ZIP && i < word->column_count; i++)
+        lab_config_mark(word->columns[i].values, word->text);
+}
+
 /* A word that sweeps, in a study that doesn't. */
 static int refuse(const struct lab_override *word, struct lab_err *err) {
     const char *value = word->text + strcspn(word->text, "=");
@@ -88,6 +96,7 @@ int lab_sweep_init(const struct lab_config_path *path, struct lab_override *word
             return refuse(&words[i], err);
         if (words[i].sweep == LAB_SWEEP_GLOB && write_out(path, &words[i], arena, err) < 0)
             return -1;
+        mark_values(&words[i]);
         jobs *= value_count(&words[i]);
         if (jobs > LAB_SWEEP_MAX) {
             lab_err_set(err, LAB_ERR_USER,
