@@ -19,7 +19,8 @@ struct entry { /* of a defaults list */
     const char *parent_package;     /* what a header's package is below */
     const struct lab_value *option; /* a name, a list of them, or null */
     bool overridden;
-    const struct lab_override *word; /* that chose the option, or NULL */
+    const struct lab_override *word; /* that chose the option; or */
+    const struct lab_value *item;    /* what stands in the list */
 };
 
 struct override { /* of a choice */
@@ -146,7 +147,7 @@ static bool is_option(const struct lab_value *value) {
 
 static int read_entry(struct expansion *e, const struct level *level, const struct lab_value *item,
                       struct entry *ret_entry) {
-    struct entry entry = {.kind = CONFIG, .option = item};
+    struct entry entry = {.kind = CONFIG, .item = item};
     if (item->type == LAB_VALUE_STRING && strcmp(item->string, "_self_") == 0) {
         entry.kind = SELF;
     } else if (item->type == LAB_VALUE_STRING) {
@@ -218,6 +219,8 @@ static int override_entry(struct expansion *e, struct entry *entry) {
     o->used = true;
     entry->overridden = o->word != NULL;
     entry->word = o->word;
+    if (!o->word)
+        entry->item = o->option;
     if (o->must_be && !lab_value_equal(o->must_be, entry->option)) {
         struct lab_str chosen;
         lab_str_init(&chosen);
@@ -253,6 +256,12 @@ static int check_used(struct expansion *e) {
 
 /* --- expanding --- */
 
+static int blame_entry(struct expansion *e, const struct entry *entry) {
+    if (entry->word)
+        return lab_config_blame_word(entry->word, e->err);
+    return lab_config_blame(entry->item, e->err);
+}
+
 static int fail_missing(struct expansion *e, const struct entry *entry, const char *option) {
     struct lab_str text;
     lab_str_init(&text);
@@ -272,9 +281,7 @@ static int fail_missing(struct expansion *e, const struct entry *entry, const ch
     }
     lab_err_set(e->err, LAB_ERR_USER, "%s", text.text);
     lab_str_release(&text);
-    if (entry->word)
-        return lab_config_blame_word(entry->word, e->err);
-    return lab_config_blame(entry->option, e->err);
+    return blame_entry(e, entry);
 }
 
 static int check_level(struct expansion *e, const struct level *level, const struct entry *entry) {
@@ -285,12 +292,12 @@ static int check_level(struct expansion *e, const struct level *level, const str
             continue;
         lab_err_set(e->err, LAB_ERR_USER, "the config '%s' asks for itself, by way of '%s'",
                     level->source->name, level->up->source->name);
-        return lab_config_blame(entry->option, e->err);
+        return blame_entry(e, entry);
     }
     if (e->item_count >= ITEMS_MAX) {
         lab_err_set(e->err, LAB_ERR_USER, "the defaults lists name more than %d configs",
                     ITEMS_MAX);
-        return lab_config_blame(entry->option, e->err);
+        return blame_entry(e, entry);
     }
     return 0;
 }
