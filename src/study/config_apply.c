@@ -205,6 +205,7 @@ static int change_each(struct change *c, struct lab_value *list, int depth,
                        struct lab_value **ret_node) {
     if (list->count == 0)
         return fail_index(c, list, depth);
+    list = lab_config_with(c->arena, list, 0, list->items[0]); /* a copy, ours to write to */
     for (int i = 0; i < list->count; i++) {
         struct lab_value *item = list->items[i];
         if (item->type != LAB_VALUE_MAP && item->type != LAB_VALUE_LIST)
@@ -213,9 +214,8 @@ static int change_each(struct change *c, struct lab_value *list, int depth,
                         "here, 0 to %d",
                         i, prefix(c, depth), lab_value_type_name(item->type), c->parts[depth],
                         list->count - 1);
-        if (change(c, item, depth, &item) < 0)
+        if (change(c, item, depth, &list->items[i]) < 0)
             return -1;
-        list = lab_config_with(c->arena, list, i, item);
     }
     *ret_node = list;
     return 0;

@@ -50,10 +50,9 @@ static void options_are_the_union_of_the_path(void **state) {
     given("experiment/_base_of_mine.yaml", "");
     given("experiment/notes.txt", "");
     const char *const *options = lab_config_options(&path, "experiment", &arena);
-    const char *const expected[] = {"compile_study",    "numa_study",    "quick_test",
-                                    "scaling_extended", "scaling_study", "stability",
-                                    "test_matrix",      "throughput_study", "transfer_study",
-                                    "zebra"};
+    const char *const expected[] = {
+        "compile_study", "numa_study",  "quick_test",       "scaling_extended", "scaling_study",
+        "stability",     "test_matrix", "throughput_study", "transfer_study",   "zebra"};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_string_equal(options[i], expected[i]);
     assert_null(options[10]);
@@ -67,16 +66,15 @@ static void reading_a_file(void **state) {
     struct lab_err err = LAB_ERR_INIT;
     const char *text, *origin;
     size_t length;
-    assert_int_equal(lab_config_read(&path, "experiment/quick_test.yaml", &arena, &text, &length,
-                                     &origin, &err),
-                     0);
+    assert_int_equal(
+        lab_config_read(&path, "experiment/quick_test.yaml", &arena, &text, &length, &origin, &err),
+        0);
     assert_string_equal(origin, "built-in:experiment/quick_test.yaml");
     assert_int_equal(strlen(text), length);
-    assert_int_equal(
-        lab_config_read(&path, "no.yaml", &arena, &text, &length, &origin, &err), -1);
+    assert_int_equal(lab_config_read(&path, "no.yaml", &arena, &text, &length, &origin, &err), -1);
     assert_non_null(strstr(err.text, "there is no config 'no.yaml'"));
-    assert_int_equal(
-        lab_config_read(&path, "../a.yaml", &arena, &text, &length, &origin, &err), -1);
+    assert_int_equal(lab_config_read(&path, "../a.yaml", &arena, &text, &length, &origin, &err),
+                     -1);
     assert_non_null(strstr(err.text, "is no path below a config folder"));
 }
 
@@ -92,11 +90,14 @@ static void a_folder_that_is_not_there(void **state) {
 
 static void files_that_are_no_configs(void **state) {
     (void)state;
-    given_bytes("experiment/binary.yaml", "\x7f" "ELF\x02\0\xff\xfe", 8);
+    given_bytes("experiment/binary.yaml",
+                "\x7f"
+                "ELF\x02\0\xff\xfe",
+                8);
     refuses("experiment=binary", "experiment/binary.yaml:1: no YAML text", NULL);
     given("experiment/list.yaml", "- 1\n- 2\n");
-    refuses("experiment=list", "experiment/list.yaml:1: a config is a map of keys, and this is a list",
-            NULL);
+    refuses("experiment=list",
+            "experiment/list.yaml:1: a config is a map of keys, and this is a list", NULL);
     given("experiment/syntax.yaml", "a: 1\nb: [\n");
     refuses("experiment=syntax", "experiment/syntax.yaml:", "no valid YAML", NULL);
     given("experiment/folder.yaml/x.yaml", "");
@@ -157,8 +158,9 @@ static void packages(void **state) {
     (void)state;
     given_databases();
     given_primary("defaults: [db@main: mysql, db@backup.first: sqlite, db@_global_: mysql]\n");
-    composes("", "", "{main:{driver:mysql,port:3306},backup:{first:{driver:sqlite,file:x.db}},"
-                     "driver:mysql,port:3306}");
+    composes("", "",
+             "{main:{driver:mysql,port:3306},backup:{first:{driver:sqlite,file:x.db}},"
+             "driver:mysql,port:3306}");
     merges("db@backup.first=mysql", "db/mysql@main db/mysql@backup.first! db/mysql test");
     given("g/global.yaml", "# @package _global_\nkey: 1\n");
     given("g/named.yaml", "# A comment.\n# @package a.b\nkey: 2\n");
@@ -242,7 +244,8 @@ static void choosing(void **state) {
                                     "experiment/quick_test@experiment! config");
     composes("experiment=quick_test", "experiment.name", "quick_test");
     composes("experiment=numa_study experiment=quick_test", "experiment.name", "quick_test");
-    composes("experiment=test_matrix experiment/matrix=quick", "experiment.matrix.max_iters", "500");
+    composes("experiment=test_matrix experiment/matrix=quick", "experiment.matrix.max_iters",
+             "500");
     composes("~experiment", "", "{device:auto,seed:42,output_dir:outputs,tracker:null}");
     composes("~experiment=numa_study", "experiment", "(nothing)");
     /* a map is a value, not an option */
@@ -251,9 +254,11 @@ static void choosing(void **state) {
 
 static void choosing_what_is_not_there(void **state) {
     (void)state;
-    refuses("experiment=numa_stduy", "experiment=numa_stduy: 'numa_stduy' is no option of 'experiment'",
+    refuses("experiment=numa_stduy",
+            "experiment=numa_stduy: 'numa_stduy' is no option of 'experiment'",
             "did you mean 'numa_study'?", NULL);
-    refuses("experiment=zzzzzz", "there are compile_study, numa_study,", "and transfer_study", NULL);
+    refuses("experiment=zzzzzz", "there are compile_study, numa_study,", "and transfer_study",
+            NULL);
     refuses("experiment=", "'' is no option of 'experiment'", NULL);
     refuses("experiment=5", "'experiment' is a config group: it takes the name of an option", NULL);
     refuses("expriment/matrix=full", "there is no config group 'expriment/matrix'", NULL);
@@ -262,7 +267,8 @@ static void choosing_what_is_not_there(void **state) {
     refuses("experiment/matrix=full", "no defaults list chooses 'experiment/matrix'", NULL);
     refuses("~experiment=quick_test", "the choice is numa_study, so this deletes nothing", NULL);
     refuses("~experiment/matrix", "no defaults list chooses 'experiment/matrix'", NULL);
-    refuses("++experiment=quick_test", "chosen with 'experiment=' or '+experiment=', not '++'", NULL);
+    refuses("++experiment=quick_test", "chosen with 'experiment=' or '+experiment=', not '++'",
+            NULL);
     given_primary("defaults:\n  - experiment: ???\n");
     refuses("", "test.yaml:2: 'experiment' must be chosen", NULL);
     composes("experiment=quick_test", "experiment.name", "quick_test");
@@ -287,8 +293,13 @@ static void composers_keep_jobs_apart(void **state) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_composer *composer = NULL;
     assert_int_equal(lab_composer_make(&path, "config", &arena, &composer, &err), 0);
-    static const char *const lines[] = {"", "seed=1", "experiment=quick_test seed=2", "+db=mysql",
-                                        "experiment.vit_configs.depth=3", "~experiment", ""};
+    static const char *const lines[] = {"",
+                                        "seed=1",
+                                        "experiment=quick_test seed=2",
+                                        "+db=mysql",
+                                        "experiment.vit_configs.depth=3",
+                                        "~experiment",
+                                        ""};
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct lab_override words[WORDS_MAX];
         int count = read_words(lines[i], words);

@@ -37,12 +37,14 @@ static void text_with_references(void **state) {
 
 static void relative_references(void **state) {
     (void)state;
-    given_primary("top: 1\nb: {c: 2, d: '${.c}', e: {f: '${..c}', g: '${...top}'}, l: ['${..c}']}\n");
+    given_primary(
+        "top: 1\nb: {c: 2, d: '${.c}', e: {f: '${..c}', g: '${...top}'}, l: ['${..c}']}\n");
     composes("", "b", "{c:2,d:2,e:{f:2,g:1},l:[2]}");
     fails("b: {c: '${....x}'}\n", "has more dots than there are levels above");
     /* each place has its own neighbours */
     given("g/one.yaml", "n: 1\nm: ${.n}\n");
-    given_primary("defaults: [g@p: one, g@q: one]\nq: {n: 2}\nlist: [{v: 1, w: 0}, {v: 2, w: 0}]\n");
+    given_primary(
+        "defaults: [g@p: one, g@q: one]\nq: {n: 2}\nlist: [{v: 1, w: 0}, {v: 2, w: 0}]\n");
     composes("list.w=${.v}", "", "{p:{n:1,m:1},q:{n:2,m:2},list:[{v:1,w:1},{v:2,w:2}]}");
 }
 

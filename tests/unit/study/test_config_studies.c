@@ -51,10 +51,10 @@ static int read_axes(struct lab_value *experiment, const struct lab_value *list,
             continue;
         }
         for (int k = 0; k < value->count; k++)
-            ret_axes[count++] = (struct axis){
-                1,
-                {lab_arena_printf(&arena, "%s.%s", entry->string, value->keys[k])},
-                {elements(value->items[k])}};
+            ret_axes[count++] =
+                (struct axis){1,
+                              {lab_arena_printf(&arena, "%s.%s", entry->string, value->keys[k])},
+                              {elements(value->items[k])}};
     }
     return count;
 }
@@ -127,7 +127,8 @@ static void count_points(struct lab_value *tree, struct count *count) {
     struct study study = {.experiment = lab_value_get(tree, "experiment"), .count = count};
     struct lab_value *point = lab_value_map(&arena);
     const struct lab_value *test = lab_value_get(study.experiment, "test");
-    for (int i = 0; i < test->count; i++) /* first, so that all points have their keys in one order */
+    for (int i = 0; i < test->count;
+         i++) /* first, so that all points have their keys in one order */
         if (strcmp(test->keys[i], "timeout_s") != 0)
             lab_value_set(&arena, point, lab_arena_printf(&arena, "test.%s", test->keys[i]),
                           test->items[i]);
@@ -185,11 +186,11 @@ static void keys_that_all_studies_have(void **state) {
     composes("", "output_dir", "outputs");
     composes("", "tracker", "null");
     static const char *const keys[][2] = {
-        {"resume", "true"},     {"max_workers", "1"},   {"runs_per_device", "1"},
-        {"max_retries", "1"},   {"fail_fast", "false"}, {"order", "random"},
-        {"repeat", "1"},        {"processes", "null"},  {"budget", "null"},
-        {"trace", "true"},      {"profiler", "none"},   {"disturb", "none"},
-        {"cooldown", "0"},      {"duration", "null"},
+        {"resume", "true"},   {"max_workers", "1"},   {"runs_per_device", "1"},
+        {"max_retries", "1"}, {"fail_fast", "false"}, {"order", "random"},
+        {"repeat", "1"},      {"processes", "null"},  {"budget", "null"},
+        {"trace", "true"},    {"profiler", "none"},   {"disturb", "none"},
+        {"cooldown", "0"},    {"duration", "null"},
     };
     const char *const *options = lab_config_options(&path, "experiment", &arena);
     for (; *options; options++)
@@ -219,8 +220,8 @@ static void other_studies(void **state) {
     composes("experiment=stability", "experiment.test.timeout_s", "1800");
     has_points("experiment=test_matrix", 3, 3);
     has_points("experiment=test_matrix +experiment.matrix.lr=[0.1,0.01]", 6, 6);
-    composes("experiment=test_matrix experiment.matrix.max_iters=500", "experiment.matrix.max_iters",
-             "500");
+    composes("experiment=test_matrix experiment.matrix.max_iters=500",
+             "experiment.matrix.max_iters", "500");
 }
 
 /* --- command lines --- */
@@ -264,14 +265,15 @@ static const struct {
     {"experiment=numa_study experiment.resume=false", false, 1, 48, 48, "experiment.resume",
      "false"},
     /* the plan */
-    {"experiment=numa_study experiment.hardware.gpu_ids=[0,3] experiment.hardware.numa_nodes=[0,2,3]",
+    {"experiment=numa_study experiment.hardware.gpu_ids=[0,3] "
+     "experiment.hardware.numa_nodes=[0,2,3]",
      false, 1, 36, 36, "experiment.hardware.numa_nodes", "[0,2,3]"},
     {"experiment=numa_study experiment.test.num_samples=2000", false, 1, 48, 48,
      "experiment.test.num_samples", "2000"},
-    {"experiment=scaling_study experiment.vit_configs[0].depth=2,4,6,8,10,12,16,20", true, 8, 73, 11,
-     "experiment.vit_configs.0.depth", "20"},
-    {"experiment=scaling_study experiment.vit_configs[0].dim=128,256,384,512,768,1024,1280", true, 7,
-     63, 14, "experiment.vit_configs.0.dim", "1280"},
+    {"experiment=scaling_study experiment.vit_configs[0].depth=2,4,6,8,10,12,16,20", true, 8, 73,
+     11, "experiment.vit_configs.0.depth", "20"},
+    {"experiment=scaling_study experiment.vit_configs[0].dim=128,256,384,512,768,1024,1280", true,
+     7, 63, 14, "experiment.vit_configs.0.dim", "1280"},
     {"experiment=numa_study "
      "experiment.test.tensor_shape=[3,224,224],[3,384,384],[3,512,512],[3,768,768] "
      "experiment.test.batch_size=10,8,6,4",

@@ -76,7 +76,7 @@ static void add_or_change(void **state) {
     composes("++test.sub.x=2", "test.sub", "{x:2,y:2}");
 }
 
-static void delete(void **state) {
+static void delete (void **state) {
     (void)state;
     given_primary(PRIMARY);
     composes("~a", "a", "(nothing)");

@@ -86,8 +86,8 @@ static void globs_name_options(void **state) {
     assert_int_equal(sweep_of("experiment=glob(*)").job_count, 9);
     given("experiment/squirrel.yaml", "");
     makes("experiment=glob(sq*)", "experiment=squirrel");
-    rejects("experiment=glob(zz*)", true, "no option of 'experiment' matches; there are compile_study",
-            NULL);
+    rejects("experiment=glob(zz*)", true,
+            "no option of 'experiment' matches; there are compile_study", NULL);
     rejects("seed=glob(*)", true, "'seed' is no group", NULL);
 }
 
@@ -133,8 +133,8 @@ static void a_job_by_its_number(void **state) {
 
 static void jobs_compose(void **state) {
     (void)state;
-    struct lab_sweep sweep =
-        sweep_of("experiment=quick_test,numa_study zip(experiment.test.batch_size=[1,2],seed=[3,4])");
+    struct lab_sweep sweep = sweep_of(
+        "experiment=quick_test,numa_study zip(experiment.test.batch_size=[1,2],seed=[3,4])");
     assert_int_equal(sweep.job_count, 4);
     struct lab_err err = LAB_ERR_INIT;
     struct lab_composer *composer = NULL;
