@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <string.h>
 
 int lab_composer_make(const struct lab_config_path *path, const char *primary,
@@ -139,6 +140,7 @@ static int find_base(struct lab_composer *composer, const struct lab_override *c
     lab_str_init(&key);
     const struct lab_value *known =
         lab_value_get(composer->base_index, base_key(words, count, &key));
+    assert(!known || composer->bases);
     struct lab_config_base *base = known ? composer->bases[known->integer] : NULL;
     int result = 0;
     if (!base) {
@@ -188,6 +190,7 @@ int lab_composer_compose(struct lab_composer *composer, const struct lab_overrid
         result = lab_config_resolve(tree, composer->wall_s, arena, &tree, err);
     lab_mem_free(choosing);
     lab_mem_free(is_choice);
+    assert(result < 0 || base);
     if (result == 0)
         *ret_config = (struct lab_config){
             .tree = tree, .choices = base->choices, .choice_count = base->choice_count};

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define WORD_SHOWN 160 /* characters of a word that an error shows */
-
 struct change {
     const struct lab_override *word;
     const char *key;
@@ -25,11 +23,6 @@ void lab_config_mark(struct lab_value *value, const char *word) {
     value->line = 0;
     for (int i = 0; i < value->count; i++)
         lab_config_mark(value->items[i], word);
-}
-
-int lab_config_blame_word(const struct lab_override *word, struct lab_err *err) {
-    bool whole = strlen(word->text) <= WORD_SHOWN;
-    return lab_err_context(err, "%.*s%s", WORD_SHOWN, word->text, whole ? "" : "…");
 }
 
 /* --- errors --- */
@@ -98,7 +91,7 @@ static int fail_unknown(struct change *c, const struct lab_value *map, int depth
     if (!hint.length && find_elsewhere(c->root, c->parts[c->part_count - 1], &elsewhere))
         lab_str_printf(&hint, "; did you mean '%s'?", elsewhere.text);
     if (c->word->kind == LAB_OVERRIDE_CHANGE)
-        lab_str_printf(&hint, "%s to add it: +%.*s", hint.length ? "" : ";", WORD_SHOWN,
+        lab_str_printf(&hint, "%s to add it: +%.*s", hint.length ? "" : ";", LAB_CONFIG_WORD_SHOWN,
                        c->word->text);
     const char *above = prefix(c, depth);
     fail(c, depth, "%s '%s'%s%s%s%s",
@@ -113,7 +106,7 @@ static int fail_scalar(struct change *c, const struct lab_value *value, int dept
     const char *above = prefix(c, depth);
     if (value->type == LAB_VALUE_NULL)
         return fail(c, depth, "'%s' is null and has no key '%s'; to add it: +%.*s", above,
-                    c->parts[depth], WORD_SHOWN, c->word->text);
+                    c->parts[depth], LAB_CONFIG_WORD_SHOWN, c->word->text);
     return fail(c, depth, "'%s' is %s and has no keys", above, lab_value_type_name(value->type));
 }
 
@@ -140,7 +133,7 @@ static int merge(struct change *c, struct lab_value *old, struct lab_value *valu
             lab_str_init(&hint);
             lab_config_suggest(old, value->keys[i], &hint);
             fail(c, c->part_count - 1, "unknown key '%s' in '%s'%s%s to add it: +%.*s",
-                 value->keys[i], c->key, hint.text, hint.length ? "" : ";", WORD_SHOWN,
+                 value->keys[i], c->key, hint.text, hint.length ? "" : ";", LAB_CONFIG_WORD_SHOWN,
                  c->word->text);
             lab_str_release(&hint);
             return -1;

@@ -147,7 +147,7 @@ static bool is_option(const struct lab_value *value) {
 
 static int read_entry(struct expansion *e, const struct level *level, const struct lab_value *item,
                       struct entry *ret_entry) {
-    struct entry entry = {.kind = CONFIG, .item = item};
+    struct entry entry = {.kind = CONFIG, .group = "", .package = "", .item = item};
     if (item->type == LAB_VALUE_STRING && strcmp(item->string, "_self_") == 0) {
         entry.kind = SELF;
     } else if (item->type == LAB_VALUE_STRING) {
@@ -221,6 +221,7 @@ static int override_entry(struct expansion *e, struct entry *entry) {
     entry->word = o->word;
     if (!o->word)
         entry->item = o->option;
+    assert(o->word || !o->must_be);
     if (o->must_be && !lab_value_equal(o->must_be, entry->option)) {
         struct lab_str chosen;
         lab_str_init(&chosen);
@@ -373,7 +374,7 @@ static int read_list(struct expansion *e, const struct level *level, struct entr
                                               .option = entry.option});
     }
     if (!has_self)
-        entries[count++] = (struct entry){.kind = SELF};
+        entries[count++] = (struct entry){.kind = SELF, .group = "", .package = ""};
     if (!level->up)
         place_additions(e, level, entries, &count);
     *ret_count = count;

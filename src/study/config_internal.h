@@ -10,6 +10,8 @@
 
 #include "study/config.h"
 
+#include <string.h>
+
 #define LAB_CONFIG_MAX_DEPTH 64 /* levels of keys, and of configs that ask for each other */
 
 struct lab_config_source { /* a config file, read and taken apart */
@@ -46,6 +48,25 @@ struct lab_composer {
     int base_count, base_capacity;
     struct lab_value *groups; /* name → whether there is such a group */
 };
+
+/* --- whose fault: inline, so that static analysis sees that they return -1 --- */
+
+#define LAB_CONFIG_WORD_SHOWN 160 /* characters of a word in an error */
+
+/* Puts "file:line: " of a value, or the word that it came from, before the error's text. */
+static inline int lab_config_blame(const struct lab_value *value, struct lab_err *err) {
+    if (value->origin && value->line > 0)
+        lab_err_context(err, "%s:%d", value->origin, value->line);
+    else if (value->origin)
+        lab_err_context(err, "%.*s", LAB_CONFIG_WORD_SHOWN, value->origin);
+    return -1;
+}
+
+static inline int lab_config_blame_word(const struct lab_override *word, struct lab_err *err) {
+    bool whole = strlen(word->text) <= LAB_CONFIG_WORD_SHOWN;
+    lab_err_context(err, "%.*s%s", LAB_CONFIG_WORD_SHOWN, word->text, whole ? "" : "…");
+    return -1;
+}
 
 /* --- config_path.c: files --- */
 
@@ -89,8 +110,6 @@ struct lab_value *lab_config_without(struct lab_arena *arena, const struct lab_v
 int lab_config_find(const struct lab_value *map, const char *key);
 /* The index that a key's part means: -1 if it is no number. */
 int lab_config_index(const char *part);
-/* Puts "file:line: " of a value before the error's text. Always returns -1. */
-int lab_config_blame(const struct lab_value *value, struct lab_err *err);
 /* "; did you mean 'x'?" for the nearest key of a map, or nothing. */
 void lab_config_suggest(const struct lab_value *map, const char *word, struct lab_str *out);
 
@@ -100,8 +119,6 @@ int lab_config_apply(struct lab_value *tree, const struct lab_override *word,
                      struct lab_arena *arena, struct lab_value **ret_tree, struct lab_err *err);
 /* Makes the word the origin of its values, so that errors found later can name it. */
 void lab_config_mark(struct lab_value *value, const char *word);
-/* Puts the word, cut to a readable length, and ": " before the error's text. Always returns -1. */
-int lab_config_blame_word(const struct lab_override *word, struct lab_err *err);
 
 /* --- interpolation.c --- */
 

@@ -1,7 +1,7 @@
 /* config_tree.c: value trees that share what is the same, and how errors name places in them. */
 #include "study/config_internal.h"
 
-#include <ctype.h>
+#include <assert.h>
 #include <string.h>
 
 bool lab_config_interpolates(const struct lab_value *value) {
@@ -31,6 +31,8 @@ static struct lab_value *copy_shell(struct lab_arena *arena, const struct lab_va
 
 /* Behind the last child; keys are shared, not copied. */
 static void push(struct lab_value *value, const char *key, struct lab_value *child) {
+    assert(value->count < value->capacity && value->items);
+    assert(value->type != LAB_VALUE_MAP || value->keys);
     if (value->type == LAB_VALUE_MAP)
         value->keys[value->count] = key;
     value->items[value->count++] = child;
@@ -126,14 +128,6 @@ int lab_config_index(const char *part) {
         return -1;
     long index = digits < 10 ? strtol(part, NULL, 10) : INT32_MAX;
     return (int)index;
-}
-
-int lab_config_blame(const struct lab_value *value, struct lab_err *err) {
-    if (value->origin && value->line > 0)
-        return lab_err_context(err, "%s:%d", value->origin, value->line);
-    if (value->origin)
-        return lab_err_context(err, "%.200s", value->origin);
-    return -1;
 }
 
 void lab_config_suggest(const struct lab_value *map, const char *word, struct lab_str *out) {

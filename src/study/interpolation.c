@@ -278,6 +278,7 @@ static int call(struct resolver *r, const struct place *place, const char *name,
 /* --- reading the text --- */
 
 static int add_text(struct resolver *r, const struct lab_value *value, struct lab_str *out) {
+    assert(value);
     if (has_children(value))
         return fail(r, "%s can't stand inside of a text", lab_value_type_name(value->type));
     if (value->type == LAB_VALUE_STRING)

@@ -137,7 +137,8 @@ static inline void composes(const char *line, const char *key, const char *expec
 }
 
 /* The words are refused; the error holds each of the gists (NULL ends them). */
-static inline void refuses(const char *line, ...) {
+#define refuses(line, ...) refuses_with(line, (const char *const[]){__VA_ARGS__})
+static inline void refuses_with(const char *line, const char *const *gists) {
     struct lab_override words[WORDS_MAX];
     int count = read_words(line, words);
     struct lab_config config = {.choice_count = -7};
@@ -146,12 +147,9 @@ static inline void refuses(const char *line, ...) {
         fail_msg("'%s' was taken", line);
     assert_int_equal(config.choice_count, -7);
     assert_int_equal(err.code, LAB_ERR_USER);
-    va_list gists;
-    va_start(gists, line);
-    for (const char *gist; (gist = va_arg(gists, const char *));)
-        if (!strstr(err.text, gist))
-            fail_msg("'%s': '%s' lacks '%s'", line, err.text, gist);
-    va_end(gists);
+    for (; *gists; gists++)
+        if (!strstr(err.text, *gists))
+            fail_msg("'%s': '%s' lacks '%s'", line, err.text, *gists);
 }
 
 #endif

@@ -41,7 +41,9 @@ static void makes(const char *line, const char *expected) {
     lab_str_release(&out);
 }
 
-static void rejects(const char *line, bool multirun, ...) {
+#define rejects(multirun, line, ...)                                                               \
+    rejects_with(multirun, line, (const char *const[]){__VA_ARGS__})
+static void rejects_with(bool multirun, const char *line, const char *const *gists) {
     struct lab_override words[WORDS_MAX];
     int count = read_words(line, words);
     struct lab_sweep sweep = {.job_count = -7};
@@ -50,12 +52,9 @@ static void rejects(const char *line, bool multirun, ...) {
         fail_msg("'%s' was taken", line);
     assert_int_equal(sweep.job_count, -7);
     assert_int_equal(err.code, LAB_ERR_USER);
-    va_list gists;
-    va_start(gists, multirun);
-    for (const char *gist; (gist = va_arg(gists, const char *));)
-        if (!strstr(err.text, gist))
-            fail_msg("'%s': '%s' lacks '%s'", line, err.text, gist);
-    va_end(gists);
+    for (; *gists; gists++)
+        if (!strstr(err.text, *gists))
+            fail_msg("'%s': '%s' lacks '%s'", line, err.text, *gists);
 }
 
 static void the_last_word_is_fastest(void **state) {
@@ -86,9 +85,9 @@ static void globs_name_options(void **state) {
     assert_int_equal(sweep_of("experiment=glob(*)").job_count, 9);
     given("experiment/squirrel.yaml", "");
     makes("experiment=glob(sq*)", "experiment=squirrel");
-    rejects("experiment=glob(zz*)", true,
+    rejects(true, "experiment=glob(zz*)",
             "no option of 'experiment' matches; there are compile_study", NULL);
-    rejects("seed=glob(*)", true, "'seed' is no group", NULL);
+    rejects(true, "seed=glob(*)", "'seed' is no group", NULL);
 }
 
 static void without_multirun(void **state) {
@@ -100,20 +99,20 @@ static void without_multirun(void **state) {
     assert_int_equal(lab_sweep_init(&path, &word, 1, false, &arena, &sweep, &err), 0);
     assert_int_equal(sweep.job_count, 1);
     /* the three remedies */
-    rejects("tracker=wandb,trackio", false, "tracker=wandb,trackio: column 9: ", "with -m",
+    rejects(false, "tracker=wandb,trackio", "tracker=wandb,trackio: column 9: ", "with -m",
             "with quotes (\"tracker='wandb,trackio'\")", "with brackets (tracker=[wandb,trackio])",
             NULL);
-    rejects("seed=range(5)", false, "this is a sweep", "-m", "quotes", "brackets", NULL);
-    rejects("experiment=glob(*)", false, "this is a sweep", "-m", NULL);
-    rejects("zip(a=[1,2],b=[3,4])", false, "this is a sweep", "-m", NULL);
-    rejects("seed=choice(1,2)", false, "this is a sweep", "-m", NULL);
+    rejects(false, "seed=range(5)", "this is a sweep", "-m", "quotes", "brackets", NULL);
+    rejects(false, "experiment=glob(*)", "this is a sweep", "-m", NULL);
+    rejects(false, "zip(a=[1,2],b=[3,4])", "this is a sweep", "-m", NULL);
+    rejects(false, "seed=choice(1,2)", "this is a sweep", "-m", NULL);
 }
 
 static void too_many_jobs(void **state) {
     (void)state;
     assert_int_equal(sweep_of("a=range(1000) b=range(1000)").job_count, 1000000);
-    rejects("a=range(1000) b=range(1001)", true, "1001000 jobs; at most 1000000", NULL);
-    rejects("a=range(1000000) b=range(1000000) c=range(1000000) d=range(1000000)", true,
+    rejects(true, "a=range(1000) b=range(1001)", "1001000 jobs; at most 1000000", NULL);
+    rejects(true, "a=range(1000000) b=range(1000000) c=range(1000000) d=range(1000000)",
             "b=range(1000000): with this word", NULL);
     struct lab_sweep sweep = sweep_of("a=1,2");
     struct lab_override *overrides = NULL;
