@@ -6,9 +6,32 @@
  *   point  one place of a job in its axes or series: a gang of ranks, a workload with its options
  *   run    what is carried out: points that are the same run share it, and each is done `repeat` times
  *
+ * Axes. `axes` lists what is crossed, the last one fastest. An entry is the path of a list below
+ * `experiment`; of a map, whose list-valued keys are an axis each; or a map of paths to lists of one
+ * length, which move together. `hardware.gpu_ids` and `hardware.numa_nodes` are always axes; an inner
+ * list in gpu_ids is a gang, whose ranks start together, and one in numa_nodes has a node for each of
+ * the gang's ranks.
+ *
+ * Series are named parts. One that has only `where` is a view of the study's own points; a point that
+ * no view names runs all the same, one that two name counts twice and runs once. A series with `axes`
+ * crosses them with the study's (in place of those of the same path) and has these points for itself;
+ * if all series do so, the study's own axes alone have none.
+ *
+ * Keys of `test` that aren't the study's are handed to the workload, as are those of the elements of
+ * an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key that
+ * begins with '_' is nobody's and may hold what others interpolate.
+ *
  * A run's identity is a hash of what makes its result what it is: workload and its options, ranks
- * (device and node), dtype, workload version, repeat index. Paths, order, seed, timeouts and times
- * are not in it, so that an interrupted study finds its finished runs again.
+ * (device and node), iterations, workload version, repeat index. Paths, order, seed, timeouts and
+ * times are not in it, so that an interrupted study finds its finished runs again. It is FNV-1a (64
+ * bits) of the text
+ *
+ *     workload vit version 1 NL (KEY=VALUE NL)… by ascending key, defaults included; lists without
+ *     brackets (3,224,224), texts behind their length in bytes (4:fp32),
+ *     (rank DEVICE NODE NL)… iterations N NL warmup N NL repeat N NL
+ *
+ * with the options in the form that the workload calls canonical, so that two ways of writing the
+ * same work are one run.
  */
 #ifndef LAB_STUDY_PLAN_H
 #define LAB_STUDY_PLAN_H
@@ -16,6 +39,9 @@
 #include "device/device.h"
 #include "study/config.h"
 #include "workload/workload.h"
+
+#define LAB_PLAN_POINTS_MAX 1000000 /* of one plan; so are its runs. More is an error, not a wait */
+#define LAB_PLAN_ID_MAX     200     /* bytes of a run's id: file names are made of it */
 
 struct lab_plan_rank {
     int gpu_id;         /* index into the selector's list */
@@ -26,7 +52,7 @@ struct lab_plan_rank {
 enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
 
 struct lab_plan_run {
-    const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan */
+    const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan, fit for file names */
     uint64_t identity;
     const struct lab_workload *workload;
     struct lab_value *options;   /* every key of the workload: a map */
@@ -35,6 +61,7 @@ struct lab_plan_run {
     struct lab_plan_rank *ranks;
     int rank_count;
     int repeat; /* from 0 */
+    int64_t num_samples, warmup_samples;
     int64_t iterations, warmup_iterations;
     double timeout_s;
     int64_t device_bytes, host_bytes; /* of one rank */
@@ -46,16 +73,19 @@ struct lab_plan {
     const char *study;        /* directory name: "numa_locality_study" */
     const char *option;       /* what was asked for: "numa_study" */
     struct lab_value *config; /* of the first job, for config.yaml */
+    const char *selector;     /* what `device` says: "auto" */
     struct lab_device_list devices;
     struct lab_plan_run *runs; /* in the order in which they will run */
     int run_count;
-    int64_t point_count;
+    int64_t point_count, job_count;
     uint64_t seed;
     bool ordered_as_given;
     /* engine keys */
+    const char *output_dir, *tracker; /* tracker: names joined by commas; NULL = none */
     bool resume, fail_fast, trace;
     int max_workers, runs_per_device, max_retries, repeat;
-    double cooldown_s, budget_s; /* 0 = none */
+    double cooldown_s, budget_s, duration_s; /* 0 = none */
+    const char *profiler, *disturb;
     enum lab_plan_processes processes;
     uint64_t identity; /* of the set of runs: the same command finds its directory by it */
 };
@@ -65,9 +95,9 @@ extern const struct lab_option lab_plan_keys[];
 
 /*
  * Plans a sweep. Checks every key against its schema (unknown: the nearest; out of bounds: what is
- * right; with file:line or the override's column), devices and nodes against the machine. A study
- * that asks for devices or nodes that aren't here is LAB_ERR_USER, names what is here and prints the
- * overrides that would run it here.
+ * right; with file:line or the override), devices, nodes and memory against the machine. A study that
+ * asks for devices, nodes or memory that aren't here is LAB_ERR_USER, names what is here and prints
+ * the overrides that would run it here.
  */
 int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
