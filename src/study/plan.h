@@ -40,7 +40,7 @@
 #include "study/config.h"
 #include "workload/workload.h"
 
-#define LAB_PLAN_POINTS_MAX 1000000 /* of one plan; so are its runs. More is an error, not a wait */
+#define LAB_PLAN_POINTS_MAX 100000 /* of one plan; so are its runs. More is an error, not a wait */
 #define LAB_PLAN_ID_MAX     200     /* bytes of a run's id: file names are made of it */
 
 struct lab_plan_rank {

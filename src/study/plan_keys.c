@@ -181,6 +181,25 @@ static int refuse_list(const struct lab_option *row, const struct lab_value *val
     return -1;
 }
 
+/* "…batch_size=x: batch_size=x: must be" says it twice where the word of the command line is the
+ * place: the second one goes. */
+static int say_once(const char *name, const struct lab_value *value, struct lab_err *err) {
+    struct lab_str word;
+    lab_str_init(&word);
+    lab_str_printf(&word, "%s=", name);
+    lab_value_write(value, &word);
+    size_t place = value->origin ? strlen(value->origin) : 0;
+    bool ends = place >= word.length && value->line == 0 &&
+                strcmp(value->origin + place - word.length, word.text) == 0;
+    const char *second = err->text + place + 2;
+    if (ends && lab_str_starts(err->text, value->origin) && lab_str_starts(second, word.text) &&
+        lab_str_starts(second + word.length, ": "))
+        memmove(err->text + place + 2, second + word.length + 2,
+                strlen(second + word.length + 2) + 1);
+    lab_str_release(&word);
+    return -1;
+}
+
 /* null stands for the default, which is already there. */
 static int set_row(const struct lab_option *table, const struct lab_option *row, void *config,
                    struct lab_arena *arena, const struct lab_value *value, struct lab_err *err) {
@@ -190,7 +209,9 @@ static int set_row(const struct lab_option *table, const struct lab_option *row,
         return 0;
     if (value->type == LAB_VALUE_LIST && row->type != LAB_OPTION_INTS)
         return refuse_list(row, value, err);
-    return lab_options_set_value(table, config, arena, row->name, value, err);
+    if (lab_options_set_value(table, config, arena, row->name, value, err) < 0)
+        return say_once(row->name, value, err);
+    return 0;
 }
 
 int plan_set_option(const struct lab_workload *workload, void *config, struct lab_arena *arena,
