@@ -12,10 +12,10 @@
  * list in gpu_ids is a gang, whose ranks start together, and one in numa_nodes has a node for each of
  * the gang's ranks.
  *
- * Series are named parts. One that has only `where` is a view of the study's own points; a point that
- * no view names runs all the same, one that two name counts twice and runs once. A series with `axes`
- * crosses them with the study's (in place of those of the same path) and has these points for itself;
- * if all series do so, the study's own axes alone have none.
+ * Series are named parts: each takes the points that meet its `where`, and one that has `axes` crosses
+ * these points with them (a path that is an axis already is replaced). A point that two series take
+ * counts twice and runs once; what no series takes runs all the same, in none. docs/STUDIES.md has
+ * examples.
  *
  * Keys of `test` that aren't the study's are handed to the workload, as are those of the elements of
  * an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key that
@@ -41,7 +41,7 @@
 #include "workload/workload.h"
 
 #define LAB_PLAN_POINTS_MAX 100000 /* of one plan; so are its runs. More is an error, not a wait */
-#define LAB_PLAN_ID_MAX     200     /* bytes of a run's id: file names are made of it */
+#define LAB_PLAN_ID_MAX     200    /* bytes of a run's id: file names are made of it */
 
 struct lab_plan_rank {
     int gpu_id;         /* index into the selector's list */

@@ -292,8 +292,14 @@ static int find_axis(const struct plan_product *product, const char *path, int *
     return -1;
 }
 
+/* No point meets a condition on what is the same for all of them. */
+static void allow_none(const struct plan_product *product, bool **allowed) {
+    memset(allowed[0], 0, (size_t)product->axes[0].length);
+}
+
 static int apply_condition(const struct reader *r, struct plan_series *series, const char *path,
                            const struct lab_value *wanted) {
+    const struct plan_product *own = &r->job->product;
     int key = 0, found = 0;
     const char *rest = NULL;
     int at = find_axis(&series->product, path, &key, &rest);
@@ -301,35 +307,51 @@ static int apply_condition(const struct reader *r, struct plan_series *series, c
         const struct lab_value *constant = plan_lookup(r->job->experiment, path);
         if (!constant)
             return plan_refuse(wanted, r->err, "where: there is no experiment.%.80s", path);
-        if (!meets(constant, wanted))
-            memset(series->allowed[0], 0, (size_t)series->product.axes[0].length);
+        if (!meets(constant, wanted)) {
+            allow_none(&series->product, series->allowed);
+            allow_none(own, series->taken);
+        }
         return 0;
     }
     const struct plan_axis *axis = &series->product.axes[at];
+    int own_at = own->count - 1; /* the same axis among the job's; -1 = the series brings it */
+    while (own_at >= 0 && own->axes[own_at].values != axis->values)
+        own_at--;
     for (int place = 0; place < axis->length; place++) {
         const struct lab_value *value = axis->values[key][place];
         if (*rest)
             value = plan_lookup(value, rest);
         found += value != NULL;
-        if (!value || !meets(value, wanted))
-            series->allowed[at][place] = false;
+        if (value && meets(value, wanted))
+            continue;
+        series->allowed[at][place] = false;
+        if (own_at >= 0)
+            series->taken[own_at][place] = false;
     }
     return found ? 0
                  : plan_refuse(wanted, r->err, "where: no element has the key of experiment.%.80s",
                                path);
 }
 
-static int read_where(const struct reader *r, struct plan_series *series,
-                      const struct lab_value *where) {
-    const struct plan_product *product = &series->product;
-    series->allowed = lab_arena_alloc(r->arena, (size_t)product->count, sizeof *series->allowed);
+static bool **allow_all(const struct plan_product *product, struct lab_arena *arena) {
+    bool **allowed = lab_arena_alloc(arena, (size_t)product->count, sizeof *allowed);
     for (int i = 0; i < product->count; i++) {
         size_t length = (size_t)product->axes[i].length;
-        series->allowed[i] = lab_arena_alloc(r->arena, length, sizeof(bool));
-        memset(series->allowed[i], 1, length);
+        allowed[i] = lab_arena_alloc(arena, length, sizeof(bool));
+        memset(allowed[i], 1, length);
     }
-    if (!where || where->type == LAB_VALUE_NULL)
+    return allowed;
+}
+
+static int read_where(const struct reader *r, struct plan_series *series,
+                      const struct lab_value *where) {
+    series->allowed = allow_all(&series->product, r->arena);
+    series->taken = allow_all(&r->job->product, r->arena);
+    if (!where || where->type == LAB_VALUE_NULL) {
+        if (series->own_axes)
+            r->job->has_own_points = false;
         return 0;
+    }
     if (where->type != LAB_VALUE_MAP)
         return plan_refuse(where, r->err,
                            "where must be a map of keys, such as {vit_configs.dim: 512}");
@@ -382,13 +404,13 @@ int plan_axes_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
     if (list->type != LAB_VALUE_LIST)
         return plan_refuse(list, err, "experiment.series must be a list of maps");
     job->series = lab_arena_alloc(arena, (size_t)list->count, sizeof *job->series);
-    int views = 0;
+    bool views = false;
     for (int i = 0; i < list->count; i++) {
         if (read_one_series(&r, list->items[i], i) < 0)
             return lab_err_context(err, "experiment.series");
         job->series_count++;
-        views += !job->series[i].own_axes;
+        views |= !job->series[i].own_axes;
     }
-    job->has_own_points = views > 0 || job->series_count == 0;
+    job->has_own_points |= views;
     return 0;
 }

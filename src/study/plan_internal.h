@@ -50,6 +50,7 @@ struct plan_series {
     bool own_axes;
     struct plan_product product; /* the job's own unless own_axes */
     bool **allowed;              /* by `where`: [axis][place] */
+    bool **taken;                /* own_axes: the same for the job's axes, which it crosses */
 };
 
 struct plan_job {
@@ -60,7 +61,7 @@ struct plan_job {
     struct plan_product product;
     struct plan_series *series;
     int series_count;
-    bool has_own_points; /* of the product itself */
+    bool has_own_points; /* the product itself may have some; not if a series takes them all */
 };
 
 /* --- the book of what has been planned --- */

@@ -193,38 +193,59 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
 
 /* --- walking --- */
 
-static bool allows(const struct plan_series *series, const int *at) {
-    for (int i = 0; i < series->product.count; i++)
-        if (!series->allowed[i][at[i]])
+static bool meets(const struct plan_product *product, bool *const *allowed, const int *at) {
+    for (int i = 0; i < product->count; i++)
+        if (!allowed[i][at[i]])
             return false;
     return true;
 }
 
-/* Books one place for each of the series that take it; for none where it is the study's own. */
-static int take_place(const struct walk *w, const struct plan_product *product, const int *at,
-                      const struct plan_series *only) {
-    const struct plan_job *job = w->job;
-    if (only && !allows(only, at))
-        return 0;
-    int index = take_point(w, product, at), names = 0;
-    if (index < 0)
-        return -1;
-    struct plan_draft *draft = &w->book->drafts[index];
+/* How many of the study's series see this place of its own axes; -1 = some series has it crossed
+ * with axes of its own, and no other sees it. */
+static int count_views(const struct plan_job *job, const int *at) {
+    int views = 0;
+    bool crossed = false;
     for (int i = 0; i < job->series_count; i++) {
         const struct plan_series *series = &job->series[i];
-        if (only ? series != only : series->own_axes || !allows(series, at))
-            continue;
-        add_series(w->book, draft, series->name);
-        names++;
+        if (series->own_axes)
+            crossed |= meets(&job->product, series->taken, at);
+        else
+            views += meets(&job->product, series->allowed, at);
     }
-    int points = names ? names : 1;
-    draft->point_count += points;
+    return views == 0 && crossed ? -1 : views;
+}
+
+/* Books a place of the study's own axes: a point for each series that sees it, or one of no series. */
+static int take_own_place(const struct walk *w, const int *at) {
+    const struct plan_job *job = w->job;
+    int views = count_views(job, at);
+    int index = views < 0 ? 0 : take_point(w, &job->product, at);
+    if (views < 0 || index < 0)
+        return index;
+    for (int i = 0; i < job->series_count; i++)
+        if (!job->series[i].own_axes && meets(&job->product, job->series[i].allowed, at))
+            add_series(w->book, &w->book->drafts[index], job->series[i].name);
+    int points = views ? views : 1;
+    w->book->drafts[index].point_count += points;
     w->book->point_count += points;
     return 0;
 }
 
-static int walk_product(const struct walk *w, const struct plan_product *product,
-                        const struct plan_series *only) {
+static int take_place(const struct walk *w, const struct plan_series *series, const int *at) {
+    if (!meets(&series->product, series->allowed, at))
+        return 0;
+    int index = take_point(w, &series->product, at);
+    if (index < 0)
+        return -1;
+    add_series(w->book, &w->book->drafts[index], series->name);
+    w->book->drafts[index].point_count++;
+    w->book->point_count++;
+    return 0;
+}
+
+/* `series` NULL: the study's own axes. */
+static int walk_product(const struct walk *w, const struct plan_series *series) {
+    const struct plan_product *product = series ? &series->product : &w->job->product;
     double size = 1;
     for (int i = 0; i < product->count; i++)
         size *= product->axes[i].length;
@@ -236,7 +257,7 @@ static int walk_product(const struct walk *w, const struct plan_product *product
                            LAB_PLAN_POINTS_MAX);
     int *at = lab_mem_alloc((size_t)product->count, sizeof *at), result = 0;
     for (int moved = 0; moved >= 0 && result == 0;) {
-        result = take_place(w, product, at, only);
+        result = series ? take_place(w, series, at) : take_own_place(w, at);
         for (moved = product->count - 1; moved >= 0; moved--) {
             if (++at[moved] < product->axes[moved].length)
                 break;
@@ -254,10 +275,10 @@ int plan_points_book(struct plan_book *book, const struct plan_job *job, struct 
                      .err = err,
                      .config = lab_mem_alloc(1, bytes),
                      .canonical = lab_mem_alloc(1, bytes)};
-    int result = job->has_own_points ? walk_product(&w, &job->product, NULL) : 0;
+    int result = job->has_own_points ? walk_product(&w, NULL) : 0;
     for (int i = 0; i < job->series_count && result == 0; i++)
         if (job->series[i].own_axes)
-            result = walk_product(&w, &job->series[i].product, &job->series[i]);
+            result = walk_product(&w, &job->series[i]);
     lab_mem_free(w.config);
     lab_mem_free(w.canonical);
     return result;

@@ -121,6 +121,19 @@ static void axes_of_a_series_are_its_own(void **state) {
         lab_value_get(find_run("gpu0_numa0_vit32x6x64")->options, "batch_size")->integer, 16);
 }
 
+static void what_a_series_crosses_has_no_point_for_itself(void **state) {
+    (void)state;
+    given_study("workload: vit\n"
+                "vit_configs: [{depth: 1}, {depth: 2}, {depth: 3}]\n"
+                "axes: [vit_configs]\n"
+                "series: [{name: two, where: {vit_configs.depth: 2},\n"
+                "          axes: [{test.batch_size: [4, 8]}]}]\n");
+    PLAN("experiment=mine");
+    assert_int_equal(plan.run_count, 4); /* depth 2 in two batch sizes, and 1 and 3 as they are */
+    find_run("gpu0_numa0_vit32x2x512_batch_size8");
+    assert_null(find_run("gpu0_numa0_vit32x3x512")->series[0]);
+}
+
 /* --- ranks --- */
 
 static void an_inner_list_is_a_gang(void **state) {
@@ -308,6 +321,7 @@ int main(void) {
         TEST(what_two_series_share_runs_once),
         TEST(a_point_of_no_series_runs_all_the_same),
         TEST(axes_of_a_series_are_its_own),
+        TEST(what_a_series_crosses_has_no_point_for_itself),
         TEST(an_inner_list_is_a_gang),
         TEST(a_gang_of_slices_is_one_process),
         TEST(the_seed_is_the_order),

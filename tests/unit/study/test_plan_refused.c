@@ -159,7 +159,7 @@ static void series_are_checked(void **state) {
         {"[{name: a, were: {}}]", "unknown key 'were'"},
         {"[{name: a, where: {vit_configs.size: 1}}]", "no element has the key"},
         {"[{name: a, where: {tset.batch_size: 1}}]", "there is no experiment.tset.batch_size"},
-        {"[{name: a, axes: [{test.batch_size: [2]}], where: {vit_configs.depth: 99}}]",
+        {"[{name: a, axes: [{test.batch_size: [2]}], where: {test.batch_size: 99}}]",
          "no point meets"},
         {"[{name: a, axes: 3}]", "axes must be a list"},
         {"[{name: a, axes: [3]}]", "an axis is the name of a key"},
