@@ -141,21 +141,15 @@ static int add_single(const struct reader *r, struct plan_product *product, int 
 }
 
 static int refuse_path(const struct reader *r, const struct lab_value *entry, const char *path) {
-    const struct lab_value *experiment = r->job->experiment;
-    const char **names = lab_arena_alloc(r->arena, (size_t)experiment->count + 1, sizeof *names);
-    int count = 0;
-    const char *dot = strchr(path, '.');
-    const struct lab_value *map = experiment;
-    if (dot) {
-        const char *first = lab_arena_strndup(r->arena, path, (size_t)(dot - path));
-        map = lab_value_get(experiment, first);
-        names = lab_arena_alloc(r->arena, (size_t)(map ? map->count : 0) + 1, sizeof *names);
-        for (int i = 0; map && map->type == LAB_VALUE_MAP && i < map->count; i++)
-            names[count++] = lab_arena_printf(r->arena, "%s.%s", first, map->keys[i]);
-    } else {
-        for (int i = 0; i < experiment->count; i++)
-            names[count++] = experiment->keys[i];
-    }
+    const char *dot = strrchr(path, '.');
+    const char *above = dot ? lab_arena_strndup(r->arena, path, (size_t)(dot - path)) : NULL;
+    const struct lab_value *map = r->job->experiment;
+    if (above)
+        map = plan_lookup(map, above);
+    int count = map && map->type == LAB_VALUE_MAP ? map->count : 0;
+    const char **names = lab_arena_alloc(r->arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = above ? lab_arena_printf(r->arena, "%s.%s", above, map->keys[i]) : map->keys[i];
     const char *nearest = lab_str_nearest(path, names);
     return plan_refuse(entry, r->err, "experiment.axes: there is no experiment.%.80s%s%s%s", path,
                        nearest ? "; did you mean '" : "", nearest ? nearest : "",

@@ -51,11 +51,12 @@ static int by_name(const void *a, const void *b) {
 }
 
 uint64_t plan_hash_work(const struct lab_workload *workload, const void *config) {
-    enum { MOST = 128 };
-    const struct lab_option *rows[MOST];
     size_t count = 0;
-    for (const struct lab_option *row = workload->options; row->name && count < MOST; row++)
-        rows[count++] = row;
+    while (workload->options[count].name)
+        count++;
+    const struct lab_option **rows = lab_mem_alloc(count, sizeof *rows);
+    for (size_t i = 0; i < count; i++)
+        rows[i] = &workload->options[i];
     qsort(rows, count, sizeof *rows, by_name);
     struct lab_str text;
     lab_str_init(&text);
@@ -68,6 +69,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
     }
     uint64_t hash = plan_hash_text(PLAN_HASH_START, text.text);
     lab_str_release(&text);
+    lab_mem_free(rows);
     return hash;
 }
 

@@ -184,18 +184,18 @@ static int refuse_list(const struct lab_option *row, const struct lab_value *val
 /* "…batch_size=x: batch_size=x: must be" says it twice where the word of the command line is the
  * place: the second one goes. */
 static int say_once(const char *name, const struct lab_value *value, struct lab_err *err) {
+    const char *place = value->line == 0 && value->origin ? value->origin : "";
     struct lab_str word;
     lab_str_init(&word);
     lab_str_printf(&word, "%s=", name);
     lab_value_write(value, &word);
-    size_t place = value->origin ? strlen(value->origin) : 0;
-    bool ends = place >= word.length && value->line == 0 &&
-                strcmp(value->origin + place - word.length, word.text) == 0;
-    const char *second = err->text + place + 2;
-    if (ends && lab_str_starts(err->text, value->origin) && lab_str_starts(second, word.text) &&
-        lab_str_starts(second + word.length, ": "))
-        memmove(err->text + place + 2, second + word.length + 2,
-                strlen(second + word.length + 2) + 1);
+    size_t length = strlen(place);
+    bool ends = length >= word.length && strcmp(place + length - word.length, word.text) == 0;
+    if (ends && lab_str_starts(err->text, place) && strlen(err->text) > length + 2) {
+        char *again = err->text + length + 2;
+        if (lab_str_starts(again, word.text) && lab_str_starts(again + word.length, ": "))
+            memmove(again, again + word.length + 2, strlen(again + word.length + 2) + 1);
+    }
     lab_str_release(&word);
     return -1;
 }

@@ -302,6 +302,24 @@ static void two_ways_to_write_the_same_work_are_one_run(void **state) {
     assert_true(plan.runs[0].timeout_s == 200);
 }
 
+static void canonical_forms_are_settled_and_valid(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++) {
+        const struct lab_workload *workload = lab_workloads[i];
+        if (!workload->canonical)
+            continue;
+        void *config = lab_workload_config(workload, &arena);
+        workload->canonical(config);
+        const char *once = text_of(lab_options_to_map(workload->options, config, &arena));
+        workload->canonical(config);
+        const char *twice = text_of(lab_options_to_map(workload->options, config, &arena));
+        assert_string_equal(once, twice);
+        struct lab_err err = LAB_ERR_INIT;
+        if (workload->check && workload->check(config, &err) < 0)
+            fail_msg("%s: %s", workload->name, err.text);
+    }
+}
+
 static void an_identity_stays_what_it_was(void **state) {
     (void)state;
     PLAN("experiment=quick_test");
@@ -331,6 +349,7 @@ int main(void) {
         TEST(what_a_result_does_not_depend_on_is_not_in_its_identity),
         TEST(what_it_depends_on_is),
         TEST(two_ways_to_write_the_same_work_are_one_run),
+        TEST(canonical_forms_are_settled_and_valid),
         TEST(an_identity_stays_what_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
