@@ -9,4 +9,6 @@ foreach(peer bare_gemm bare_memcpy) # our warnings, nothing else of ours
 endforeach()
 add_executable(bench_overlap EXCLUDE_FROM_ALL bench/overlap.c)
 target_link_libraries(bench_overlap PRIVATE lab)
-add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap gpulab)
+add_executable(bench_compose EXCLUDE_FROM_ALL bench/compose.c)
+target_link_libraries(bench_compose PRIVATE lab)
+add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap bench_compose gpulab)

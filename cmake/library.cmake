@@ -1,8 +1,9 @@
-# The library: every layer's sources, the generated registries, and the vector kernels once for each
-# instruction set.
+# The library: every layer's sources, the generated registries, the embedded configs, and the vector
+# kernels once for each instruction set.
 lab_registry(command)
 lab_registry(workload)
 lab_registry(backend DIRECTORY src/device HEADER device/device.h FOLDERS)
+include(cmake/embed.cmake)
 
 file(GLOB_RECURSE lab_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/*.c)
 list(FILTER lab_sources EXCLUDE REGEX "/src/main\\.c$")

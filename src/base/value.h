@@ -91,7 +91,8 @@ const char *lab_value_type_name(enum lab_value_type type); /* "a list", "a numbe
  * and a space; in quotes only before the quote. `${…}` stays in the string as it is.
  *
  * The empty text is the empty string. On failure the error says at which column (from 1) and what
- * was expected. The value's column fields count from 1 within `text`.
+ * was expected. The value's column fields count from 1 within `text`. (Around sweeps and calls:
+ * value_text.h.)
  */
 int lab_value_parse(const char *text, struct lab_arena *arena, struct lab_value **ret_value,
                     struct lab_err *err);

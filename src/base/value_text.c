@@ -3,7 +3,7 @@
  * follows Hydra's, so that what its users type means the same here; sweeps are read elsewhere, and
  * meeting one is an error that says so.
  */
-#include "base/value.h"
+#include "base/value_text.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -15,22 +15,9 @@
 
 #define MAX_DEPTH 64
 
-struct parser {
-    const char *text;
-    size_t at;
-    /* the last place whose column was asked for; columns are counted on from there */
-    size_t column_at;
-    int column;
-    int depth;
-    struct lab_arena *arena;
-    struct lab_str scratch;
-    struct lab_err *err;
-};
+static int parse_element(struct lab_value_text *p, struct lab_value **ret_value);
 
-static int parse_element(struct parser *p, struct lab_value **ret_value);
-
-/* Code points before `at`, plus one. */
-static int column(struct parser *p, size_t at) {
+int lab_value_text_column(struct lab_value_text *p, size_t at) {
     if (at < p->column_at) {
         p->column_at = 0;
         p->column = 1;
@@ -40,23 +27,19 @@ static int column(struct parser *p, size_t at) {
     return p->column;
 }
 
-static int fail(struct parser *p, size_t at, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static int fail(struct parser *p, size_t at, const char *format, ...) {
+int lab_value_text_fail(struct lab_value_text *p, size_t at, const char *format, ...) {
     va_list args;
     va_start(args, format);
     lab_err_vset(p->err, LAB_ERR_USER, format, args);
     va_end(args);
-    lab_err_context(p->err, "column %d", column(p, at));
-    return -1;
+    return lab_err_context(p->err, "column %d", lab_value_text_column(p, at));
 }
 
 static bool is_space(char c) {
     return c == ' ' || c == '\t';
 }
 
-static void skip_spaces(struct parser *p) {
+void lab_value_text_skip_spaces(struct lab_value_text *p) {
     while (is_space(p->text[p->at]))
         p->at++;
 }
@@ -69,34 +52,38 @@ static bool is_escapable(char c) {
     return c && strchr("\\()[]{}:=, ", c);
 }
 
-static int fail_at_character(struct parser *p, size_t at) {
+static int fail_at_character(struct lab_value_text *p, size_t at) {
     char c = p->text[at];
     switch (c) {
     case '\0':
-        return fail(p, at, "a value is missing");
+        return lab_value_text_fail(p, at, "a value is missing");
     case ',':
-        return fail(p, at,
-                    "a comma outside of brackets makes a sweep, which needs `run -m`; a string "
-                    "with a comma needs quotes");
+        return lab_value_text_fail(
+            p, at,
+            "a comma outside of brackets makes a sweep, which needs `run -m`; a string "
+            "with a comma needs quotes");
     case '(':
     case ')':
-        return fail(
+        if (p->call)
+            return lab_value_text_fail(p, at, "'%c' needs quotes or a backslash here", c);
+        return lab_value_text_fail(
             p, at, "'%c' needs quotes or a backslash (a sweep such as range(5) needs `run -m`)", c);
     case '#':
-        return fail(p, at, "'#' can stand only in quotes");
+        return lab_value_text_fail(p, at, "'#' can stand only in quotes");
     case '\'':
     case '"':
-        return fail(p, at, "a quote inside of unquoted text; quote all of it");
+        return lab_value_text_fail(p, at, "a quote inside of unquoted text; quote all of it");
     case '=':
     case '[':
     case ']':
     case '{':
     case '}':
-        return fail(p, at, "'%c' needs quotes or a backslash here", c);
+        return lab_value_text_fail(p, at, "'%c' needs quotes or a backslash here", c);
     default:
         if (isprint((unsigned char)c))
-            return fail(p, at, "'%c' needs quotes", c);
-        return fail(p, at, "the control character 0x%02x needs quotes", (unsigned)c & 0xff);
+            return lab_value_text_fail(p, at, "'%c' needs quotes", c);
+        return lab_value_text_fail(p, at, "the control character 0x%02x needs quotes",
+                                   (unsigned)c & 0xff);
     }
 }
 
@@ -138,7 +125,7 @@ static enum number classify(const char *text) {
     return digits && !*end ? FRACTION : NO_NUMBER;
 }
 
-static int read_number(struct parser *p, size_t start, const char *text, enum number kind,
+static int read_number(struct lab_value_text *p, size_t start, const char *text, enum number kind,
                        struct lab_value **ret_value) {
     char *digits = lab_arena_alloc(p->arena, strlen(text) + 1, 1);
     size_t length = 0;
@@ -149,21 +136,22 @@ static int read_number(struct parser *p, size_t start, const char *text, enum nu
     if (kind == WHOLE) {
         int64_t integer = strtoll(digits, NULL, 10);
         if (errno == ERANGE)
-            return fail(p, start, "%.40s is too large for a whole number; a string needs quotes",
-                        text);
+            return lab_value_text_fail(
+                p, start, "%.40s is too large for a whole number; a string needs quotes", text);
         *ret_value = lab_value_int(p->arena, integer);
         return 0;
     }
     double number = strtod(digits, NULL);
     if (isinf(number) && errno == ERANGE)
-        return fail(p, start, "%.40s is too large for a number; a string needs quotes", text);
+        return lab_value_text_fail(p, start,
+                                   "%.40s is too large for a number; a string needs quotes", text);
     /* strtod keeps a NaN's sign, which means nothing */
     *ret_value = lab_value_float(p->arena, isnan(number) ? (double)NAN : number);
     return 0;
 }
 
 /* What unquoted text without escapes stands for. */
-static int interpret(struct parser *p, size_t start, const char *text,
+static int interpret(struct lab_value_text *p, size_t start, const char *text,
                      struct lab_value **ret_value) {
     enum number kind = classify(text);
     if (kind != NO_NUMBER)
@@ -178,7 +166,7 @@ static int interpret(struct parser *p, size_t start, const char *text,
 }
 
 /* Copies `${…}` as it stands, with whatever nests in it. */
-static int take_interpolation(struct parser *p) {
+static int take_interpolation(struct lab_value_text *p) {
     size_t start = p->at;
     int depth = 0;
     char quote = 0;
@@ -186,7 +174,7 @@ static int take_interpolation(struct parser *p) {
         char c = p->text[p->at];
         if (!c) {
             p->at = start;
-            return fail(p, start, "'${' without its '}'");
+            return lab_value_text_fail(p, start, "'${' without its '}'");
         }
         if (quote) {
             if (c == quote)
@@ -209,7 +197,7 @@ static int take_interpolation(struct parser *p) {
  * of the text. Spaces at its ends are dropped. `ret_literal`: no escape or interpolation was in it,
  * so that it may be a number or constant.
  */
-static int take_unquoted(struct parser *p, const char *stops, bool *ret_literal) {
+static int take_unquoted(struct lab_value_text *p, const char *stops, bool *ret_literal) {
     lab_str_clear(&p->scratch);
     *ret_literal = true;
     size_t end = 0; /* behind the last character that isn't a plain space */
@@ -240,7 +228,7 @@ static int take_unquoted(struct parser *p, const char *stops, bool *ret_literal)
 }
 
 /* A quoted string into the scratch string. Backslashes count only in a run that meets the quote. */
-static int take_quoted(struct parser *p) {
+static int take_quoted(struct lab_value_text *p) {
     size_t start = p->at;
     char quote = p->text[p->at++];
     lab_str_clear(&p->scratch);
@@ -248,7 +236,7 @@ static int take_quoted(struct parser *p) {
         char c = p->text[p->at];
         if (!c) {
             p->at = start;
-            return fail(p, start, "the quote (%c) is never closed", quote);
+            return lab_value_text_fail(p, start, "the quote (%c) is never closed", quote);
         }
         size_t run = strspn(p->text + p->at, "\\");
         if (p->text[p->at + run] == quote) {
@@ -265,10 +253,10 @@ static int take_quoted(struct parser *p) {
     }
 }
 
-static int parse_list(struct parser *p, struct lab_value **ret_value) {
+static int parse_list(struct lab_value_text *p, struct lab_value **ret_value) {
     size_t start = p->at++;
     struct lab_value *list = lab_value_list(p->arena);
-    skip_spaces(p);
+    lab_value_text_skip_spaces(p);
     bool more = p->text[p->at] != ']';
     while (more) {
         struct lab_value *item = NULL;
@@ -277,9 +265,9 @@ static int parse_list(struct parser *p, struct lab_value **ret_value) {
         lab_value_append(p->arena, list, item);
         char c = p->text[p->at];
         if (!c)
-            return fail(p, start, "'[' without its ']'");
+            return lab_value_text_fail(p, start, "'[' without its ']'");
         if (c != ',' && c != ']')
-            return fail(p, p->at, "'%c' where ',' or ']' belongs", c);
+            return lab_value_text_fail(p, p->at, "'%c' where ',' or ']' belongs", c);
         more = c == ',';
         p->at += more;
     }
@@ -288,27 +276,28 @@ static int parse_list(struct parser *p, struct lab_value **ret_value) {
     return 0;
 }
 
-static int parse_key(struct parser *p, const char **ret_key) {
-    skip_spaces(p);
+static int parse_key(struct lab_value_text *p, const char **ret_key) {
+    lab_value_text_skip_spaces(p);
     size_t start = p->at;
     char c = p->text[p->at];
     bool literal;
     if (c == '\'' || c == '"' ? take_quoted(p) < 0 : take_unquoted(p, ":,}", &literal) < 0)
         return -1;
-    skip_spaces(p);
+    lab_value_text_skip_spaces(p);
     if (p->text[p->at] != ':')
-        return fail(p, p->at, "':' and a value belong behind the key '%.40s'", p->scratch.text);
+        return lab_value_text_fail(p, p->at, "':' and a value belong behind the key '%.40s'",
+                                   p->scratch.text);
     if (p->at == start)
-        return fail(p, start, "a key is missing before ':'");
+        return lab_value_text_fail(p, start, "a key is missing before ':'");
     p->at++;
     *ret_key = lab_arena_strdup(p->arena, p->scratch.text);
     return 0;
 }
 
-static int parse_map(struct parser *p, struct lab_value **ret_value) {
+static int parse_map(struct lab_value_text *p, struct lab_value **ret_value) {
     size_t start = p->at++;
     struct lab_value *map = lab_value_map(p->arena);
-    skip_spaces(p);
+    lab_value_text_skip_spaces(p);
     bool more = p->text[p->at] != '}';
     while (more) {
         const char *key = NULL;
@@ -317,15 +306,15 @@ static int parse_map(struct parser *p, struct lab_value **ret_value) {
         if (parse_key(p, &key) < 0)
             return -1;
         if (lab_value_get(map, key))
-            return fail(p, key_at, "the key '%.40s' is there twice", key);
+            return lab_value_text_fail(p, key_at, "the key '%.40s' is there twice", key);
         if (parse_element(p, &item) < 0)
             return -1;
         lab_value_set(p->arena, map, key, item);
         char c = p->text[p->at];
         if (!c)
-            return fail(p, start, "'{' without its '}'");
+            return lab_value_text_fail(p, start, "'{' without its '}'");
         if (c != ',' && c != '}')
-            return fail(p, p->at, "'%c' where ',' or '}' belongs", c);
+            return lab_value_text_fail(p, p->at, "'%c' where ',' or '}' belongs", c);
         more = c == ',';
         p->at += more;
     }
@@ -334,7 +323,7 @@ static int parse_map(struct parser *p, struct lab_value **ret_value) {
     return 0;
 }
 
-static int parse_scalar(struct parser *p, struct lab_value **ret_value) {
+static int parse_scalar(struct lab_value_text *p, struct lab_value **ret_value) {
     size_t start = p->at;
     char c = p->text[p->at];
     if (c == '\'' || c == '"') {
@@ -345,10 +334,10 @@ static int parse_scalar(struct parser *p, struct lab_value **ret_value) {
         return 0;
     }
     bool literal;
-    if (take_unquoted(p, p->depth > 0 ? ",]}" : ",", &literal) < 0)
+    if (take_unquoted(p, p->stops, &literal) < 0)
         return -1;
-    if (p->at == start && p->depth > 0 && c)
-        return fail(p, start, "a value is missing before '%c'", c);
+    if (p->at == start && c && (p->depth > 0 || p->call))
+        return lab_value_text_fail(p, start, "a value is missing before '%c'", c);
     if (p->at == start)
         return fail_at_character(p, start);
     if (literal)
@@ -357,56 +346,101 @@ static int parse_scalar(struct parser *p, struct lab_value **ret_value) {
     return 0;
 }
 
+size_t lab_value_text_at_call(const struct lab_value_text *p) {
+    const char *name = p->text + p->at, *end = name;
+    if (!isalpha((unsigned char)*name) && *name != '_')
+        return 0;
+    while (isalnum((unsigned char)*end) || *end == '_' || *end == '-')
+        end++;
+    const char *next = end;
+    while (is_space(*next))
+        next++;
+    return *next == '(' ? (size_t)(end - name) : 0;
+}
+
+static int parse_brackets(struct lab_value_text *p, struct lab_value **ret_value) {
+    if (p->depth == MAX_DEPTH)
+        return lab_value_text_fail(p, p->at, "brackets nest deeper than %d", MAX_DEPTH);
+    const char *stops = p->stops;
+    p->stops = ",]}";
+    p->depth++;
+    int result = p->text[p->at] == '[' ? parse_list(p, ret_value) : parse_map(p, ret_value);
+    p->depth--;
+    p->stops = stops;
+    return result;
+}
+
 /* One element with the spaces around it. */
-static int parse_element(struct parser *p, struct lab_value **ret_value) {
-    skip_spaces(p);
-    size_t start = p->at;
+static int parse_element(struct lab_value_text *p, struct lab_value **ret_value) {
+    lab_value_text_skip_spaces(p);
+    /* asked for before the children's, so that columns are counted but once */
+    int column = lab_value_text_column(p, p->at);
     char c = p->text[p->at];
     int result;
-    if (c == '[' || c == '{') {
-        if (p->depth == MAX_DEPTH)
-            return fail(p, start, "brackets nest deeper than %d", MAX_DEPTH);
-        p->depth++;
-        result = c == '[' ? parse_list(p, ret_value) : parse_map(p, ret_value);
-        p->depth--;
-    } else {
+    if (c == '[' || c == '{')
+        result = parse_brackets(p, ret_value);
+    else if (p->call && p->depth > 0 && lab_value_text_at_call(p) > 0)
+        result = p->call(p, ret_value);
+    else
         result = parse_scalar(p, ret_value);
-    }
     if (result < 0)
         return -1;
     assert(*ret_value);
     (*ret_value)->line = 1;
-    (*ret_value)->column = column(p, start);
-    skip_spaces(p);
+    (*ret_value)->column = column;
+    lab_value_text_skip_spaces(p);
     return 0;
 }
 
-static int parse_all(struct parser *p, struct lab_value **ret_value) {
-    skip_spaces(p);
+int lab_value_text_read(struct lab_value_text *p, const char *stops, struct lab_value **ret_value) {
     struct lab_value *value = NULL;
-    if (!p->text[p->at]) {
-        value = lab_value_string(p->arena, "");
-        value->line = value->column = 1;
-    } else if (parse_element(p, &value) < 0) {
+    const char *outer_stops = p->stops;
+    p->stops = stops;
+    int result = parse_element(p, &value);
+    p->stops = outer_stops;
+    if (result < 0)
         return -1;
-    }
-    assert(value);
     char c = p->text[p->at];
-    if (c == ',')
+    if (c && !strchr(stops, c))
+        return lab_value_text_fail(
+            p, p->at, "text behind the end of %s; quote all of it if it is a string",
+            value->quoted ? "a quoted string" : lab_value_type_name(value->type));
+    *ret_value = value;
+    return 0;
+}
+
+void lab_value_text_init(struct lab_value_text *p, const char *bytes, struct lab_arena *arena,
+                         struct lab_err *err) {
+    *p = (struct lab_value_text){.text = bytes, .column = 1, .arena = arena, .err = err};
+    lab_str_init(&p->scratch);
+}
+
+void lab_value_text_release(struct lab_value_text *p) {
+    lab_str_release(&p->scratch);
+}
+
+static int parse_all(struct lab_value_text *p, struct lab_value **ret_value) {
+    lab_value_text_skip_spaces(p);
+    if (!p->text[p->at]) {
+        *ret_value = lab_value_string(p->arena, "");
+        (*ret_value)->line = (*ret_value)->column = 1;
+        return 0;
+    }
+    struct lab_value *value = NULL;
+    if (lab_value_text_read(p, ",", &value) < 0)
+        return -1;
+    if (p->text[p->at])
         return fail_at_character(p, p->at);
-    if (c)
-        return fail(p, p->at, "text behind the end of %s; quote all of it if it is a string",
-                    value->quoted ? "a quoted string" : lab_value_type_name(value->type));
     *ret_value = value;
     return 0;
 }
 
 int lab_value_parse(const char *text, struct lab_arena *arena, struct lab_value **ret_value,
                     struct lab_err *err) {
-    struct parser p = {.text = text, .column = 1, .arena = arena, .err = err};
-    lab_str_init(&p.scratch);
+    struct lab_value_text p;
+    lab_value_text_init(&p, text, arena, err);
     int result = parse_all(&p, ret_value);
-    lab_str_release(&p.scratch);
+    lab_value_text_release(&p);
     return result;
 }
 

@@ -201,4 +201,48 @@ void lab_report_bench(const struct lab_bench_report *report, struct lab_style st
 struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
                                          struct lab_arena *arena);
 
+/* --- the plan of a study --- */
+
+struct lab_report_rank {
+    int gpu_id;         /* index into the list of devices */
+    const char *device; /* "cpu:0/2.1" */
+    int numa_node;
+};
+
+struct lab_report_plan_run {
+    const char *id, *workload, *label;
+    uint64_t identity;
+    struct lab_value *options; /* all keys */
+    const struct lab_report_rank *ranks;
+    int rank_count, repeat;
+    int64_t num_samples, warmup_samples, iterations, warmup_iterations;
+    int64_t host_bytes, device_bytes; /* of one rank */
+    double timeout_s;
+    const char *const *series; /* NULL-terminated */
+    int point_count;
+};
+
+struct lab_report_plan {
+    const char *option, *study; /* "numa_study", "numa_locality_study" */
+    const char *output_dir;
+    const char *machine; /* where it is planned for, if it isn't this machine; else NULL */
+    const char *selector;
+    const struct lab_report_device *devices; /* all that the selector names */
+    int device_count;
+    const struct lab_report_plan_run *runs; /* in their order */
+    int run_count;
+    int64_t point_count, job_count;
+    uint64_t seed, identity;
+    bool ordered_as_given;
+    int repeat, max_workers;
+    double cooldown_s, budget_s; /* 0 = none */
+};
+
+/* The first runs and all that is said about them together. */
+void lab_report_plan(const struct lab_report_plan *plan, struct lab_style style,
+                     struct lab_str *out);
+/* All of it. */
+struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
+                                        struct lab_arena *arena);
+
 #endif

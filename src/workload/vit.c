@@ -94,6 +94,20 @@ static int check(void *opaque, struct lab_err *err) {
     return 0;
 }
 
+/* Without a model its keys play no part, nor does the choice of what comes back; but for patch_size,
+ * to which images are rounded up. */
+static void canonical(void *opaque) {
+    struct vit_config *config = opaque;
+    if (config->depth == 0) {
+        config->heads = 1;
+        config->dim = VIT_HEAD_WIDTH;
+        config->mlp_dim = 0;
+        config->d2h = back_choices[0];
+    }
+    if (config->mlp_dim == 0)
+        config->mlp_dim = 4 * config->dim;
+}
+
 static void label(const void *opaque, struct lab_str *out) {
     const struct vit_config *config = opaque;
     if (config->depth == 0)
@@ -185,6 +199,7 @@ const struct lab_workload lab_workload_vit = {
     .options = options,
     .config_size = sizeof(struct vit_config),
     .check = check,
+    .canonical = canonical,
     .label = label,
     .cost = cost,
     .setup = setup,

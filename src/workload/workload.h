@@ -49,9 +49,14 @@ struct lab_workload {
     const char *description;          /* paragraphs for help; may be NULL */
     const struct lab_option *options; /* the keys; the only schema for them */
     size_t config_size;               /* of the struct that the options fill */
+    int version; /* raised when the same options come to mean other work; 0 counts as 1 */
 
     /* optional: rules between several keys, and derived values; NULL = the bounds say it all */
     int (*check)(void *config, struct lab_err *err);
+
+    /* optional: brings checked configs that mean the same work into one form, so that they count as
+     * one run; what comes out is a valid config. NULL = each is as it is */
+    void (*canonical)(void *config);
 
     /* a short name that is the same for the same model: "vit32x6x512"; NULL = the workload's name
      */

@@ -1,6 +1,7 @@
 /* test_value.c: the value grammar by example, and that writing and reading are inverse. */
 #include "base/random.h"
 #include "base/value.h"
+#include "base/value_text.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -233,6 +234,51 @@ static void a_bare_comma_is_a_sweep(void **state) {
     refuses(",", "run -m");
 }
 
+static void elements_one_by_one(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_value *value = NULL;
+    struct lab_value_text text;
+    lab_value_text_init(&text, "f (ä , [1,2]) x", &arena, &err);
+    assert_int_equal(lab_value_text_at_call(&text), 1);
+    text.at = 3;
+    assert_int_equal(lab_value_text_at_call(&text), 0);
+    assert_int_equal(lab_value_text_read(&text, ",)", &value), 0);
+    assert_string_equal(value->string, "ä");
+    assert_int_equal(text.text[text.at++], ',');
+    assert_int_equal(lab_value_text_read(&text, ",)", &value), 0);
+    assert_int_equal(value->count, 2);
+    assert_int_equal(value->column, 8);
+    assert_int_equal(text.text[text.at], ')');
+    /* what ends an element in one place is an error in another */
+    text.at = 3;
+    value = NULL;
+    assert_int_equal(lab_value_text_read(&text, ")", &value), -1);
+    assert_non_null(strstr(err.text, "column 6: "));
+    assert_null(value);
+    lab_value_text_release(&text);
+}
+
+static int read_x_of_nothing(struct lab_value_text *text, struct lab_value **ret_value) {
+    assert_int_equal(lab_value_text_at_call(text), 1);
+    *ret_value = lab_value_string(text->arena, "called");
+    text->at += 3;
+    return 0;
+}
+
+static void calls_inside_of_brackets(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_value *value = NULL;
+    struct lab_value_text text;
+    lab_value_text_init(&text, "[x(), {a:x()}, x]", &arena, &err);
+    text.call = read_x_of_nothing;
+    assert_int_equal(lab_value_text_read(&text, "", &value), 0);
+    assert_true(lab_value_equal(value, parse("[called,{a:called},x]")));
+    assert_int_equal(value->items[1]->items[0]->column, 10);
+    lab_value_text_release(&text);
+}
+
 static void nesting_is_bounded(void **state) {
     (void)state;
     char deep[4001];
@@ -379,6 +425,8 @@ int main(void) {
         cmocka_unit_test(lists),
         cmocka_unit_test(maps),
         cmocka_unit_test(a_bare_comma_is_a_sweep),
+        cmocka_unit_test(elements_one_by_one),
+        cmocka_unit_test(calls_inside_of_brackets),
         cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(writing),
         cmocka_unit_test(a_key_set_again_keeps_its_place),

@@ -1,0 +1,355 @@
+/*
+ * run.c: `gpulab run STUDY`: a study's config, what it is made of, and its plan. Overrides follow
+ * Hydra's grammar, and so do -m, --cfg, --info and --config-dir.
+ */
+#include "command/command.h"
+
+#include "base/yaml.h"
+#include "command/support/run_study.h"
+#include "machine/machine.h"
+
+#include <stddef.h>
+#include <string.h>
+
+struct run_config {
+    bool multirun, list, dry_run;
+    const char *show, *cfg, *info, *config_dir, *topology;
+};
+
+static const char *const cfg_choices[] = {"job", NULL};
+static const char *const info_choices[] = {"defaults", "searchpath", "plan", NULL};
+
+static const struct lab_option run_options[] = {
+    {"multirun", LAB_OPTION_FLAG, offsetof(struct run_config, multirun), .letter = 'm',
+     .help = "allow overrides that stand for several values (key=1,2,3): a sweep"},
+    {"list", LAB_OPTION_FLAG, offsetof(struct run_config, list), .help = "list the studies"},
+    {"show", LAB_OPTION_STRING, offsetof(struct run_config, show), .value_name = "STUDY",
+     .help = "print a study's file as it is"},
+    {"dry-run", LAB_OPTION_FLAG, offsetof(struct run_config, dry_run),
+     .help = "show what would run, and start nothing"},
+    {"cfg", LAB_OPTION_CHOICE, offsetof(struct run_config, cfg), .choices = cfg_choices,
+     .help = "print the composed config"},
+    {"info", LAB_OPTION_CHOICE, offsetof(struct run_config, info), .choices = info_choices,
+     .help = "which files the config came from, where they are looked for, or the plan"},
+    {"config-dir", LAB_OPTION_STRING, offsetof(struct run_config, config_dir), .value_name = "DIR",
+     .help = "look for configs here first, then in ~/.config/gpulab"},
+    {"topology", LAB_OPTION_STRING, offsetof(struct run_config, topology), .value_name = "FILE",
+     .help = "plan for the machine recorded in this hwloc XML file (lstopo FILE.xml)"},
+    {NULL},
+};
+
+/* --- studies --- */
+
+static int print_studies(const struct lab_command_call *call, const struct lab_config_path *path,
+                         struct lab_err *err) {
+    const char *const *names = lab_config_options(path, "experiment", call->arena);
+    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
+    struct lab_str text;
+    lab_str_init(&text);
+    int width = 0, result = 0;
+    for (int i = 0; names[i]; i++)
+        width = (int)strlen(names[i]) > width ? (int)strlen(names[i]) : width;
+    for (int i = 0; names[i] && result == 0; i++) {
+        const char *yaml, *origin;
+        size_t length;
+        result = lab_run_read_study(path, names[i], call->arena, &yaml, &length, &origin, err);
+        if (result < 0)
+            break;
+        const char *summary = lab_run_summary(yaml, call->arena);
+        struct lab_value *item = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, item, "study", names[i]);
+        lab_value_set_string(call->arena, item, "summary", summary);
+        lab_value_set_string(call->arena, item, "origin", origin);
+        lab_value_append(call->arena, list, item);
+        lab_str_printf(&text, "  %-*s  ", width, names[i]);
+        lab_text_wrap(summary, width + 4, width + 4, call->style.columns, &text);
+        lab_str_add(&text, "\n");
+    }
+    if (!call->shared->quiet) {
+        lab_str_add(&text, "\n");
+        lab_text_wrap(
+            "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab help run STUDY' "
+            "says more about it.",
+            0, 0, call->style.columns, &text);
+        lab_str_add(&text, "\n");
+    }
+    lab_value_set(call->arena, map, "studies", list);
+    if (result == 0 && call->shared->json)
+        lab_command_print_json(call, map);
+    else if (result == 0)
+        lab_command_print(call, &text);
+    lab_str_release(&text);
+    return result;
+}
+
+static int show_study(const struct lab_command_call *call, const struct lab_config_path *path,
+                      const char *name, struct lab_err *err) {
+    const char *yaml, *origin;
+    size_t length;
+    if (lab_run_read_study(path, name, call->arena, &yaml, &length, &origin, err) < 0)
+        return -1;
+    if (!call->shared->json) {
+        lab_command_write(call, yaml, length);
+        return 0;
+    }
+    struct lab_value *map = lab_value_map(call->arena);
+    lab_value_set_string(call->arena, map, "study", name);
+    lab_value_set_string(call->arena, map, "origin", origin);
+    lab_value_set_string(call->arena, map, "yaml", yaml);
+    lab_command_print_json(call, map);
+    return 0;
+}
+
+/* --- the config --- */
+
+static int compose(const struct lab_command_call *call, const struct lab_config_path *path,
+                   const struct lab_sweep *sweep, struct lab_config *ret_config,
+                   struct lab_err *err) {
+    struct lab_override *words;
+    int count;
+    if (lab_sweep_job(sweep, 0, call->arena, &words, &count, err) < 0)
+        return -1;
+    return lab_config_compose(path, "config", words, count, call->arena, ret_config, err);
+}
+
+static int print_config(const struct lab_command_call *call, const struct lab_config_path *path,
+                        const struct lab_sweep *sweep, struct lab_err *err) {
+    struct lab_config config;
+    if (compose(call, path, sweep, &config, err) < 0)
+        return -1;
+    if (sweep->job_count > 1 && !call->shared->quiet)
+        lab_command_note("this is job 1 of %lld", (long long)sweep->job_count);
+    if (call->shared->json) {
+        lab_command_print_json(call, config.tree);
+        return 0;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_yaml_write(config.tree, &text);
+    lab_command_write(call, text.text, text.length);
+    lab_str_release(&text);
+    return 0;
+}
+
+static void print_choices_json(const struct lab_command_call *call,
+                               const struct lab_config *config) {
+    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
+    for (int i = 0; i < config->choice_count; i++) {
+        const struct lab_config_choice *choice = &config->choices[i];
+        struct lab_value *item = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, item, "group", choice->group);
+        lab_value_set_string(call->arena, item, "option", choice->option);
+        lab_value_set_string(call->arena, item, "package", choice->package);
+        lab_value_set_string(call->arena, item, "parent", choice->parent);
+        lab_value_set_string(call->arena, item, "origin", choice->origin);
+        lab_value_set_bool(call->arena, item, "overridden", choice->overridden);
+        lab_value_append(call->arena, list, item);
+    }
+    lab_value_set(call->arena, map, "defaults", list);
+    lab_command_print_json(call, map);
+}
+
+static int print_defaults(const struct lab_command_call *call, const struct lab_config_path *path,
+                          const struct lab_sweep *sweep, struct lab_err *err) {
+    struct lab_config config;
+    if (compose(call, path, sweep, &config, err) < 0)
+        return -1;
+    if (call->shared->json) {
+        print_choices_json(call, &config);
+        return 0;
+    }
+    struct lab_table *table = lab_table_open();
+    static const char *const titles[] = {"Config", "Package", "Asked for by", "File"};
+    for (int i = 0; i < 4; i++)
+        lab_table_column(table, titles[i], LAB_ALIGN_LEFT);
+    for (int i = 0; i < config.choice_count; i++) {
+        const struct lab_config_choice *choice = &config.choices[i];
+        lab_table_cell(table, "%s%s%s", choice->group ? choice->group : "",
+                       choice->group ? "/" : "", choice->option);
+        lab_table_cell(table, "%s", *choice->package ? choice->package : "(root)");
+        lab_table_cell(table, "%s",
+                       choice->overridden ? "the command line"
+                       : choice->parent   ? choice->parent
+                                          : "");
+        /* where a built-in file is, its name says already */
+        lab_table_cell(table, "%s",
+                       lab_str_starts(choice->origin, "built-in:") ? "built-in" : choice->origin);
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_text_heading("Merged in this order, the last one wins", call->style, &text);
+    lab_table_write(table, call->style, &text);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    lab_table_close(table);
+    return 0;
+}
+
+static void print_path(const struct lab_command_call *call, const struct lab_config_path *path) {
+    struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_text_heading("Searched in this order, the first one wins", call->style, &text);
+    for (int i = 0; path->folders && path->folders[i]; i++) {
+        lab_str_printf(&text, "  %s\n", path->folders[i]);
+        lab_value_append(call->arena, list, lab_value_string(call->arena, path->folders[i]));
+    }
+    lab_str_add(&text, "  built-in\n");
+    lab_value_append(call->arena, list, lab_value_string(call->arena, "built-in"));
+    lab_value_set(call->arena, map, "searchpath", list);
+    if (call->shared->json)
+        lab_command_print_json(call, map);
+    else
+        lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+/* --- the plan --- */
+
+static void print_plan(const struct lab_command_call *call, const struct lab_plan *plan,
+                       const struct lab_machine *machine) {
+    struct lab_report_plan report = lab_run_report(plan, machine, call->arena);
+    if (call->shared->json) {
+        lab_command_print_json(call, lab_report_plan_value(&report, call->arena));
+        return;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_report_plan(&report, call->style, &text);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static int make_plan(const struct lab_command_call *call, const struct lab_config_path *path,
+                     const struct lab_sweep *sweep, bool only_show, struct lab_err *err) {
+    const struct run_config *config = call->config;
+    struct lab_machine *machine;
+    struct lab_plan plan;
+    if (lab_machine_open(config->topology, &machine, err) < 0)
+        return -1;
+    int result = lab_plan_make(machine, path, sweep, call->arena, &plan, err);
+    if (result == 0 && only_show)
+        print_plan(call, &plan, machine);
+    else if (result == 0)
+        result = lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                             "%s is planned (%d run%s), but this version can't carry studies out "
+                             "yet: --dry-run shows the plan, 'gpulab bench' runs one workload now",
+                             plan.option, plan.run_count, plan.run_count == 1 ? "" : "s");
+    lab_machine_close(machine);
+    return result;
+}
+
+static int check_actions(const struct run_config *config, struct lab_err *err) {
+    int actions = config->list + config->dry_run + (config->show != NULL) + (config->cfg != NULL) +
+                  (config->info != NULL);
+    if (actions > 1)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "give one of --list, --show, --cfg, --info and --dry-run");
+    return 0;
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct run_config *config = call->config;
+    if (check_actions(config, err) < 0)
+        return -1;
+    struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
+    if (config->show)
+        return show_study(call, &path, config->show, err);
+    bool nothing = call->word_count == 0 && !config->cfg && !config->info && !config->dry_run;
+    if (config->list || nothing)
+        return print_studies(call, &path, err);
+    if (lab_str_equal(config->info, "searchpath")) {
+        print_path(call, &path);
+        return 0;
+    }
+    struct lab_override *words;
+    int count;
+    struct lab_sweep sweep;
+    const char *device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device;
+    if (lab_run_words(&path, device, call->words, call->word_count, call->arena, &words, &count,
+                      err) < 0 ||
+        lab_sweep_init(&path, words, count, config->multirun, call->arena, &sweep, err) < 0)
+        return -1;
+    if (config->cfg)
+        return print_config(call, &path, &sweep, err);
+    if (lab_str_equal(config->info, "defaults"))
+        return print_defaults(call, &path, &sweep, err);
+    return make_plan(call, &path, &sweep, config->dry_run || config->info, err);
+}
+
+/* --- manual --- */
+
+static const char *const *complete(struct lab_arena *arena) {
+    static const struct lab_config_path built_in;
+    return lab_config_options(&built_in, "experiment", arena);
+}
+
+static const struct lab_option *word_options(const char *word) {
+    (void)word;
+    return lab_plan_keys;
+}
+
+static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
+                                                 struct lab_err *err) {
+    struct lab_config_path path = lab_run_path(NULL, arena);
+    struct lab_manual_section *all = lab_arena_alloc(arena, 3, sizeof *all);
+    const char *yaml, *origin;
+    size_t length;
+    if (word && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
+        if (lab_run_read_study(&path, word, arena, &yaml, &length, &origin, err) < 0)
+            return NULL;
+        all[0].title = lab_arena_printf(arena, "Study %s", word);
+        all[0].text = lab_run_comment(yaml, arena);
+        return all;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    const char *const *names = complete(arena);
+    for (int i = 0; names[i]; i++)
+        if (lab_run_read_study(&path, names[i], arena, &yaml, &length, &origin, err) == 0)
+            lab_str_printf(&text, "%s: %s\n\n", names[i], lab_run_summary(yaml, arena));
+    lab_str_add(&text, "'gpulab help run STUDY' says more about one.");
+    all[0].title = "Studies";
+    all[0].text = lab_arena_strdup(arena, text.text);
+    all[1].title = "Keys";
+    all[1].text = "Beside these, experiment.test and experiment.vit_configs take the workload's: "
+                  "see 'gpulab help bench vit'.";
+    all[1].keys = lab_plan_keys;
+    lab_str_release(&text);
+    return all;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab run", "lists the studies"},
+    {"gpulab run numa_study --dry-run", "what it would do on this machine"},
+    {"gpulab run quick_test experiment.hardware.gpu_ids=[0,1] --dry-run",
+     "with a key changed: two devices instead of one"},
+    {"gpulab run -m scaling_study experiment.test.compile_model=true,false --dry-run",
+     "a sweep: the study once for each value"},
+    {"gpulab run --show numa_study > mine.yaml", "a study's file, to make one's own of it"},
+    {NULL},
+};
+
+const struct lab_command lab_command_run = {
+    .name = "run",
+    .summary = "plan a whole study: its config, its runs and their order",
+    .usage = "[STUDY] [key=value...]",
+    .description =
+        "Composes the study's config from its file, those that it builds on, and the words behind "
+        "it, checks every key and whether the devices, NUMA nodes and memory are there, and plans "
+        "the runs. 'numa_study' is short for experiment=numa_study, which is also meant where only "
+        "keys are given. Without a word it lists the studies.\n\n"
+        "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes, and with "
+        "-m a key may take several values (key=1,2 or key=range(1,9)), or several keys may move "
+        "together: zip(key=[1,2],other=[3,4]).",
+    .options = run_options,
+    .config_size = sizeof(struct run_config),
+    .uses_device = true,
+    .max_words = -1,
+    .examples = examples,
+    .sections = sections,
+    .complete = complete,
+    .word_options = word_options,
+    .run = run,
+};

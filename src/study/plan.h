@@ -1,0 +1,106 @@
+/*
+ * plan.h: from composed configs to the runs that will be carried out. Pure: it reads trees and the
+ * list of devices, starts nothing and writes nothing, so `--dry-run` shows exactly what would happen.
+ *
+ *   job    one composed config of a sweep (config.h); without -m there is one
+ *   point  one place of a job in its axes or series: a gang of ranks, a workload with its options
+ *   run    what is carried out: points that are the same run share it, and each is done `repeat` times
+ *
+ * Axes. `axes` lists what is crossed, the last one fastest. An entry is the path of a list below
+ * `experiment`; of a map, whose list-valued keys are an axis each; or a map of paths to lists of one
+ * length, which move together. `hardware.gpu_ids` and `hardware.numa_nodes` are always axes; an inner
+ * list in gpu_ids is a gang, whose ranks start together, and one in numa_nodes has a node for each of
+ * the gang's ranks.
+ *
+ * Series are named parts: each takes the points that meet its `where`, and one that has `axes` crosses
+ * these points with them (a path that is an axis already is replaced). A point that two series take
+ * counts twice and runs once; what no series takes runs all the same, in none. docs/STUDIES.md has
+ * examples.
+ *
+ * Keys of `test` that aren't the study's are handed to the workload, as are those of the elements of
+ * an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key that
+ * begins with '_' is nobody's and may hold what others interpolate.
+ *
+ * A run's identity is a hash of what makes its result what it is: workload and its options, ranks
+ * (device and node), iterations, workload version, repeat index. Paths, order, seed, timeouts and
+ * times are not in it, so that an interrupted study finds its finished runs again. It is FNV-1a (64
+ * bits) of the text
+ *
+ *     workload vit version 1 NL (KEY=VALUE NL)… by ascending key, defaults included; lists without
+ *     brackets (3,224,224), texts behind their length in bytes (4:fp32),
+ *     (rank DEVICE NODE NL)… iterations N NL warmup N NL repeat N NL
+ *
+ * with the options in the form that the workload calls canonical, so that two ways of writing the
+ * same work are one run.
+ */
+#ifndef LAB_STUDY_PLAN_H
+#define LAB_STUDY_PLAN_H
+
+#include "device/device.h"
+#include "study/config.h"
+#include "workload/workload.h"
+
+#define LAB_PLAN_POINTS_MAX 100000 /* of one plan; so are its runs. More is an error, not a wait */
+#define LAB_PLAN_ID_MAX     200    /* bytes of a run's id: file names are made of it */
+
+struct lab_plan_rank {
+    int gpu_id;         /* index into the selector's list */
+    const char *device; /* its member name: "cpu:0/2.1" */
+    int numa_node;
+};
+
+enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
+
+struct lab_plan_run {
+    const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan, fit for file names */
+    uint64_t identity;
+    const struct lab_workload *workload;
+    struct lab_value *options;   /* every key of the workload: a map */
+    const void *workload_config; /* the same, filled and checked */
+    const char *label;           /* "vit32x6x512" */
+    struct lab_plan_rank *ranks;
+    int rank_count;
+    int repeat; /* from 0 */
+    int64_t num_samples, warmup_samples;
+    int64_t iterations, warmup_iterations;
+    double timeout_s;
+    int64_t device_bytes, host_bytes; /* of one rank */
+    const char *const *series;        /* names of those it belongs to; NULL-terminated */
+    int point_count;                  /* points that it serves */
+};
+
+struct lab_plan {
+    const char *study;        /* directory name: "numa_locality_study" */
+    const char *option;       /* what was asked for: "numa_study" */
+    struct lab_value *config; /* of the first job, for config.yaml */
+    const char *selector;     /* what `device` says: "auto" */
+    struct lab_device_list devices;
+    struct lab_plan_run *runs; /* in the order in which they will run */
+    int run_count;
+    int64_t point_count, job_count;
+    uint64_t seed;
+    bool ordered_as_given;
+    /* engine keys */
+    const char *output_dir, *tracker; /* tracker: names joined by commas; NULL = none */
+    bool resume, fail_fast, trace;
+    int max_workers, runs_per_device, max_retries, repeat;
+    double cooldown_s, budget_s, duration_s; /* 0 = none */
+    const char *profiler, *disturb;
+    enum lab_plan_processes processes;
+    uint64_t identity; /* of the set of runs: the same command finds its directory by it */
+};
+
+/* The study's own keys (hardware, test, engine): the only schema for them. Workloads have theirs. */
+extern const struct lab_option lab_plan_keys[];
+
+/*
+ * Plans a sweep. Checks every key against its schema (unknown: the nearest; out of bounds: what is
+ * right; with file:line or the override), devices, nodes and memory against the machine. A study that
+ * asks for devices, nodes or memory that aren't here is LAB_ERR_USER, names what is here and prints
+ * the overrides that would run it here.
+ */
+int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
+                  const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
+                  struct lab_err *err);
+
+#endif

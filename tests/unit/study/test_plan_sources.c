@@ -1,0 +1,145 @@
+/*
+ * Command lines of the published GPU-NUMA guide and plan that these studies come from, as they stand
+ * there behind the script's name, and what they plan. (There the image sizes and batch sizes of one
+ * line are crossed where pairs were meant: both forms are below.)
+ */
+#include "plan_fixture.h"
+
+struct line {
+    const char *words[8];
+    int64_t points;
+    int runs;
+};
+
+static const struct line lines[] = {
+    {{"experiment=numa_study"}, 48, 48},
+    {{"experiment=quick_test"}, 3, 3},
+    {{"experiment=scaling_study"}, 9, 8},
+    {{"experiment=numa_study", "experiment.hardware.gpu_ids=[0,1]"}, 24, 24},
+    {{"experiment=quick_test", "experiment.test.num_samples=500"}, 3, 3},
+    {{"experiment=numa_study", "experiment.hardware.numa_nodes=[0,1,2]"}, 72, 72},
+    {{"experiment=numa_study", "experiment.test.compile_model=true"}, 48, 48},
+    {{"-m", "experiment=scaling_study", "experiment.test.compile_model=true,false"}, 18, 16},
+    {{"-m", "experiment=numa_study", "experiment.test.compile_model=true,false",
+      "experiment.hardware.numa_nodes=[0],[2]"},
+     96,
+     96},
+    /* a key without an index means every model: 4 depths × 6 models × 2 nodes × 2 devices */
+    {{"-m", "experiment.vit_configs.depth=2,4,6,8", "experiment.hardware.gpu_ids=[0],[1]"}, 96, 96},
+    {{"experiment=numa_study", "experiment.test.batch_size=20", "experiment.test.timeout_s=900"},
+     48,
+     48},
+    {{"experiment=quick_test", "experiment.hardware.gpu_ids=[0,1,2,3]"}, 12, 12},
+    {{"-m", "experiment=numa_study", "experiment.test.compile_model=true,false",
+      "experiment.hardware.numa_nodes=[0],[2]", "experiment.test.num_samples=500"},
+     96,
+     96},
+    {{"experiment=numa_study", "experiment.resume=false"}, 48, 48},
+    {{"experiment=numa_study", "experiment.hardware.gpu_ids=[0,3]",
+      "experiment.hardware.numa_nodes=[0,2,3]"},
+     36,
+     36},
+    {{"experiment=numa_study", "experiment.test.num_samples=2000"}, 48, 48},
+    /* eight depths at dim 512, most of them in several jobs, and three more widths at depth 6 */
+    {{"-m", "experiment=scaling_study", "experiment.vit_configs[0].depth=2,4,6,8,10,12,16,20"},
+     73,
+     11},
+    {{"-m", "experiment=scaling_study",
+      "experiment.vit_configs[0].dim=128,256,384,512,768,1024,1280"},
+     63,
+     14},
+    {{"-m", "experiment=numa_study",
+      "experiment.test.tensor_shape=[3,224,224],[3,384,384],[3,512,512],[3,768,768]",
+      "experiment.test.batch_size=10,8,6,4"},
+     768,
+     768},
+    {{"-m", "experiment=numa_study",
+      "zip(experiment.test.tensor_shape=[[3,224,224],[3,384,384],[3,512,512],[3,768,768]],"
+      "experiment.test.batch_size=[10,8,6,4])"},
+     192,
+     192},
+    {{"-m", "experiment=numa_study", "experiment.test.batch_size=4,8,16,32",
+      "experiment.test.memory_size_mb=512,1024"},
+     384,
+     384},
+    {{"-m", "experiment=numa_study", "experiment.test.memory_size_mb=256,512,1024,2048"}, 192, 192},
+    {{"-m", "experiment=numa_study", "experiment.test.compile_model=true,false"}, 96, 96},
+    {{"-m", "experiment.test.compile_model=true,false",
+      "experiment.vit_configs=[{name:small,patch_size:32,depth:2,heads:4,dim:256,mlp_dim:1024}]"},
+     16,
+     16},
+    {{"-m", "experiment=numa_study", "experiment.test.batch_size=16,32,64",
+      "experiment.max_workers=8"},
+     144,
+     144},
+    {{"experiment=numa_study", "experiment.test.num_samples=5000",
+      "experiment.test.timeout_s=1800"},
+     48,
+     48},
+    /* lists of devices, each alone: 1 + 1 + 1 + 1 + 2 + 2 of them, four of which differ */
+    {{"-m", "experiment=numa_study", "experiment.hardware.gpu_ids=[0],[1],[2],[3],[0,1],[0,2]"},
+     96,
+     48},
+};
+
+static void published_lines_plan_as_they_were_meant(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        const char *words[10] = {"device=cpu"};
+        for (int k = 0; lines[i].words[k]; k++)
+            words[k + 1] = lines[i].words[k];
+        print_message("%s %s %s\n", words[1], words[2] ? words[2] : "", words[3] ? words[3] : "");
+        if (plan_words(FOUR_NODES, words) < 0)
+            fail_msg("%s", plan_err.text);
+        assert_int_equal(plan.point_count, lines[i].points);
+        assert_int_equal(plan.run_count, lines[i].runs);
+    }
+}
+
+static void a_study_of_ones_own_is_added(void **state) {
+    (void)state;
+    given("experiment/custom.yaml", "defaults: [numa_study, _self_]\nname: custom\n");
+    PLAN("+experiment=custom", "experiment.vit_configs.patch_size=16");
+    assert_string_equal(plan.study, "custom");
+    assert_string_equal(plan.option, "custom");
+    assert_int_equal(plan.run_count, 48);
+    for (int i = 0; i < plan.run_count; i++)
+        assert_int_equal(lab_value_get(plan.runs[i].options, "patch_size")->integer, 16);
+}
+
+struct shipped {
+    const char *study, *directory;
+    int64_t points;
+    int runs;
+};
+
+static void studies_that_ship_have_their_figures(void **state) {
+    (void)state;
+    static const struct shipped all[] = {
+        {"experiment=quick_test", "quick_test", 3, 3},
+        {"experiment=numa_study", "numa_locality_study", 48, 48},
+        {"experiment=scaling_study", "model_scaling_study", 9, 8},
+        {"experiment=scaling_extended", "scaling_extended", 15, 14},
+        {"experiment=compile_study", "compile_study", 28, 28},
+        {"experiment=throughput_study", "throughput_study", 108, 108},
+        {"experiment=stability", "stability", 48, 48},
+        /* 3 models × 2 nodes × (4 + 8 + 4), of which batch 10 at 224 pixels and 512 MB is in two */
+        {"experiment=transfer_study", "transfer_study", 96, 90},
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        print_message("%s\n", all[i].study);
+        PLAN(all[i].study);
+        assert_string_equal(plan.study, all[i].directory);
+        assert_int_equal(plan.point_count, all[i].points);
+        assert_int_equal(plan.run_count, all[i].runs);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(published_lines_plan_as_they_were_meant, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_study_of_ones_own_is_added, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(studies_that_ship_have_their_figures, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,181 @@
+/* test_sweep.c: which jobs a command line stands for, in which order. */
+#include "config_fixture.h"
+
+static struct lab_sweep sweep_of(const char *line) {
+    struct lab_override *words = lab_arena_alloc(&arena, WORDS_MAX, sizeof *words);
+    int count = read_words(line, words);
+    struct lab_sweep sweep;
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_sweep_init(&path, words, count, true, &arena, &sweep, &err) < 0)
+        fail_msg("'%s': %s", line, err.text);
+    return sweep;
+}
+
+/* The words of job `index`, with spaces between them. */
+static const char *job(const struct lab_sweep *sweep, int64_t index) {
+    struct lab_override *overrides = NULL;
+    int count = 0;
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_sweep_job(sweep, index, &arena, &overrides, &count, &err) < 0)
+        fail_msg("%s", err.text);
+    struct lab_str out;
+    lab_str_init(&out);
+    for (int i = 0; i < count; i++) {
+        assert_int_equal(overrides[i].sweep, LAB_SWEEP_NONE);
+        lab_str_printf(&out, "%s%s", i ? " " : "", overrides[i].text);
+    }
+    const char *text = lab_arena_strdup(&arena, out.text);
+    lab_str_release(&out);
+    return text;
+}
+
+/* The jobs of a line, with "; " between them. */
+static void makes(const char *line, const char *expected) {
+    struct lab_sweep sweep = sweep_of(line);
+    struct lab_str out;
+    lab_str_init(&out);
+    for (int64_t i = 0; i < sweep.job_count; i++)
+        lab_str_printf(&out, "%s%s", i ? "; " : "", job(&sweep, i));
+    if (strcmp(out.text, expected) != 0)
+        fail_msg("'%s' makes '%s', not '%s'", line, out.text, expected);
+    lab_str_release(&out);
+}
+
+#define rejects(multirun, line, ...)                                                               \
+    rejects_with(multirun, line, (const char *const[]){__VA_ARGS__})
+static void rejects_with(bool multirun, const char *line, const char *const *gists) {
+    struct lab_override words[WORDS_MAX];
+    int count = read_words(line, words);
+    struct lab_sweep sweep = {.job_count = -7};
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_sweep_init(&path, words, count, multirun, &arena, &sweep, &err) == 0)
+        fail_msg("'%s' was taken", line);
+    assert_int_equal(sweep.job_count, -7);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    for (; *gists; gists++)
+        if (!strstr(err.text, *gists))
+            fail_msg("'%s': '%s' lacks '%s'", line, err.text, *gists);
+}
+
+static void the_last_word_is_fastest(void **state) {
+    (void)state;
+    makes("", "");
+    makes("a=1 b=2", "a=1 b=2");
+    makes("a=1,2 b=x c=3,4", "a=1 b=x c=3; a=1 b=x c=4; a=2 b=x c=3; a=2 b=x c=4");
+    makes("a=[0],[0,1]", "a=[0]; a=[0,1]");
+    makes("+a=1,2 ++b=range(2)", "+a=1 ++b=0; +a=1 ++b=1; +a=2 ++b=0; +a=2 ++b=1");
+    makes("a='1','x,y'", "a='1'; a='x,y'");
+    makes("db@main=mysql,sqlite", "db@main=mysql; db@main=sqlite");
+}
+
+static void zip_moves_together(void **state) {
+    (void)state;
+    makes("zip(a=[1,2],b=[x,y])", "a=1 b=x; a=2 b=y");
+    makes("c=5,6 zip(a=[1,2],b=[[x],[y]])",
+          "c=5 a=1 b=[x]; c=5 a=2 b=[y]; c=6 a=1 b=[x]; c=6 a=2 b=[y]");
+    makes("+zip(a=[1,2],b=[3,4])", "+a=1 +b=3; +a=2 +b=4");
+}
+
+static void globs_name_options(void **state) {
+    (void)state;
+    makes("experiment=glob(scaling*)", "experiment=scaling_extended; experiment=scaling_study");
+    makes("experiment=glob([s*,q*],exclude=*_study)",
+          "experiment=quick_test; experiment=scaling_extended; experiment=stability");
+    /* what others build on is no study */
+    assert_int_equal(sweep_of("experiment=glob(*)").job_count, 9);
+    given("experiment/squirrel.yaml", "");
+    makes("experiment=glob(sq*)", "experiment=squirrel");
+    rejects(true, "experiment=glob(zz*)",
+            "no option of 'experiment' matches; there are compile_study", NULL);
+    rejects(true, "seed=glob(*)", "'seed' is no group", NULL);
+}
+
+static void without_multirun(void **state) {
+    (void)state;
+    struct lab_override word;
+    read_words("seed=1", &word);
+    struct lab_sweep sweep;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_sweep_init(&path, &word, 1, false, &arena, &sweep, &err), 0);
+    assert_int_equal(sweep.job_count, 1);
+    /* the three remedies */
+    rejects(false, "tracker=wandb,trackio", "tracker=wandb,trackio: column 9: ", "with -m",
+            "with quotes (\"tracker='wandb,trackio'\")", "with brackets (tracker=[wandb,trackio])",
+            NULL);
+    rejects(false, "seed=range(5)", "this is a sweep", "-m", "quotes", "brackets", NULL);
+    rejects(false, "experiment=glob(*)", "this is a sweep", "-m", NULL);
+    rejects(false, "zip(a=[1,2],b=[3,4])", "this is a sweep", "-m", NULL);
+    rejects(false, "seed=choice(1,2)", "this is a sweep", "-m", NULL);
+}
+
+static void too_many_jobs(void **state) {
+    (void)state;
+    assert_int_equal(sweep_of("a=range(1000) b=range(1000)").job_count, 1000000);
+    rejects(true, "a=range(1000) b=range(1001)", "1001000 jobs; at most 1000000", NULL);
+    rejects(true, "a=1,2 b=range(1000000) c=1,2",
+            "b=range(1000000): with this word the sweep has "
+            "2000000 jobs",
+            NULL);
+    struct lab_sweep sweep = sweep_of("a=1,2");
+    struct lab_override *overrides = NULL;
+    int count = 0;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_sweep_job(&sweep, 2, &arena, &overrides, &count, &err), -1);
+    assert_non_null(strstr(err.text, "there is no job 2: the sweep has 0 to 1"));
+}
+
+/* Numbers, not stored: the last of many is found as fast as the first. */
+static void a_job_by_its_number(void **state) {
+    (void)state;
+    struct lab_sweep sweep = sweep_of("a=range(100) b=range(100) c=range(100)");
+    assert_string_equal(job(&sweep, 123456), "a=12 b=34 c=56");
+    assert_string_equal(job(&sweep, 999999), "a=99 b=99 c=99");
+}
+
+static void jobs_compose(void **state) {
+    (void)state;
+    struct lab_sweep sweep = sweep_of(
+        "experiment=quick_test,numa_study zip(experiment.test.batch_size=[1,2],seed=[3,4])");
+    assert_int_equal(sweep.job_count, 4);
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_composer *composer = NULL;
+    assert_int_equal(lab_composer_make(&path, "config", &arena, &composer, &err), 0);
+    struct lab_str out, place;
+    lab_str_init(&out);
+    lab_str_init(&place);
+    for (int64_t i = 0; i < sweep.job_count; i++) {
+        /* a job's memory may go before the next one's comes */
+        struct lab_arena job_arena;
+        lab_arena_init(&job_arena);
+        struct lab_override *overrides = NULL;
+        int count = 0;
+        struct lab_config config;
+        assert_int_equal(lab_sweep_job(&sweep, i, &job_arena, &overrides, &count, &err), 0);
+        assert_int_equal(
+            lab_composer_compose(composer, overrides, count, &job_arena, &config, &err), 0);
+        struct lab_value *batch = value_at(config.tree, "experiment.test.batch_size");
+        lab_str_printf(&out, "%s %s %s; ", text_of(value_at(config.tree, "experiment.name")),
+                       text_of(batch), text_of(value_at(config.tree, "seed")));
+        lab_str_clear(&place);
+        lab_value_add_place(batch, &place);
+        assert_string_equal(place.text, "zip(experiment.test.batch_size=[1,2],seed=[3,4]): ");
+        lab_arena_release(&job_arena);
+    }
+    assert_string_equal(out.text, "quick_test 1 3; quick_test 2 4; numa_locality_study 1 3; "
+                                  "numa_locality_study 2 4; ");
+    lab_str_release(&out);
+    lab_str_release(&place);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(the_last_word_is_fastest, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(zip_moves_together, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(globs_name_options, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_multirun, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(too_many_jobs, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_job_by_its_number, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(jobs_compose, set_up, tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
