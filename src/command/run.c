@@ -285,7 +285,8 @@ static const char *const *complete(struct lab_arena *arena) {
     return lab_config_options(&built_in, "experiment", arena);
 }
 
-static const struct lab_option *word_options(const char *word) {
+static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+    (void)arena;
     (void)word;
     return lab_plan_keys;
 }
@@ -350,6 +351,6 @@ const struct lab_command lab_command_run = {
     .examples = examples,
     .sections = sections,
     .complete = complete,
-    .word_options = word_options,
+    .word_keys = word_keys,
     .run = run,
 };

@@ -151,7 +151,7 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
         lab_str_add(&text, ", but ");
         add_nodes(book->machine, &text);
     }
-    lab_str_add(&text, "\nTo run it here, add:");
+    lab_str_add(&text, "; to run it here, add:");
     if (devices->missing_count)
         lab_str_printf(&text, " experiment.%s=[%s]", devices->path,
                        devices->available.length ? devices->available.text : "0");
@@ -274,7 +274,7 @@ static int refuse_memory(const struct plan_book *book, const struct shortage *sh
         pool ? lab_arena_printf(book->arena, "add: experiment.test.memory_size_mb=%lld",
                                 (long long)pool)
              : "give a smaller experiment.test.batch_size, or a smaller model";
-    lab_err_set(err, LAB_ERR_USER, "%s: %s needs %s on %s, which has %s free%s\nTo run it here, %s",
+    lab_err_set(err, LAB_ERR_USER, "%s: %s needs %s on %s, which has %s free%s; to run it here, %s",
                 book->option, book->works[shortage->draft->work].label, need.text, shortage->where,
                 there.text,
                 count > 1 ? lab_arena_printf(book->arena, "; so do %d more runs", count - 1) : "",

@@ -99,7 +99,7 @@ expect_err "mine\.yaml:4: batch_size=many: must be a whole number"
 run run numa_study --topology $one
 expect_status 2
 expect_err "asks for devices 1, 2 and 3"
-expect_err "^To run it here, add: experiment.hardware.gpu_ids=\[0\] experiment.hardware.numa_nodes=\[0\]$"
+expect_err "to run it here, add: experiment.hardware.gpu_ids=\[0\] experiment.hardware.numa_nodes=\[0\]$"
 run run numa_study --topology $one --dry-run experiment.hardware.gpu_ids=[0] \
     experiment.hardware.numa_nodes=[0]
 expect_status 0

@@ -13,7 +13,7 @@ static void missing_devices_and_nodes_name_the_way_out(void **state) {
     REFUSED(ONE_NODE, "asks for devices 1, 2 and 3, but device=auto has 1 here (0 is cpu:0)",
             "experiment=numa_study");
     REFUSED(ONE_NODE, "NUMA node 2, but this machine has only node 0", "experiment=numa_study");
-    const char *hint = strstr(plan_err.text, "\nTo run it here, add: ");
+    const char *hint = strstr(plan_err.text, "; to run it here, add: ");
     assert_non_null(hint);
     /* what the hint says does run here */
     const char *both = lab_arena_strdup(&arena, strstr(hint, "experiment."));
@@ -39,7 +39,7 @@ static void a_hint_keeps_what_is_here(void **state) {
 static void too_little_memory_names_what_would_fit(void **state) {
     (void)state;
     /* the nodes of this recorded machine have 126 GiB or so */
-    REFUSED(FOUR_NODES, "To run it here, add: experiment.test.memory_size_mb=", "device=cpu",
+    REFUSED(FOUR_NODES, "to run it here, add: experiment.test.memory_size_mb=", "device=cpu",
             "experiment=quick_test", "experiment.test.memory_size_mb=1000000");
     const char *hint = strstr(plan_err.text, "experiment.test.");
     const char *words[] = {"device=cpu", "experiment=quick_test", lab_arena_strdup(&arena, hint),
