@@ -130,7 +130,8 @@ static void add_share(struct lab_str *text, double rate, double limit, const cha
         lab_str_printf(text, "(%.0f %% of the ", 100 * rate / limit);
     lab_str_add_si(text, limit, unit);
     lab_text_keep(text, from);
-    lab_str_add(text, beyond ? " that this device reaches beyond its caches)" : " this device reaches)");
+    lab_str_add(text,
+                beyond ? " that this device reaches beyond its caches)" : " this device reaches)");
 }
 
 static void add_rate(struct lab_str *text, const char *name, double rate, double limit,

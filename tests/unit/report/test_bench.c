@@ -188,7 +188,8 @@ static void more_than_the_limit_is_no_share(void **state) {
     struct lab_bench_report report = report_of(&repetition, &one, 1);
     report.limits.h2d_bytes_per_s = 0.5e9;
     char *text = text_of(&report, 200);
-    assert_contains(text, "H2D 1.00 GB/s (above the 500 MB/s that this device reaches beyond its caches), ");
+    assert_contains(
+        text, "H2D 1.00 GB/s (above the 500 MB/s that this device reaches beyond its caches), ");
     lab_mem_free(text);
     report.limits.h2d_bytes_per_s = 0.98e9; /* nobody knows it so exactly */
     text = text_of(&report, 200);
