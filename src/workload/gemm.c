@@ -139,18 +139,9 @@ fail:
     return -1;
 }
 
-static int enqueue(void *opaque, int iteration, struct lab_err *err) {
-    struct gemm_state *state = opaque;
-    if (lab_spans_start(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err) ||
-        lab_launch(state->stream, &state->launch, err) ||
-        lab_spans_end(&state->spans, iteration, LAB_STAGE_COMPUTE, state->stream, err))
-        return -1;
-    return 0;
-}
-
 static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct gemm_state *state = opaque;
-    return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
+    return lab_spans_run_launch(&state->spans, state->stream, &state->launch, count, records, err);
 }
 
 /* --- verification --- */

@@ -201,4 +201,9 @@ int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *strea
                   int (*enqueue)(void *state, int iteration, struct lab_err *err), void *state,
                   struct lab_iteration *records, struct lab_err *err);
 
+/* The same where an iteration is one launch on one stream: a COMPUTE stage. */
+int lab_spans_run_launch(const struct lab_spans *spans, struct lab_stream *stream,
+                         const struct lab_launch *launch, int count, struct lab_iteration *records,
+                         struct lab_err *err);
+
 #endif

@@ -125,3 +125,25 @@ int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *strea
         return -1;
     return read_records(spans, read, count, records, err);
 }
+
+struct single {
+    const struct lab_spans *spans;
+    struct lab_stream *stream;
+    const struct lab_launch *launch;
+};
+
+static int enqueue_single(void *state, int iteration, struct lab_err *err) {
+    const struct single *single = state;
+    if (lab_spans_start(single->spans, iteration, LAB_STAGE_COMPUTE, single->stream, err) ||
+        lab_launch(single->stream, single->launch, err) ||
+        lab_spans_end(single->spans, iteration, LAB_STAGE_COMPUTE, single->stream, err))
+        return -1;
+    return 0;
+}
+
+int lab_spans_run_launch(const struct lab_spans *spans, struct lab_stream *stream,
+                         const struct lab_launch *launch, int count, struct lab_iteration *records,
+                         struct lab_err *err) {
+    struct single single = {spans, stream, launch};
+    return lab_spans_run(spans, &stream, 1, count, enqueue_single, &single, records, err);
+}
