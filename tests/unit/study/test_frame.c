@@ -240,7 +240,7 @@ static void unknown_types_are_skipped_and_counted(void **state) {
 static char *text_of(size_t length, const char *end) {
     char *text = lab_arena_alloc(&arena, length + strlen(end) + 1, 1);
     memset(text, 'x', length);
-    memcpy(text + length, end, strlen(end));
+    memcpy(text + length, end, strlen(end) + 1);
     return text;
 }
 
@@ -376,7 +376,7 @@ static void a_long_backlog_is_taken_in_linear_time(void **state) {
     for (int i = 0; i < COUNT; i++) {
         struct lab_frame frame;
         assert_int_equal(lab_frame_reader_next(&reader, &arena, &frame, NULL), 1);
-        lab_frame_reader_feed(&reader, "\0\0\0\0\11\0\0\0" + i % 8, 1);
+        lab_frame_reader_feed(&reader, &"\0\0\0\0\11\0\0\0"[i % 8], 1);
     }
     assert_int_equal(lab_frame_reader_pending(&reader), COUNT);
     assert_true(reader.bytes.capacity <= (size_t)16 * COUNT);
