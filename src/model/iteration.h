@@ -24,8 +24,9 @@ struct lab_iteration {
 };
 
 /*
- * A series of iterations as few bytes: a version byte, the count, then each time as the difference
- * from the one before it (variable-length, zigzag). Exact; about 10 bytes an iteration instead of 64.
+ * A series of iterations as few bytes: a version byte, the count, then each time as the step from
+ * the one before it, less the same step an iteration ago (variable-length, zigzag). Exact; about 10
+ * bytes an iteration instead of 64, at most 81. Appends to `out`.
  */
 void lab_iterations_pack(const struct lab_iteration *items, size_t count, struct lab_str *out);
 

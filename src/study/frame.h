@@ -7,6 +7,9 @@
  * The first frame is HELLO with the protocol's version. Types that a reader doesn't know are skipped:
  * an older runner survives a newer worker. A length above the cap, a payload that doesn't decode, a
  * rank that doesn't exist end the conversation with an error; nothing is ever read beyond a payload.
+ *
+ * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
+ * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last.
  */
 #ifndef LAB_STUDY_FRAME_H
 #define LAB_STUDY_FRAME_H
@@ -20,8 +23,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAB_FRAME_VERSION   1
-#define LAB_FRAME_MAX_BYTES ((size_t)4 << 20)
+#define LAB_FRAME_VERSION        1
+#define LAB_FRAME_MAX_BYTES      ((size_t)4 << 20) /* of a payload */
+#define LAB_FRAME_MAX_RANKS      65536
+#define LAB_FRAME_MAX_ITERATIONS 32768 /* in a frame: fits the cap however badly they pack */
 
 enum lab_frame_type {
     LAB_FRAME_HELLO = 1,  /* version, process id, number of ranks */
@@ -45,7 +50,7 @@ struct lab_frame {
             int rank_count;
         } hello;
         struct {
-            int64_t done, total; /* total 0 = unknown */
+            int64_t done, total; /* total 0 = unknown; else done is never more */
         } progress;
         struct {
             int64_t first;
@@ -65,7 +70,10 @@ struct lab_frame {
     };
 };
 
-/* Appends the frame as bytes. Texts are cut to fit the cap; iterations must be chunked by the caller. */
+/*
+ * Appends the frame as bytes. Texts are cut to fit the cap, and what isn't UTF-8 in them becomes '?':
+ * an honest worker never sends what its reader must refuse. Iterations must be chunked by the caller.
+ */
 void lab_frame_write(const struct lab_frame *frame, struct lab_str *out);
 
 /* --- reading, however the bytes are cut --- */
@@ -73,17 +81,20 @@ void lab_frame_write(const struct lab_frame *frame, struct lab_str *out);
 struct lab_frame_reader {
     struct lab_str bytes; /* not yet decoded */
     size_t used;
-    int rank_count;  /* from HELLO; -1 before */
+    int rank_count;  /* from HELLO; -1 before. A worker that waits for ACK sets its own */
     int64_t skipped; /* frames of unknown type */
+    bool failed;     /* the sender lied: what else it sends is dropped */
 };
 
 void lab_frame_reader_init(struct lab_frame_reader *reader);
 void lab_frame_reader_release(struct lab_frame_reader *reader);
+
+/* Feed, then take all frames there are: less than one frame then stays, which bounds the memory. */
 void lab_frame_reader_feed(struct lab_frame_reader *reader, const void *bytes, size_t length);
 
 /*
  * The next whole frame, its content in the arena: 1 = one, 0 = more bytes are needed, -1 = the sender
- * lies, and nothing more can be read from it.
+ * lies, and nothing more can be read from it: further calls fail in the same way.
  */
 int lab_frame_reader_next(struct lab_frame_reader *reader, struct lab_arena *arena,
                           struct lab_frame *ret_frame, struct lab_err *err);

@@ -1,0 +1,366 @@
+/*
+ * frame.c: frames to bytes and back. The writer is trusted, the reader trusts nobody: it looks at a
+ * header as soon as it is there, so that a lie about the length costs no memory, and at a payload
+ * only once it is whole and only between its two ends.
+ */
+#include "study/frame.h"
+
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+#define HEADER_BYTES 8
+
+static const char *const type_names[] = {
+    [LAB_FRAME_HELLO] = "HELLO",       [LAB_FRAME_PHASE] = "PHASE",
+    [LAB_FRAME_PROGRESS] = "PROGRESS", [LAB_FRAME_ITERATIONS] = "ITERATIONS",
+    [LAB_FRAME_METRIC] = "METRIC",     [LAB_FRAME_WARNING] = "WARNING",
+    [LAB_FRAME_RESULT] = "RESULT",     [LAB_FRAME_FAILURE] = "FAILURE",
+    [LAB_FRAME_ACK] = "ACK",
+};
+
+/* --- writing --- */
+
+static void put_number(char *to, uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; i++)
+        to[i] = (char)(value >> (8 * i));
+}
+
+static void add_number(struct lab_str *out, uint64_t value, int bytes) {
+    char number[8];
+    put_number(number, value, bytes);
+    lab_str_add_bytes(out, number, (size_t)bytes);
+}
+
+static void add_double(struct lab_str *out, double value) {
+    uint64_t bits = 0;
+    memcpy(&bits, &value, sizeof bits);
+    add_number(out, bits, 8);
+}
+
+/* At most `room` bytes with the zero behind them. */
+static void add_text(struct lab_str *out, const char *text, size_t room) {
+    size_t left = text ? strlen(text) : 0;
+    room--;
+    while (left > 0 && room > 0) {
+        size_t valid = lab_str_utf8_prefix(text, left);
+        size_t taken = valid <= room ? valid : lab_str_utf8_prefix(text, room);
+        lab_str_add_bytes(out, text, taken);
+        text += taken;
+        left -= taken;
+        room -= taken;
+        if (taken < valid)
+            break;
+        if (left > 0 && room > 0) {
+            lab_str_add(out, "?");
+            text++;
+            left--;
+            room--;
+        }
+    }
+    lab_str_add_bytes(out, "", 1);
+}
+
+static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
+    switch (frame->type) {
+    case LAB_FRAME_HELLO:
+        add_number(out, (uint64_t)frame->hello.version, 4);
+        add_number(out, (uint64_t)frame->hello.pid, 8);
+        add_number(out, (uint64_t)frame->hello.rank_count, 4);
+        break;
+    case LAB_FRAME_PROGRESS:
+        add_number(out, (uint64_t)frame->progress.done, 8);
+        add_number(out, (uint64_t)frame->progress.total, 8);
+        break;
+    case LAB_FRAME_ITERATIONS:
+        assert(frame->iterations.count <= LAB_FRAME_MAX_ITERATIONS);
+        add_number(out, (uint64_t)frame->iterations.first, 8);
+        lab_iterations_pack(frame->iterations.items, frame->iterations.count, out);
+        break;
+    case LAB_FRAME_METRIC:
+        add_double(out, frame->metric.value);
+        add_number(out, (uint64_t)frame->metric.time_ns, 8);
+        add_text(out, frame->metric.name, (LAB_FRAME_MAX_BYTES - 16) / 2);
+        add_text(out, frame->metric.unit, (LAB_FRAME_MAX_BYTES - 16) / 2);
+        break;
+    case LAB_FRAME_FAILURE:
+        add_number(out, (uint64_t)frame->failure.code, 4);
+        add_text(out, frame->failure.text, LAB_FRAME_MAX_BYTES - 4);
+        break;
+    case LAB_FRAME_PHASE:
+    case LAB_FRAME_WARNING:
+    case LAB_FRAME_RESULT:
+        add_text(out, frame->text, LAB_FRAME_MAX_BYTES);
+        break;
+    case LAB_FRAME_ACK:
+        break;
+    }
+}
+
+void lab_frame_write(const struct lab_frame *frame, struct lab_str *out) {
+    assert(frame->rank >= 0 && frame->rank < LAB_FRAME_MAX_RANKS);
+    size_t start = out->length;
+    add_number(out, 0, 4);
+    add_number(out, (uint64_t)frame->type, 2);
+    add_number(out, (uint64_t)frame->rank, 2);
+    add_payload(frame, out);
+    size_t length = out->length - start - HEADER_BYTES;
+    assert(length <= LAB_FRAME_MAX_BYTES);
+    put_number(out->text + start, length, 4);
+}
+
+/* --- reading --- */
+
+struct payload {
+    const char *at, *end;
+};
+
+static uint64_t get_number(const char *from, int bytes) {
+    uint64_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value |= (uint64_t)(unsigned char)from[i] << (8 * i);
+    return value;
+}
+
+static int take_number(struct payload *payload, int bytes, uint64_t *ret_value,
+                       struct lab_err *err) {
+    if (payload->end - payload->at < bytes)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "ends within a number");
+    *ret_value = get_number(payload->at, bytes);
+    payload->at += bytes;
+    return 0;
+}
+
+static int take_i64(struct payload *payload, int64_t *ret_value, struct lab_err *err) {
+    uint64_t bits = 0;
+    if (take_number(payload, 8, &bits, err) < 0)
+        return -1;
+    *ret_value = (int64_t)bits;
+    return 0;
+}
+
+/* A number that has to be in a range, both ends included. */
+static int take_int(struct payload *payload, const char *what, int least, int most, int *ret_value,
+                    struct lab_err *err) {
+    uint64_t value = 0;
+    if (take_number(payload, 4, &value, err) < 0)
+        return -1;
+    if (value < (uint64_t)least || value > (uint64_t)most)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s %llu, possible is %d to %d", what,
+                           (unsigned long long)value, least, most);
+    *ret_value = (int)value;
+    return 0;
+}
+
+static int take_text(struct payload *payload, struct lab_arena *arena, const char **ret_text,
+                     struct lab_err *err) {
+    size_t left = (size_t)(payload->end - payload->at);
+    const char *zero = left ? memchr(payload->at, '\0', left) : NULL;
+    if (!zero)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a text has no end");
+    size_t length = (size_t)(zero - payload->at);
+    size_t valid = lab_str_utf8_prefix(payload->at, length);
+    if (valid < length)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a text isn't UTF-8 from byte %zu on", valid);
+    *ret_text = lab_arena_strndup(arena, payload->at, length);
+    payload->at = zero + 1;
+    return 0;
+}
+
+static int take_hello(struct payload *payload, struct lab_frame *frame, struct lab_err *err) {
+    if (take_int(payload, "version", 1, INT_MAX, &frame->hello.version, err) < 0 ||
+        take_i64(payload, &frame->hello.pid, err) < 0 ||
+        take_int(payload, "number of ranks", 1, LAB_FRAME_MAX_RANKS, &frame->hello.rank_count,
+                 err) < 0)
+        return -1;
+    if (frame->hello.pid < 1)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "process id %lld, the least is 1",
+                           (long long)frame->hello.pid);
+    return 0;
+}
+
+static int take_progress(struct payload *payload, struct lab_frame *frame, struct lab_err *err) {
+    if (take_i64(payload, &frame->progress.done, err) < 0 ||
+        take_i64(payload, &frame->progress.total, err) < 0)
+        return -1;
+    int64_t done = frame->progress.done, total = frame->progress.total;
+    if (done < 0 || total < 0 || (total > 0 && done > total))
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%lld of %lld iterations done", (long long)done,
+                           (long long)total);
+    return 0;
+}
+
+static int take_iterations(struct payload *payload, struct lab_arena *arena,
+                           struct lab_frame *frame, struct lab_err *err) {
+    int64_t first = 0;
+    struct lab_iteration *items = NULL;
+    size_t count = 0;
+    if (take_i64(payload, &first, err) < 0 ||
+        lab_iterations_unpack(payload->at, (size_t)(payload->end - payload->at),
+                              LAB_FRAME_MAX_ITERATIONS, arena, &items, &count, err) < 0)
+        return -1;
+    payload->at = payload->end;
+    if (first < 0 || first > INT64_MAX - (int64_t)count)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "no iteration can have the index %lld",
+                           (long long)first);
+    frame->iterations.first = first;
+    frame->iterations.items = items;
+    frame->iterations.count = count;
+    return 0;
+}
+
+static int take_metric(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                       struct lab_err *err) {
+    uint64_t bits = 0;
+    if (take_number(payload, 8, &bits, err) < 0 ||
+        take_i64(payload, &frame->metric.time_ns, err) < 0 ||
+        take_text(payload, arena, &frame->metric.name, err) < 0 ||
+        take_text(payload, arena, &frame->metric.unit, err) < 0)
+        return -1;
+    memcpy(&frame->metric.value, &bits, sizeof bits);
+    return 0;
+}
+
+static int take_failure(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                        struct lab_err *err) {
+    int code = 0;
+    if (take_int(payload, "code", LAB_ERR_NONE + 1, LAB_ERR_INTERRUPTED, &code, err) < 0)
+        return -1;
+    frame->failure.code = (enum lab_err_code)code;
+    return take_text(payload, arena, &frame->failure.text, err);
+}
+
+static int take_content(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                        struct lab_err *err) {
+    switch (frame->type) {
+    case LAB_FRAME_HELLO:
+        return take_hello(payload, frame, err);
+    case LAB_FRAME_PROGRESS:
+        return take_progress(payload, frame, err);
+    case LAB_FRAME_ITERATIONS:
+        return take_iterations(payload, arena, frame, err);
+    case LAB_FRAME_METRIC:
+        return take_metric(payload, arena, frame, err);
+    case LAB_FRAME_FAILURE:
+        return take_failure(payload, arena, frame, err);
+    case LAB_FRAME_PHASE:
+    case LAB_FRAME_WARNING:
+    case LAB_FRAME_RESULT:
+        return take_text(payload, arena, &frame->text, err);
+    case LAB_FRAME_ACK:
+        break;
+    }
+    return 0;
+}
+
+static int decode(struct payload payload, struct lab_arena *arena, struct lab_frame *frame,
+                  struct lab_err *err) {
+    if (take_content(&payload, arena, frame, err) == 0) {
+        if (payload.at == payload.end)
+            return 0;
+        lab_err_set(err, LAB_ERR_SYSTEM, "%zu bytes too many", (size_t)(payload.end - payload.at));
+    }
+    return lab_err_context(err, "%s frame of rank %d", type_names[frame->type], frame->rank);
+}
+
+struct header {
+    size_t length;
+    int type, rank;
+};
+
+static bool is_known(int type) {
+    return type >= LAB_FRAME_HELLO && type <= LAB_FRAME_ACK;
+}
+
+/* What can be said of a frame before its payload is there. */
+static int check_header(const struct lab_frame_reader *reader, struct header header,
+                        struct lab_err *err) {
+    bool hello = header.type == LAB_FRAME_HELLO;
+    if (reader->rank_count < 0 && !hello)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a frame of type %d came before HELLO",
+                           header.type);
+    if (reader->rank_count >= 0 && hello)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "HELLO came a second time");
+    if (!hello && header.rank >= reader->rank_count)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a frame of rank %d, but the ranks are 0 to %d",
+                           header.rank, reader->rank_count - 1);
+    if (header.length > LAB_FRAME_MAX_BYTES)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a frame of %zu bytes, at most %zu are allowed",
+                           header.length, LAB_FRAME_MAX_BYTES);
+    return 0;
+}
+
+static int greet(struct lab_frame_reader *reader, const struct lab_frame *hello,
+                 struct lab_err *err) {
+    if (hello->rank >= hello->hello.rank_count)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "HELLO of rank %d, but the ranks are 0 to %d",
+                           hello->rank, hello->hello.rank_count - 1);
+    reader->rank_count = hello->hello.rank_count;
+    return 0;
+}
+
+/* As lab_frame_reader_next; on failure nothing has moved, so that the next call fails likewise. */
+static int next(struct lab_frame_reader *reader, struct lab_arena *arena,
+                struct lab_frame *ret_frame, struct lab_err *err) {
+    for (;;) {
+        size_t pending = lab_frame_reader_pending(reader);
+        const char *bytes = reader->bytes.text + reader->used;
+        if (pending < HEADER_BYTES)
+            return 0;
+        struct header header = {.length = (size_t)get_number(bytes, 4),
+                                .type = (int)get_number(bytes + 4, 2),
+                                .rank = (int)get_number(bytes + 6, 2)};
+        if (check_header(reader, header, err) < 0)
+            return -1;
+        if (pending - HEADER_BYTES < header.length)
+            return 0;
+        if (!is_known(header.type)) {
+            reader->skipped++;
+            reader->used += HEADER_BYTES + header.length;
+            continue;
+        }
+        struct payload payload = {bytes + HEADER_BYTES, bytes + HEADER_BYTES + header.length};
+        struct lab_frame frame = {.type = (enum lab_frame_type)header.type, .rank = header.rank};
+        if (decode(payload, arena, &frame, err) < 0 ||
+            (frame.type == LAB_FRAME_HELLO && greet(reader, &frame, err) < 0))
+            return -1;
+        reader->used += HEADER_BYTES + header.length;
+        *ret_frame = frame;
+        return 1;
+    }
+}
+
+void lab_frame_reader_init(struct lab_frame_reader *reader) {
+    *reader = (struct lab_frame_reader){.rank_count = -1};
+    lab_str_init(&reader->bytes);
+}
+
+void lab_frame_reader_release(struct lab_frame_reader *reader) {
+    lab_str_release(&reader->bytes);
+}
+
+void lab_frame_reader_feed(struct lab_frame_reader *reader, const void *bytes, size_t length) {
+    if (reader->failed || length == 0)
+        return;
+    /* Only once the rest is no longer than what was used: a byte is then moved at most once for
+     * each byte used, and the whole stays linear. */
+    size_t pending = lab_frame_reader_pending(reader);
+    if (reader->used > 0 && pending <= reader->used) {
+        memmove(reader->bytes.text, reader->bytes.text + reader->used, pending);
+        reader->bytes.length = pending;
+        reader->used = 0;
+    }
+    lab_str_add_bytes(&reader->bytes, bytes, length);
+}
+
+int lab_frame_reader_next(struct lab_frame_reader *reader, struct lab_arena *arena,
+                          struct lab_frame *ret_frame, struct lab_err *err) {
+    int status = next(reader, arena, ret_frame, err);
+    if (status < 0)
+        reader->failed = true;
+    return status;
+}
+
+size_t lab_frame_reader_pending(const struct lab_frame_reader *reader) {
+    return reader->bytes.length - reader->used;
+}
