@@ -35,42 +35,55 @@ struct lab_store_study {
 
 /* --- life --- */
 
-/* Makes a new file with the study and its planned runs, all or nothing; an existing one is an error. */
+/* Makes a new file with the study and its planned runs, all or nothing; an existing one is an error.
+ * The runs are numbered from 1 as they come; of each its plan is kept, not its state. */
 int lab_store_create(const char *path, const struct lab_store_study *study,
                      const struct lab_run *runs, int count, struct lab_store **ret_store,
                      struct lab_err *err);
 
+/*
+ * A reader may open the file while a writer works, and needs no permission to write anything. A writer
+ * is refused while another one's transaction goes on; that there is no other between transactions is
+ * up to whoever locks the study's directory. A handle belongs to one thread at a time and must not be
+ * carried through a fork.
+ */
 enum lab_store_mode { LAB_STORE_READ, LAB_STORE_WRITE };
 int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store **ret_store,
                    struct lab_err *err);
 
-/* Accepts NULL. A writer's checkpoints first, so that one file remains. */
+/* Accepts NULL. A writer's checkpoints first, so that one file remains (unless readers have it open). */
 void lab_store_close(struct lab_store *store);
 
-/* --- writing --- */
+/* --- writing ---
+ * A refusal leaves the file as it was and the store usable: after "no space left" the same call works
+ * again once there is room. */
 
-/* Starts an epoch now (boot id, host, both clocks), or finds the one of this boot; `kind` = "runner". */
+/* Starts an epoch now (boot id, host, both clocks), or finds the one of this boot; `kind` = "runner".
+ * One whose clocks have since moved against each other by over a second (a suspended machine, a
+ * corrected wall clock) isn't taken up again. */
 int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoch,
                     struct lab_err *err);
 
-/* A run begins its next attempt; what an earlier one left of it is dropped. */
+/* A run begins its next attempt; what an earlier one left of it is dropped. One that is done can't. */
 int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
                         struct lab_err *err);
 
-/* Chunks of one rank's iterations, in order; visible to readers at once, durable with the result. */
+/* Chunks of one rank's iterations, from 0 on and without a gap; visible to readers at once, safe from
+ * a crash of the process, durable with the result. */
 int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int64_t first,
                              const struct lab_iteration *items, size_t count, struct lab_err *err);
 
 struct lab_store_metric {
     const char *name, *unit;
-    int rank; /* -1 = of the whole run */
-    double value;
+    int rank;     /* -1 = of the whole run */
+    double value; /* may be infinite or not a number */
     int64_t time_ns;
 };
 int lab_store_add_metric(struct lab_store *store, int64_t run,
                          const struct lab_store_metric *metric, struct lab_err *err);
 
-/* The end of a run, with its result or error; when this returns 0 it survives a power cut. */
+/* The end of a running run: state (done or failed), end_ns, exit_code, error, result and concurrent of
+ * `outcome`; when this returns 0 it survives a power cut. */
 int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                          struct lab_err *err);
 
