@@ -149,6 +149,10 @@ static char *immutable_uri(struct lab_arena *arena, const char *path) {
     return text;
 }
 
+static bool refused_as(struct lab_store *store, int code) {
+    return store->db && (sqlite3_errcode(store->db) & 0xff) == code;
+}
+
 static bool has_content(struct lab_arena *arena, const char *path, const char *suffix) {
     struct stat info;
     return stat(lab_arena_printf(arena, "%s%s", path, suffix), &info) == 0 && info.st_size > 0;
@@ -175,14 +179,38 @@ static int open_unwritable(struct lab_store *store, struct lab_arena *arena, str
     return check_ours(store, err);
 }
 
+/*
+ * A writer that was killed in rollback mode leaves a journal, which has to be undone before anybody
+ * can read. A reader may not do that: a writer that does nothing else does it for him.
+ */
+static void recover(const char *path, const char *file) {
+    if (access(path, W_OK) < 0)
+        return;
+    struct lab_store *writer = lab_mem_alloc(1, sizeof *writer);
+    writer->path = lab_mem_strdup(path);
+    if (lab_store_connect(writer, file, SQLITE_OPEN_READWRITE, NULL) == 0)
+        check_ours(writer, NULL);
+    lab_store_abandon(writer);
+}
+
+static int try_reader(struct lab_store *store, const char *file, struct lab_err *err) {
+    disconnect(store);
+    if (lab_store_connect(store, file, SQLITE_OPEN_READONLY, err) < 0)
+        return -1;
+    return check_ours(store, err);
+}
+
 static int open_reader(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
+    const char *file = file_name(arena, store->path);
     struct lab_err first = LAB_ERR_INIT;
-    if (lab_store_connect(store, file_name(arena, store->path), SQLITE_OPEN_READONLY, &first) ==
-            0 &&
-        check_ours(store, &first) == 0)
+    if (try_reader(store, file, &first) == 0)
         return 0;
-    int code = store->db ? sqlite3_errcode(store->db) & 0xff : SQLITE_NOMEM;
-    if (code == SQLITE_CANTOPEN || code == SQLITE_READONLY)
+    if (refused_as(store, SQLITE_READONLY)) {
+        recover(store->path, file);
+        if (try_reader(store, file, &first) == 0)
+            return 0;
+    }
+    if (refused_as(store, SQLITE_CANTOPEN) || refused_as(store, SQLITE_READONLY))
         return open_unwritable(store, arena, err);
     return lab_err_set(err, first.code, "%s", first.text);
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,11 +58,19 @@ static int insert_run(struct lab_store *store, int64_t number, const struct lab_
     return 0;
 }
 
+static int write_schema(struct lab_store *store, struct lab_err *err) {
+    char marks[128];
+    snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+             LAB_STORE_APPLICATION_ID, LAB_STORE_VERSION);
+    return lab_store_exec(store, marks, err) < 0 ? -1
+                                                 : lab_store_exec(store, lab_store_schema, err);
+}
+
 static int fill(struct lab_store *store, const struct lab_store_study *study,
                 const struct lab_run *runs, int count, struct lab_err *err) {
     /* a file that is dropped if anything fails needs no journal on the disk */
     if (lab_store_exec(store, "PRAGMA journal_mode = MEMORY", err) < 0 ||
-        lab_store_begin(store, true, err) < 0 || lab_store_exec(store, lab_store_schema, err) < 0 ||
+        lab_store_begin(store, true, err) < 0 || write_schema(store, err) < 0 ||
         insert_study(store, study, err) < 0)
         return -1;
     for (int i = 0; i < count; i++) {

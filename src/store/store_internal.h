@@ -48,7 +48,7 @@ struct lab_store {
     sqlite3_stmt *statements[LAB_STORE_STATEMENT_COUNT]; /* prepared at their first use */
 };
 
-/* The schema of LAB_STORE_VERSION, with application_id and user_version. */
+/* The tables of LAB_STORE_VERSION. */
 extern const char lab_store_schema[];
 
 /* --- life --- */
