@@ -5,9 +5,11 @@
  */
 #include "store_fixture.h"
 
+#include "base/clock.h"
 #include "base/random.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -68,18 +70,24 @@ static void work(int fd) {
     _exit(0);
 }
 
-static void listen_to(int fd, struct told *told) {
+/* Hears at most `count` messages; false when there are no more. */
+static bool listen_to(int fd, int count, struct told *told) {
     struct message message;
-    while (read(fd, &message, sizeof message) == sizeof message) {
+    for (int i = 0; i < count; i++) {
+        if (read(fd, &message, sizeof message) != sizeof message)
+            return false;
         if (message.chunks > CHUNKS)
             told->done[message.run] = true;
         else
             told->chunks[message.run] = message.chunks;
     }
+    return true;
 }
 
-/* Runs `action` in a child that is killed after `delay_ns`, if that is not negative. */
-static int in_child(void (*action)(int fd), int64_t delay_ns, struct told *told) {
+#define NEVER INT_MAX
+
+/* Runs `action` in a child that is killed so long after so many messages. */
+static int in_child(void (*action)(int fd), int messages, int64_t delay_ns, struct told *told) {
     int pipe_fds[2];
     /* what earlier children told of unfinished runs no longer holds: the next attempt drops it */
     memset(told->chunks, 0, sizeof told->chunks);
@@ -89,11 +97,11 @@ static int in_child(void (*action)(int fd), int64_t delay_ns, struct told *told)
     if (child == 0)
         action(pipe_fds[1]);
     close(pipe_fds[1]);
-    if (delay_ns >= 0) {
+    if (listen_to(pipe_fds[0], messages, told)) {
         nanosleep(&(struct timespec){0, delay_ns}, NULL);
         kill(child, SIGKILL);
+        listen_to(pipe_fds[0], NEVER, told);
     }
-    listen_to(pipe_fds[0], told);
     close(pipe_fds[0]);
     int status;
     assert_int_equal(waitpid(child, &status, 0), child);
@@ -138,15 +146,15 @@ static void what_was_told_survives_a_kill(void **state) {
     int before = 0;
     struct told told = {0};
     for (int i = 0; i < KILLS; i++) {
-        int status =
-            in_child(work, (int64_t)lab_random_below(20240607, (uint64_t)i, 4000000), &told);
+        int status = in_child(work, (int)lab_random_below(1, (uint64_t)i, 3 * (CHUNKS + 2)),
+                              (int64_t)lab_random_below(2, (uint64_t)i, 400000), &told);
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
         int after = check(&told);
         assert_true(after >= before);
         killed_at_work += WIFSIGNALED(status) && after < RUNS && after > before;
         before = after;
     }
-    assert_int_equal(in_child(work, -1, &told), 0);
+    assert_int_equal(in_child(work, NEVER, 0, &told), 0);
     assert_int_equal(check(&told), RUNS);
     print_message("%d of %d kills hit a writer between its first and last result\n", killed_at_work,
                   KILLS);
@@ -171,7 +179,7 @@ static void a_run_without_result_is_found_running(void **state) {
     (void)state;
     lab_store_close(create(path));
     struct told told = {0};
-    assert_true(WIFSIGNALED(in_child(leave_a_run, -1, &told)));
+    assert_true(WIFSIGNALED(in_child(leave_a_run, NEVER, 0, &told)));
     assert_true(told.done[1]);
     struct lab_store *store = reopen(LAB_STORE_READ);
     assert_int_equal(read_run(store, 1).state, LAB_RUN_DONE);
@@ -183,8 +191,8 @@ static void a_run_without_result_is_found_running(void **state) {
 }
 
 static void make_file(int fd) {
-    (void)fd;
     struct lab_store *store;
+    close(fd);
     _exit(lab_store_create(path, &a_study, planned, RUNS, &store, &err) < 0);
 }
 
@@ -192,9 +200,14 @@ static void a_new_file_is_whole_or_not_there(void **state) {
     (void)state;
     plan_runs();
     struct told told = {0};
+    int64_t start_ns = lab_clock_now(lab_clock_system());
+    assert_int_equal(in_child(make_file, NEVER, 0, &told), 0);
+    uint64_t usual_ns = (uint64_t)(lab_clock_now(lab_clock_system()) - start_ns);
+    count_files(folder, true);
     int whole = 0;
     for (int i = 0; i < 30; i++) {
-        int status = in_child(make_file, (int64_t)lab_random_below(7, (uint64_t)i, 4000000), &told);
+        int status =
+            in_child(make_file, 0, (int64_t)lab_random_below(7, (uint64_t)i, usual_ns), &told);
         assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
         if (access(path, F_OK) == 0) {
             assert_int_equal(check(&told), 0);
