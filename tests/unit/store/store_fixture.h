@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 // clang-format off
 #include <cmocka.h>
@@ -78,6 +79,7 @@ static inline int count_files(const char *directory, bool remove_them) {
 
 static inline int tear_down(void **state) {
     (void)state;
+    chmod(folder, 0700);
     count_files(folder, true);
     rmdir(folder);
     lab_arena_release(&arena);
