@@ -12,6 +12,7 @@ unsigned hwloc_get_api_version(void);
 char *openblas_get_config(void);
 const char *jansson_version_str(void);
 const char *yaml_get_version_string(void);
+const char *sqlite3_libversion(void);
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -38,7 +39,7 @@ struct library {
     const char *version;
 };
 
-#define LIBRARY_COUNT 5
+#define LIBRARY_COUNT 6
 
 /* As loaded, not as compiled against: with shared libraries they may differ. */
 static void read_libraries(struct lab_arena *arena, struct library libraries[LIBRARY_COUNT]) {
@@ -49,6 +50,7 @@ static void read_libraries(struct lab_arena *arena, struct library libraries[LIB
     libraries[2] = (struct library){"GSL", gsl_version};
     libraries[3] = (struct library){"jansson", jansson_version_str()};
     libraries[4] = (struct library){"libyaml", yaml_get_version_string()};
+    libraries[5] = (struct library){"SQLite", sqlite3_libversion()};
     /* OpenBLAS names itself in front of its own version */
     if (lab_str_starts(libraries[1].version, "OpenBLAS "))
         libraries[1].version += strlen("OpenBLAS ");

@@ -1,0 +1,48 @@
+/*
+ * model/run.h: a run as it is kept: what was asked for, what became of it. Strings live in the arena
+ * of whoever made the record.
+ */
+#ifndef LAB_MODEL_RUN_H
+#define LAB_MODEL_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lab_run_state {
+    LAB_RUN_PLANNED,
+    LAB_RUN_RUNNING, /* found in a file that no runner holds: it was interrupted */
+    LAB_RUN_DONE,
+    LAB_RUN_FAILED,
+};
+
+struct lab_run_rank {
+    int gpu_id;
+    const char *device; /* "cpu:0/2.1" */
+    int numa_node;
+};
+
+struct lab_run {
+    int64_t number; /* in the file, from 1 */
+    const char *id; /* "gpu0_numa1_vit32x6x512" */
+    uint64_t identity;
+    int position; /* in the planned order, from 0 */
+    int repeat;
+    const char *workload, *label;
+    const char *options; /* JSON: every key of the workload */
+    const char *series;  /* JSON: names */
+    const struct lab_run_rank *ranks;
+    int rank_count;
+    enum lab_run_state state;
+    int attempts;
+    int64_t epoch;            /* which the times belong to; 0 = never started */
+    int64_t start_ns, end_ns; /* CLOCK_MONOTONIC of that epoch */
+    int64_t start_wall_ns;    /* since 1970 */
+    int exit_code;            /* -1 = a signal */
+    const char *error;        /* "" = none */
+    const char *result;       /* JSON, "" = none */
+    bool concurrent;          /* shared the machine with other runs of the study */
+};
+
+const char *lab_run_state_name(enum lab_run_state state); /* "planned", … */
+
+#endif

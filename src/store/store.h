@@ -1,0 +1,104 @@
+/*
+ * store.h: a study's memory, one SQLite file. The only user of sqlite3.h.
+ *
+ * One process writes (the runner), any number read. WAL where the file system can share memory (not
+ * on network ones); results are committed with synchronous=FULL before anything is acknowledged; at
+ * the end a checkpoint leaves one file. `application_id` and `user_version` are set from the first
+ * version on; a file of a later version is refused with its number, one that isn't ours at all too.
+ *
+ * Times are CLOCK_MONOTONIC; an epoch (a stretch between boots of one machine) anchors them to wall
+ * time, so that what was measured before and after a reboot can stand in one file.
+ */
+#ifndef LAB_STORE_STORE_H
+#define LAB_STORE_STORE_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "model/iteration.h"
+#include "model/run.h"
+
+#include <stddef.h>
+
+struct lab_store;
+
+struct lab_store_study {
+    const char *name;   /* "numa_locality_study" */
+    const char *option; /* "numa_study" */
+    uint64_t identity;  /* of the plan */
+    uint64_t seed;
+    const char *config;  /* YAML as composed */
+    const char *words;   /* JSON: the command line's */
+    const char *machine; /* JSON */
+    const char *version; /* of gpulab */
+    int64_t created_wall_ns;
+};
+
+/* --- life --- */
+
+/* Makes a new file with the study and its planned runs, all or nothing; an existing one is an error.
+ * The runs are numbered from 1 as they come; of each its plan is kept, not its state. */
+int lab_store_create(const char *path, const struct lab_store_study *study,
+                     const struct lab_run *runs, int count, struct lab_store **ret_store,
+                     struct lab_err *err);
+
+/*
+ * A reader may open the file while a writer works, and needs no permission to write anything. A writer
+ * is refused while another one's transaction goes on; that there is no other between transactions is
+ * up to whoever locks the study's directory. A handle belongs to one thread at a time and must not be
+ * carried through a fork.
+ */
+enum lab_store_mode { LAB_STORE_READ, LAB_STORE_WRITE };
+int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store **ret_store,
+                   struct lab_err *err);
+
+/* Accepts NULL. A writer's checkpoints first, so that one file remains (unless readers have it open). */
+void lab_store_close(struct lab_store *store);
+
+/* --- writing ---
+ * A refusal leaves the file as it was and the store usable: after "no space left" the same call works
+ * again once there is room. */
+
+/* Starts an epoch now (boot id, host, both clocks), or finds the one of this boot; `kind` = "runner".
+ * One whose clocks have since moved against each other by over a second (a suspended machine, a
+ * corrected wall clock) isn't taken up again. */
+int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoch,
+                    struct lab_err *err);
+
+/* A run begins its next attempt; what an earlier one left of it is dropped. One that is done can't. */
+int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
+                        struct lab_err *err);
+
+/* Chunks of one rank's iterations, from 0 on and without a gap; visible to readers at once, safe from
+ * a crash of the process, durable with the result. */
+int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int64_t first,
+                             const struct lab_iteration *items, size_t count, struct lab_err *err);
+
+struct lab_store_metric {
+    const char *name, *unit;
+    int rank;     /* -1 = of the whole run */
+    double value; /* may be infinite or not a number */
+    int64_t time_ns;
+};
+int lab_store_add_metric(struct lab_store *store, int64_t run,
+                         const struct lab_store_metric *metric, struct lab_err *err);
+
+/* The end of a running run: state (done or failed), end_ns, exit_code, error, result and concurrent of
+ * `outcome`; when this returns 0 it survives a power cut. */
+int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
+                         struct lab_err *err);
+
+/* --- reading --- */
+
+int lab_store_study(struct lab_store *store, struct lab_arena *arena,
+                    struct lab_store_study *ret_study, struct lab_err *err);
+
+/* All runs in the planned order. 10,000 of them take well under 0.3 s. */
+int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
+                   int *ret_count, struct lab_err *err);
+
+int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
+                         struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err);
+int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
+                      struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err);
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * store_internal.h: what the files of the store share: the connection, its prepared statements, and
+ * how SQLite's refusals become ours.
+ */
+#ifndef LAB_STORE_STORE_INTERNAL_H
+#define LAB_STORE_STORE_INTERNAL_H
+
+#include "store/store.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+/* "glab"; set in every file since the first version */
+#define LAB_STORE_APPLICATION_ID 0x676c6162
+#define LAB_STORE_VERSION        1
+
+/* What a second writer waits before it is told so; what a writer and a reader give each other. */
+#define LAB_STORE_OPEN_WAIT_MS 500
+#define LAB_STORE_WAIT_MS      10000
+
+enum lab_store_statement {
+    LAB_STORE_INSERT_STUDY,
+    LAB_STORE_INSERT_RUN,
+    LAB_STORE_INSERT_RANK,
+    LAB_STORE_INSERT_EPOCH,
+    LAB_STORE_FIND_EPOCH,
+    LAB_STORE_DROP_ITERATIONS,
+    LAB_STORE_DROP_METRICS,
+    LAB_STORE_BEGIN_RUN,
+    LAB_STORE_FINISH_RUN,
+    LAB_STORE_RUN_STATE,
+    LAB_STORE_NEXT_ITERATION,
+    LAB_STORE_HAS_RANK,
+    LAB_STORE_INSERT_ITERATIONS,
+    LAB_STORE_INSERT_METRIC,
+    LAB_STORE_SELECT_STUDY,
+    LAB_STORE_SELECT_RUNS,
+    LAB_STORE_SELECT_ITERATIONS,
+    LAB_STORE_SELECT_METRICS,
+    LAB_STORE_STATEMENT_COUNT,
+};
+
+struct lab_store {
+    sqlite3 *db;
+    char *path;
+    bool writes;
+    bool durable;                                        /* synchronous is FULL now, else NORMAL */
+    sqlite3_stmt *statements[LAB_STORE_STATEMENT_COUNT]; /* prepared at their first use */
+};
+
+/* The tables of LAB_STORE_VERSION. */
+extern const char lab_store_schema[];
+
+/* --- life --- */
+
+/* `file` is a name or URI for SQLite, `flags` as for sqlite3_open_v2; on failure the store keeps
+ * what it has. */
+int lab_store_connect(struct lab_store *store, const char *file, int flags, struct lab_err *err);
+
+/* Closes as it is, without tidying up. */
+void lab_store_abandon(struct lab_store *store);
+
+/* --- statements --- */
+
+/* Ready to be bound, or NULL. */
+sqlite3_stmt *lab_store_prepare(struct lab_store *store, enum lab_store_statement statement,
+                                struct lab_err *err);
+
+/* 1 = a row, 0 = no more, -1 = refused; after 0 and -1 the statement is reset. */
+int lab_store_step(struct lab_store *store, sqlite3_stmt *statement, struct lab_err *err);
+
+/* Binds a text; NULL counts as "". The text must live until the statement is reset. */
+void lab_store_bind_text(sqlite3_stmt *statement, int index, const char *text);
+
+int lab_store_exec(struct lab_store *store, const char *sql, struct lab_err *err);
+
+/* Says what SQLite refused last; always returns -1. */
+int lab_store_fail(struct lab_store *store, struct lab_err *err);
+
+/* --- transactions --- */
+
+/* As the only writer. Durable = on the disk when the commit returns; else it survives the end of the
+ * process, and is on the disk with the next durable commit. */
+int lab_store_begin(struct lab_store *store, bool durable, struct lab_err *err);
+int lab_store_commit(struct lab_store *store, struct lab_err *err); /* or rolls back */
+void lab_store_rollback(struct lab_store *store);                   /* if anything is under way */
+
+/* --- file systems --- */
+
+/* Can processes share memory through a file of it? `type` as in statfs(2). */
+bool lab_store_shares_memory(unsigned long type);
+
+#endif

@@ -1,0 +1,237 @@
+/*
+ * store_read.c: a study's file read back. What it says is checked before it is believed: a file can
+ * be damaged or made by anybody, and no number in it may decide how much memory is taken.
+ */
+#include "store/store_internal.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+static char *column_text(sqlite3_stmt *row, int column, struct lab_arena *arena) {
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    return text ? lab_arena_strndup(arena, text, (size_t)sqlite3_column_bytes(row, column))
+                : lab_arena_strdup(arena, "");
+}
+
+static int damaged(struct lab_store *store, sqlite3_stmt *row, const char *what,
+                   struct lab_err *err) {
+    sqlite3_reset(row);
+    return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: %s", store->path, what);
+}
+
+int lab_store_study(struct lab_store *store, struct lab_arena *arena,
+                    struct lab_store_study *ret_study, struct lab_err *err) {
+    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_STUDY, err);
+    if (!row)
+        return -1;
+    int got = lab_store_step(store, row, err);
+    if (got <= 0)
+        return got < 0 ? -1 : damaged(store, row, "it holds no study", err);
+    *ret_study = (struct lab_store_study){
+        .name = column_text(row, 0, arena),
+        .option = column_text(row, 1, arena),
+        .identity = (uint64_t)sqlite3_column_int64(row, 2),
+        .seed = (uint64_t)sqlite3_column_int64(row, 3),
+        .config = column_text(row, 4, arena),
+        .words = column_text(row, 5, arena),
+        .machine = column_text(row, 6, arena),
+        .version = column_text(row, 7, arena),
+        .created_wall_ns = sqlite3_column_int64(row, 8),
+    };
+    sqlite3_reset(row);
+    return 0;
+}
+
+/* --- runs --- */
+
+/* The runs and ranks that have been read so far, and how many more there is room for. */
+struct runs {
+    struct lab_run *items;
+    int count, capacity;
+    struct lab_run_rank *ranks; /* of all runs, one after the other */
+    int rank_count, rank_capacity;
+};
+
+static int read_state(sqlite3_stmt *row, int column, enum lab_run_state *ret_state) {
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    for (int i = LAB_RUN_PLANNED; i <= LAB_RUN_FAILED; i++) {
+        if (lab_str_equal(text, lab_run_state_name((enum lab_run_state)i))) {
+            *ret_state = (enum lab_run_state)i;
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *run) {
+    *run = (struct lab_run){
+        .number = sqlite3_column_int64(row, 0),
+        .id = column_text(row, 1, arena),
+        .identity = (uint64_t)sqlite3_column_int64(row, 2),
+        .position = sqlite3_column_int(row, 3),
+        .repeat = sqlite3_column_int(row, 4),
+        .workload = column_text(row, 5, arena),
+        .label = column_text(row, 6, arena),
+        .options = column_text(row, 7, arena),
+        .series = column_text(row, 8, arena),
+        .attempts = sqlite3_column_int(row, 10),
+        .epoch = sqlite3_column_int64(row, 11),
+        .start_ns = sqlite3_column_int64(row, 12),
+        .end_ns = sqlite3_column_int64(row, 13),
+        .start_wall_ns = sqlite3_column_int64(row, 14),
+        .exit_code = sqlite3_column_int(row, 15),
+        .error = column_text(row, 16, arena),
+        .result = column_text(row, 17, arena),
+        .concurrent = sqlite3_column_int(row, 18) != 0,
+    };
+    return read_state(row, 9, &run->state);
+}
+
+/* A row is a rank with its run before it; a run without ranks has one row with no rank in it. */
+static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *runs) {
+    bool same =
+        runs->count > 0 && runs->items[runs->count - 1].number == sqlite3_column_int64(row, 0);
+    if (!same) {
+        LAB_MEM_GROW(&runs->items, runs->count, &runs->capacity);
+        if (read_run(row, arena, &runs->items[runs->count]) < 0)
+            return -1;
+        runs->count++;
+    }
+    if (sqlite3_column_type(row, 19) == SQLITE_NULL)
+        return 0;
+    LAB_MEM_GROW(&runs->ranks, runs->rank_count, &runs->rank_capacity);
+    runs->ranks[runs->rank_count++] = (struct lab_run_rank){
+        .gpu_id = sqlite3_column_int(row, 20),
+        .device = column_text(row, 21, arena),
+        .numa_node = sqlite3_column_int(row, 22),
+    };
+    runs->items[runs->count - 1].rank_count++;
+    return 0;
+}
+
+static void hand_over_runs(const struct runs *runs, struct lab_arena *arena,
+                           struct lab_run **ret_runs, int *ret_count) {
+    struct lab_run *items = lab_arena_alloc(arena, (size_t)runs->count, sizeof *items);
+    struct lab_run_rank *ranks = lab_arena_alloc(arena, (size_t)runs->rank_count, sizeof *ranks);
+    if (runs->count)
+        memcpy(items, runs->items, (size_t)runs->count * sizeof *items);
+    if (runs->rank_count)
+        memcpy(ranks, runs->ranks, (size_t)runs->rank_count * sizeof *ranks);
+    for (int i = 0; i < runs->count; i++) {
+        items[i].ranks = ranks;
+        ranks += items[i].rank_count;
+    }
+    *ret_runs = items;
+    *ret_count = runs->count;
+}
+
+int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
+                   int *ret_count, struct lab_err *err) {
+    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_RUNS, err);
+    if (!row)
+        return -1;
+    struct runs runs = {0};
+    int got;
+    while ((got = lab_store_step(store, row, err)) > 0) {
+        if (read_row(row, arena, &runs) < 0) {
+            got = damaged(store, row, "a run is in no state that exists", err);
+            break;
+        }
+    }
+    if (got == 0)
+        hand_over_runs(&runs, arena, ret_runs, ret_count);
+    lab_mem_free(runs.items);
+    lab_mem_free(runs.ranks);
+    return got;
+}
+
+/* --- what they left --- */
+
+struct iterations {
+    struct lab_iteration *items;
+    size_t count, capacity;
+};
+
+static int read_chunk(struct lab_store *store, sqlite3_stmt *row, struct iterations *all,
+                      struct lab_err *err) {
+    int64_t first = sqlite3_column_int64(row, 0), expected = sqlite3_column_int64(row, 1);
+    const void *bytes = sqlite3_column_blob(row, 2);
+    size_t length = (size_t)sqlite3_column_bytes(row, 2), count = 0;
+    if (first != (int64_t)all->count || !bytes)
+        return damaged(store, row, "iterations are missing", err);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_iteration *items = NULL;
+    /* an iteration takes a byte at least, whatever the count says */
+    int result = lab_iterations_unpack(bytes, length, length, &arena, &items, &count, err);
+    if (result < 0) {
+        lab_err_context(err, "%s is damaged: iterations", store->path);
+        sqlite3_reset(row);
+    } else if ((int64_t)count != expected) {
+        result = damaged(store, row, "iterations are missing", err);
+    } else if (count) {
+        while (all->capacity < all->count + count)
+            all->capacity = all->capacity ? 2 * all->capacity : 256;
+        all->items = lab_mem_resize(all->items, all->capacity, sizeof *items);
+        memcpy(all->items + all->count, items, count * sizeof *items);
+        all->count += count;
+    }
+    lab_arena_release(&arena);
+    return result;
+}
+
+int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
+                         struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err) {
+    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_ITERATIONS, err);
+    if (!row)
+        return -1;
+    sqlite3_bind_int64(row, 1, run);
+    sqlite3_bind_int(row, 2, rank);
+    struct iterations all = {0};
+    int got;
+    while ((got = lab_store_step(store, row, err)) > 0) {
+        if (read_chunk(store, row, &all, err) < 0) {
+            got = -1;
+            break;
+        }
+    }
+    if (got == 0) {
+        *ret_items = lab_arena_alloc(arena, all.count, sizeof **ret_items);
+        if (all.count)
+            memcpy(*ret_items, all.items, all.count * sizeof **ret_items);
+        *ret_count = all.count;
+    }
+    lab_mem_free(all.items);
+    return got;
+}
+
+int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
+                      struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err) {
+    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_METRICS, err);
+    if (!row)
+        return -1;
+    sqlite3_bind_int64(row, 1, run);
+    struct lab_store_metric *items = NULL;
+    int count = 0, capacity = 0, got;
+    while ((got = lab_store_step(store, row, err)) > 0) {
+        LAB_MEM_GROW(&items, count, &capacity);
+        items[count++] = (struct lab_store_metric){
+            .name = column_text(row, 0, arena),
+            .unit = column_text(row, 1, arena),
+            .rank = sqlite3_column_int(row, 2),
+            .value =
+                sqlite3_column_type(row, 3) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 3),
+            .time_ns = sqlite3_column_int64(row, 4),
+        };
+    }
+    if (got == 0) {
+        *ret_metrics = lab_arena_alloc(arena, (size_t)count, sizeof *items);
+        if (count)
+            memcpy(*ret_metrics, items, (size_t)count * sizeof *items);
+        *ret_count = count;
+    }
+    lab_mem_free(items);
+    return got;
+}

@@ -1,0 +1,90 @@
+/* store_sql.c: statements and transactions on one connection, and what SQLite's refusals mean. */
+#include "store/store_internal.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+
+static int fail_system(struct lab_store *store, const char *what, struct lab_err *err) {
+    int errno_value = sqlite3_system_errno(store->db);
+    if (errno_value == ENOSPC || errno_value == EDQUOT)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s: no space left%s", store->path,
+                           errno_value == EDQUOT ? " in the disk quota" : "");
+    if (errno_value)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno_value, "%s %s", store->path, what);
+    return lab_err_set(err, LAB_ERR_SYSTEM, "%s %s: %s", store->path, what,
+                       sqlite3_errmsg(store->db));
+}
+
+int lab_store_fail(struct lab_store *store, struct lab_err *err) {
+    const char *text = sqlite3_errmsg(store->db);
+    switch (sqlite3_errcode(store->db) & 0xff) {
+    case SQLITE_FULL:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s: no space left", store->path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "%s: another process is writing to it, and only one can at a time",
+                           store->path);
+    case SQLITE_NOTADB:
+        return lab_err_set(err, LAB_ERR_USER, "%s is not a study's file: it is no SQLite database",
+                           store->path);
+    case SQLITE_CORRUPT:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: %s", store->path, text);
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s can't be written to: %s", store->path, text);
+    case SQLITE_CANTOPEN:
+        return fail_system(store, "can't be opened", err);
+    case SQLITE_IOERR:
+        return fail_system(store, "can't be read or written", err);
+    default:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s: %s", store->path, text);
+    }
+}
+
+int lab_store_step(struct lab_store *store, sqlite3_stmt *statement, struct lab_err *err) {
+    int code = sqlite3_step(statement);
+    if (code == SQLITE_ROW)
+        return 1;
+    int result = code == SQLITE_DONE ? 0 : lab_store_fail(store, err);
+    sqlite3_reset(statement);
+    return result;
+}
+
+void lab_store_bind_text(sqlite3_stmt *statement, int index, const char *text) {
+    /* a text too long for SQLite stays NULL, which the columns refuse */
+    sqlite3_bind_text(statement, index, text ? text : "", -1, SQLITE_STATIC);
+}
+
+int lab_store_exec(struct lab_store *store, const char *sql, struct lab_err *err) {
+    return sqlite3_exec(store->db, sql, NULL, NULL, NULL) ? lab_store_fail(store, err) : 0;
+}
+
+static int set_durable(struct lab_store *store, bool durable, struct lab_err *err) {
+    if (store->durable == durable)
+        return 0;
+    if (lab_store_exec(store, durable ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL",
+                       err) < 0)
+        return -1;
+    store->durable = durable;
+    return 0;
+}
+
+int lab_store_begin(struct lab_store *store, bool durable, struct lab_err *err) {
+    if (set_durable(store, durable, err) < 0)
+        return -1;
+    return lab_store_exec(store, "BEGIN IMMEDIATE", err);
+}
+
+int lab_store_commit(struct lab_store *store, struct lab_err *err) {
+    int result = lab_store_exec(store, "COMMIT", err);
+    lab_store_rollback(store);
+    return result;
+}
+
+void lab_store_rollback(struct lab_store *store) {
+    /* some refusals, a full disk among them, have rolled back already */
+    if (!sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+}

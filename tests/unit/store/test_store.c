@@ -1,0 +1,273 @@
+/* test_store.c: what is written to a study's file is what is read from it, in every order of events. */
+#include "store_fixture.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+static void the_study_and_its_plan_are_kept(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    struct lab_store_study study;
+    assert_works(lab_store_study(store, &arena, &study, &err));
+    assert_string_equal(study.name, a_study.name);
+    assert_string_equal(study.option, a_study.option);
+    assert_true(study.identity == a_study.identity && study.seed == a_study.seed);
+    assert_string_equal(study.config, a_study.config);
+    assert_string_equal(study.words, a_study.words);
+    assert_string_equal(study.machine, a_study.machine);
+    assert_string_equal(study.version, a_study.version);
+    assert_true(study.created_wall_ns == a_study.created_wall_ns);
+
+    struct lab_run *runs;
+    int count;
+    assert_works(lab_store_runs(store, &arena, &runs, &count, &err));
+    assert_int_equal(count, 2);
+    assert_int_equal(runs[0].number, 2); /* the planned order */
+    assert_string_equal(runs[0].label, "");
+    assert_int_equal(runs[0].rank_count, 1);
+    const struct lab_run *run = &runs[1];
+    assert_int_equal(run->number, 1);
+    assert_string_equal(run->id, two_runs[0].id);
+    assert_true(run->identity == two_runs[0].identity);
+    assert_int_equal(run->position, 1);
+    assert_int_equal(run->repeat, 2);
+    assert_string_equal(run->workload, "vit");
+    assert_string_equal(run->label, "32x6x512");
+    assert_string_equal(run->options, "{\"depth\": 6}");
+    assert_string_equal(run->series, "[\"strong\"]");
+    assert_int_equal(run->rank_count, 2);
+    assert_int_equal(run->ranks[1].gpu_id, 1);
+    assert_string_equal(run->ranks[1].device, "cpu:0/2.1");
+    assert_int_equal(run->ranks[1].numa_node, 3);
+    assert_int_equal(run->state, LAB_RUN_PLANNED);
+    assert_int_equal(run->attempts, 0);
+    assert_int_equal(run->epoch, 0);
+    lab_store_close(store);
+}
+
+static void a_runs_life_is_kept(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t epoch = 0, start_ns = lab_clock_now(lab_clock_system());
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, start_ns, &err));
+    assert_works(add_iterations(store, 1, 1, 0, 300));
+    assert_works(add_iterations(store, 1, 1, 300, 1));
+    assert_works(add_iterations(store, 1, 1, 301, 0));
+    assert_works(lab_store_finish_run(store, 1, &a_result, &err));
+    lab_store_close(store);
+
+    store = reopen(LAB_STORE_READ);
+    struct lab_run run = read_run(store, 1);
+    assert_int_equal(run.state, LAB_RUN_DONE);
+    assert_int_equal(run.attempts, 1);
+    assert_int_equal(run.epoch, epoch);
+    assert_true(run.start_ns == start_ns && run.end_ns == 9000);
+    assert_true(llabs(lab_clock_wall_ns() - run.start_wall_ns) < 60 * LAB_NS_PER_S);
+    assert_string_equal(run.result, a_result.result);
+    assert_string_equal(run.error, "");
+    assert_true(run.concurrent);
+    struct lab_iteration *items;
+    size_t count;
+    assert_works(lab_store_iterations(store, 1, 1, &arena, &items, &count, &err));
+    assert_int_equal(count, 301);
+    for (size_t i = 0; i < count; i++) {
+        struct lab_iteration expected = iteration((int64_t)i, 1);
+        assert_memory_equal(&items[i], &expected, sizeof expected);
+    }
+    assert_int_equal(count_iterations(store, 1, 0), 0);
+    assert_int_equal(count_iterations(store, 77, 0), 0);
+    lab_store_close(store);
+}
+
+static void a_failure_is_kept_with_its_error(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, 1, &err));
+    struct lab_run failed = {
+        .state = LAB_RUN_FAILED, .exit_code = -1, .error = "killed by signal 9"};
+    assert_works(lab_store_finish_run(store, 2, &failed, &err));
+    struct lab_run run = read_run(store, 2);
+    assert_int_equal(run.state, LAB_RUN_FAILED);
+    assert_int_equal(run.exit_code, -1);
+    assert_string_equal(run.error, "killed by signal 9");
+    assert_int_equal(read_run(store, 1).state, LAB_RUN_PLANNED);
+    lab_store_close(store);
+}
+
+static void metrics_keep_every_kind_of_number(void **state) {
+    (void)state;
+    static const double values[] = {0.1, -0.0, INFINITY, -INFINITY, NAN, 5e-324};
+    enum { COUNT = sizeof values / sizeof *values };
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    for (int i = 0; i < COUNT; i++) {
+        struct lab_store_metric metric = {"loss", "1", i % 2 - 1, values[i], INT64_MAX - i};
+        assert_works(lab_store_add_metric(store, 1, &metric, &err));
+    }
+    struct lab_store_metric *metrics;
+    int count;
+    assert_works(lab_store_metrics(store, 1, &arena, &metrics, &count, &err));
+    assert_int_equal(count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_string_equal(metrics[i].name, "loss");
+        assert_string_equal(metrics[i].unit, "1");
+        assert_int_equal(metrics[i].rank, i % 2 - 1);
+        assert_true(metrics[i].value == values[i] || (isnan(metrics[i].value) && isnan(values[i])));
+        assert_true(metrics[i].time_ns == INT64_MAX - i);
+    }
+    assert_works(lab_store_metrics(store, 2, &arena, &metrics, &count, &err));
+    assert_int_equal(count, 0);
+    lab_store_close(store);
+}
+
+static void the_same_boot_is_the_same_epoch(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t first, again, other;
+    assert_works(lab_store_epoch(store, "runner", &first, &err));
+    lab_store_close(store);
+    store = reopen(LAB_STORE_WRITE);
+    assert_works(lab_store_epoch(store, "runner", &again, &err));
+    assert_works(lab_store_epoch(store, "recorder", &other, &err));
+    assert_true(first > 0);
+    assert_int_equal(again, first);
+    assert_int_not_equal(other, first);
+    lab_store_close(store);
+}
+
+static void beginning_again_drops_what_the_earlier_attempt_left(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    struct lab_store_metric metric = {"loss", "", -1, 1, 1};
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, 1, &err));
+    assert_works(add_iterations(store, 1, 0, 0, 50));
+    assert_works(add_iterations(store, 2, 0, 0, 20));
+    assert_works(lab_store_add_metric(store, 1, &metric, &err));
+    struct lab_run failed = {.state = LAB_RUN_FAILED, .end_ns = 7, .exit_code = 3, .error = "no"};
+    assert_works(lab_store_finish_run(store, 1, &failed, &err));
+
+    assert_works(lab_store_begin_run(store, 1, epoch, 8, &err));
+    struct lab_run run = read_run(store, 1);
+    assert_int_equal(run.state, LAB_RUN_RUNNING);
+    assert_int_equal(run.attempts, 2);
+    assert_true(run.start_ns == 8 && run.end_ns == 0 && run.exit_code == 0);
+    assert_string_equal(run.error, "");
+    assert_int_equal(count_iterations(store, 1, 0), 0);
+    assert_int_equal(count_iterations(store, 2, 0), 20);
+    struct lab_store_metric *metrics;
+    int count;
+    assert_works(lab_store_metrics(store, 1, &arena, &metrics, &count, &err));
+    assert_int_equal(count, 0);
+    assert_works(add_iterations(store, 1, 0, 0, 5));
+    lab_store_close(store);
+}
+
+static void what_contradicts_a_runs_life_is_refused(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    struct lab_store_metric metric = {"loss", "", 2, 1, 1};
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_refused(lab_store_finish_run(store, 1, &a_result, &err), LAB_ERR_USER, "it is planned");
+    assert_refused(lab_store_begin_run(store, 9, epoch, 1, &err), LAB_ERR_USER, "no run 9");
+    assert_refused(lab_store_begin_run(store, 1, 44, 1, &err), LAB_ERR_USER, "no epoch 44");
+    assert_refused(add_iterations(store, 1, 0, 0, 5), LAB_ERR_USER, "it is planned");
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(add_iterations(store, 1, 0, 0, 5));
+    assert_refused(add_iterations(store, 1, 0, 0, 5), LAB_ERR_USER, "5 is the next");
+    assert_refused(add_iterations(store, 1, 0, 6, 5), LAB_ERR_USER, "5 is the next");
+    assert_refused(add_iterations(store, 1, 2, 0, 5), LAB_ERR_USER, "no rank 2");
+    assert_refused(lab_store_add_metric(store, 1, &metric, &err), LAB_ERR_USER, "no rank 2");
+    assert_works(lab_store_finish_run(store, 1, &a_result, &err));
+    assert_refused(lab_store_finish_run(store, 1, &a_result, &err), LAB_ERR_USER, "it is done");
+    assert_refused(lab_store_begin_run(store, 1, epoch, 1, &err), LAB_ERR_USER, "it is done");
+    assert_int_equal(count_iterations(store, 1, 0), 5);
+    assert_int_equal(read_run(store, 1).attempts, 1);
+    lab_store_close(store);
+}
+
+static void a_reader_sees_every_commit_while_the_writer_works(void **state) {
+    (void)state;
+    struct lab_store *writer = create(path), *reader = reopen(LAB_STORE_READ);
+    int64_t epoch;
+    assert_works(lab_store_epoch(writer, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(writer, 1, epoch, 1, &err));
+    assert_int_equal(read_run(reader, 1).state, LAB_RUN_RUNNING);
+    for (int64_t i = 0; i < 20; i++) {
+        assert_works(add_iterations(writer, 1, 0, i * 10, 10));
+        assert_int_equal(count_iterations(reader, 1, 0), (size_t)(i + 1) * 10);
+    }
+    assert_works(lab_store_finish_run(writer, 1, &a_result, &err));
+    assert_int_equal(read_run(reader, 1).state, LAB_RUN_DONE);
+    assert_int_equal(lab_store_begin_run(reader, 2, epoch, 1, &err), -1);
+    lab_store_close(reader);
+    lab_store_close(writer);
+    assert_int_equal(count_files(folder, false), 1);
+}
+
+static void one_file_remains(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    assert_int_equal(count_files(folder, false), 1);
+    struct lab_store *store = reopen(LAB_STORE_WRITE);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    lab_store_close(store);
+    lab_store_close(reopen(LAB_STORE_READ));
+    assert_int_equal(count_files(folder, false), 1);
+    lab_store_close(NULL);
+}
+
+static void ten_thousand_runs_are_listed(void **state) {
+    (void)state;
+    enum { COUNT = 10000 };
+    struct lab_run *runs = lab_arena_alloc(&arena, COUNT, sizeof *runs);
+    for (int i = 0; i < COUNT; i++) {
+        runs[i] = two_runs[0];
+        runs[i].position = (i * 7919) % COUNT;
+    }
+    struct lab_store *store;
+    int64_t start_ns = lab_clock_now(lab_clock_system());
+    assert_works(lab_store_create(path, &a_study, runs, COUNT, &store, &err));
+    int64_t made_ns = lab_clock_now(lab_clock_system());
+    struct lab_run *listed;
+    int count;
+    assert_works(lab_store_runs(store, &arena, &listed, &count, &err));
+    int64_t end_ns = lab_clock_now(lab_clock_system());
+    print_message("10,000 runs made in %.1f ms, listed in %.1f ms\n",
+                  (double)(made_ns - start_ns) / 1e6, (double)(end_ns - made_ns) / 1e6);
+    assert_int_equal(count, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        assert_int_equal(listed[i].position, i);
+        assert_int_equal(listed[i].rank_count, 2);
+        assert_string_equal(listed[i].ranks[1].device, "cpu:0/2.1");
+    }
+    lab_store_close(store);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_study_and_its_plan_are_kept),
+        TEST(a_runs_life_is_kept),
+        TEST(a_failure_is_kept_with_its_error),
+        TEST(metrics_keep_every_kind_of_number),
+        TEST(the_same_boot_is_the_same_epoch),
+        TEST(beginning_again_drops_what_the_earlier_attempt_left),
+        TEST(what_contradicts_a_runs_life_is_refused),
+        TEST(a_reader_sees_every_commit_while_the_writer_works),
+        TEST(one_file_remains),
+        TEST(ten_thousand_runs_are_listed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

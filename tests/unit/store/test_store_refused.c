@@ -1,0 +1,376 @@
+/* test_store_refused.c: files that aren't a study's, that can't be written, and disks without room. */
+#include "store_fixture.h"
+
+#include "store/store_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static struct lab_store *unused;
+
+#define assert_not_read(code, gist)                                                                \
+    do {                                                                                           \
+        assert_refused(lab_store_open(path, LAB_STORE_READ, &unused, &err), code, gist);           \
+        assert_refused(lab_store_open(path, LAB_STORE_WRITE, &unused, &err), code, gist);          \
+    } while (0)
+
+static void write_bytes(const char *where, const char *bytes, size_t length, off_t offset) {
+    int fd = open(where, O_WRONLY | O_CREAT, 0666);
+    assert_true(fd >= 0 && pwrite(fd, bytes, length, offset) == (ssize_t)length);
+    close(fd);
+}
+
+/* --- files --- */
+
+static void what_is_no_database_is_refused(void **state) {
+    (void)state;
+    assert_not_read(LAB_ERR_USER, "No such file");
+    write_bytes(path, "", 0, 0);
+    assert_not_read(LAB_ERR_USER, "it is empty");
+    static const char text[4096] = "a report, not a database";
+    write_bytes(path, text, sizeof text, 0);
+    assert_not_read(LAB_ERR_USER, "no SQLite database");
+    path = folder;
+    assert_not_read(LAB_ERR_USER, "is a directory");
+    path = "/dev/null";
+    assert_not_read(LAB_ERR_USER, "device or pipe");
+}
+
+/* Offsets in the header of an SQLite file. */
+enum { USER_VERSION_LAST_BYTE = 63, APPLICATION_ID = 68 };
+
+static void somebody_elses_database_is_refused(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    write_bytes(path, "\x0f\x05\x51\x12", 4, APPLICATION_ID);
+    assert_not_read(LAB_ERR_USER, "of another program");
+}
+
+static void a_later_version_is_refused_by_its_number(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    write_bytes(path, "\x4d", 1, USER_VERSION_LAST_BYTE);
+    assert_not_read(LAB_ERR_USER, "version 77, and this gpulab reads up to version 1");
+}
+
+static void a_truncated_file_is_refused(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    struct stat info;
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(truncate(path, info.st_size - 4096), 0);
+    assert_not_read(LAB_ERR_SYSTEM, "is damaged");
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_not_read(LAB_ERR_SYSTEM, "is damaged");
+    assert_int_equal(truncate(path, 50), 0);
+    assert_not_read(LAB_ERR_SYSTEM, "is damaged");
+}
+
+static void damaged_iterations_are_an_error(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(add_iterations(store, 1, 0, 0, 10));
+    struct lab_iteration *items;
+    size_t count;
+    static const char *const damages[] = {
+        "UPDATE iterations SET count = 11", "UPDATE iterations SET first = 1, count = 10",
+        "UPDATE iterations SET first = 0, bytes = substr(bytes, 1, 20)",
+        "UPDATE iterations SET bytes = x''", "UPDATE iterations SET bytes = x'01ffffffffffff7f'"};
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        assert_works(lab_store_exec(store, damages[i], &err));
+        assert_refused(lab_store_iterations(store, 1, 0, &arena, &items, &count, &err),
+                       LAB_ERR_SYSTEM, "is damaged");
+    }
+    assert_int_equal(read_run(store, 1).state, LAB_RUN_RUNNING);
+    lab_store_close(store);
+}
+
+static void an_existing_file_is_never_replaced(void **state) {
+    (void)state;
+    write_bytes(path, "mine", 4, 0);
+    assert_refused(lab_store_create(path, &a_study, two_runs, 2, &unused, &err), LAB_ERR_USER,
+                   "exists already");
+    const char *nowhere = lab_arena_printf(&arena, "%s/missing/study.db", folder);
+    assert_refused(lab_store_create(nowhere, &a_study, two_runs, 2, &unused, &err), LAB_ERR_USER,
+                   "No such file");
+    assert_int_equal(count_files(folder, false), 1);
+}
+
+static void a_second_writer_is_told_so(void **state) {
+    (void)state;
+    struct lab_store *first = create(path);
+    assert_works(lab_store_begin(first, true, &err));
+    assert_refused(lab_store_open(path, LAB_STORE_WRITE, &unused, &err), LAB_ERR_SYSTEM,
+                   "another process is writing");
+    struct lab_store *reader = reopen(LAB_STORE_READ);
+    assert_int_equal(read_run(reader, 1).state, LAB_RUN_PLANNED);
+    lab_store_close(reader);
+    lab_store_rollback(first);
+    lab_store_close(first);
+    lab_store_close(reopen(LAB_STORE_WRITE));
+}
+
+static void names_that_mean_something_to_sqlite_are_only_names(void **state) {
+    (void)state;
+    static const char *const names[] = {":memory:", "file:a?mode=memory", "50%41#1?immutable=0",
+                                        "größer ' \" ;"};
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(folder), 0);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        path = names[i];
+        lab_store_close(create(path));
+        lab_store_close(reopen(LAB_STORE_READ));
+        assert_int_equal(access(names[i], F_OK), 0);
+    }
+    assert_int_equal(chdir(before), 0);
+}
+
+static void network_file_systems_share_no_memory(void **state) {
+    (void)state;
+    assert_false(lab_store_shares_memory(0x6969));                         /* NFS */
+    assert_false(lab_store_shares_memory(0xff534d42));                     /* CIFS */
+    assert_false(lab_store_shares_memory((unsigned long)(int)0xfe534d42)); /* SMB2, sign extended */
+    assert_true(lab_store_shares_memory(0xef53));                          /* ext4 */
+    assert_true(lab_store_shares_memory(0x01021994));                      /* tmpfs */
+}
+
+/* --- permissions: as somebody who isn't root, for whom there are none --- */
+
+#define CANT_BECOME 77
+
+static int as_nobody(int (*action)(void)) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (geteuid() == 0 && (setgid(65534) < 0 || setuid(65534) < 0))
+            _exit(CANT_BECOME);
+        _exit(action());
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    if (WEXITSTATUS(status) == CANT_BECOME) {
+        print_message("SKIPPED: root can't become somebody else here\n");
+        skip();
+    }
+    return WEXITSTATUS(status);
+}
+
+static const char *gist;
+static enum lab_store_mode wanted_mode;
+static enum lab_run_state wanted_state;
+
+static int is_refused(void) {
+    if (lab_store_open(path, wanted_mode, &unused, &err) == 0)
+        return 1;
+    if (strstr(err.text, gist))
+        return 0;
+    print_message("%s\n", err.text);
+    return 2;
+}
+
+static int is_read(void) {
+    struct lab_run *runs;
+    int count;
+    struct lab_store *store;
+    if (lab_store_open(path, LAB_STORE_READ, &store, &err) < 0 ||
+        lab_store_runs(store, &arena, &runs, &count, &err) < 0) {
+        print_message("%s\n", err.text);
+        return 1;
+    }
+    lab_store_close(store);
+    return count == 2 && runs[0].state == wanted_state ? 0 : 2;
+}
+
+static void permissions_are_named(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    chmod(folder, 0755);
+    chmod(path, 0444);
+    wanted_mode = LAB_STORE_WRITE;
+    gist = "can't be written to: Permission denied";
+    assert_int_equal(as_nobody(is_refused), 0);
+    chmod(path, 0);
+    wanted_mode = LAB_STORE_READ;
+    gist = "can't be read: Permission denied";
+    assert_int_equal(as_nobody(is_refused), 0);
+    /* the file may be written, but nothing beside it can be made */
+    chmod(path, 0666);
+    chmod(folder, 0555);
+    wanted_mode = LAB_STORE_WRITE;
+    gist = path;
+    assert_int_equal(as_nobody(is_refused), 0);
+    wanted_state = LAB_RUN_PLANNED;
+    assert_int_equal(as_nobody(is_read), 0);
+    chmod(folder, 0755);
+}
+
+/* A writer that ends without closing: the last changes are in the WAL alone. */
+static void leave_open(void) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct lab_store *store;
+        int64_t epoch;
+        _exit(lab_store_open(path, LAB_STORE_WRITE, &store, &err) < 0 ||
+              lab_store_epoch(store, "runner", &epoch, &err) < 0 ||
+              lab_store_begin_run(store, 2, epoch, 1, &err) < 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void a_file_that_was_not_closed_is_read_where_nothing_can_be_written(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    leave_open();
+    assert_int_equal(count_files(folder, false), 3);
+    chmod(folder, 0555);
+    wanted_state = LAB_RUN_RUNNING;
+    assert_int_equal(as_nobody(is_read), 0);
+    /* as when only two of the three were copied: never the old state in silence */
+    chmod(folder, 0755);
+    unlink(lab_arena_printf(&arena, "%s-shm", path));
+    chmod(folder, 0555);
+    wanted_mode = LAB_STORE_READ;
+    gist = "was not closed";
+    assert_int_equal(as_nobody(is_refused), 0);
+    /* the WAL has gone into the file, which still is in WAL mode: it is read alone */
+    chmod(folder, 0755);
+    struct lab_store *store = reopen(LAB_STORE_WRITE);
+    lab_store_abandon(store);
+    assert_int_equal(count_files(folder, false), 1);
+    chmod(folder, 0555);
+    wanted_state = LAB_RUN_RUNNING;
+    assert_int_equal(as_nobody(is_read), 0);
+    chmod(folder, 0755);
+}
+
+/* A writer in rollback mode that ends in the middle of a change, half of which is in the file. */
+static void leave_half_a_change(void) {
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct lab_store *store;
+        _exit(lab_store_open(path, LAB_STORE_WRITE, &store, &err) < 0 ||
+              lab_store_exec(store,
+                             "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
+                             "UPDATE run SET label = hex(randomblob(100000)), state = 'failed'",
+                             &err) < 0);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void half_a_change_is_undone_for_a_reader(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    leave_half_a_change();
+    assert_int_equal(count_files(folder, false), 2);
+    chmod(folder, 0555);
+    wanted_mode = LAB_STORE_READ;
+    gist = "was not closed";
+    assert_int_equal(as_nobody(is_refused), 0);
+    chmod(folder, 0755);
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    assert_int_equal(read_run(store, 1).state, LAB_RUN_PLANNED);
+    assert_string_equal(read_run(store, 1).label, "32x6x512");
+    lab_store_close(store);
+    assert_int_equal(count_files(folder, false), 1);
+}
+
+/* --- a full disk --- */
+
+static void fill_disk(const char *where) {
+    static const char zeros[4096];
+    int fd = open(where, O_WRONLY | O_CREAT, 0666);
+    assert_true(fd >= 0);
+    while (write(fd, zeros, sizeof zeros) > 0)
+        continue;
+    assert_int_equal(errno, ENOSPC);
+    close(fd);
+}
+
+static void on_full_disk(const char *filler) {
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(lab_store_finish_run(store, 1, &a_result, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, 1, &err));
+    assert_works(add_iterations(store, 2, 0, 0, 1000));
+
+    fill_disk(filler);
+    size_t kept = 1000;
+    while (kept < 1000000 && add_iterations(store, 2, 0, (int64_t)kept, 1000) == 0)
+        kept += 1000;
+    assert_int_equal(err.code, LAB_ERR_SYSTEM);
+    assert_string_equal(err.text, lab_arena_printf(&arena, "%s: no space left", path));
+    err = LAB_ERR_INIT;
+    assert_int_equal(read_run(store, 1).state, LAB_RUN_DONE);
+    assert_int_equal(count_iterations(store, 2, 0), kept);
+    const char *other = lab_arena_printf(&arena, "%s/disk/other.db", folder);
+    assert_refused(lab_store_create(other, &a_study, two_runs, 2, &unused, &err), LAB_ERR_SYSTEM,
+                   "no space left");
+    assert_int_equal(access(other, F_OK), -1);
+
+    unlink(filler);
+    assert_works(add_iterations(store, 2, 0, (int64_t)kept, 1000));
+    assert_works(lab_store_finish_run(store, 2, &a_result, &err));
+    lab_store_close(store);
+    store = reopen(LAB_STORE_READ);
+    assert_int_equal(read_run(store, 1).state, LAB_RUN_DONE);
+    assert_int_equal(read_run(store, 2).state, LAB_RUN_DONE);
+    assert_int_equal(count_iterations(store, 2, 0), kept + 1000);
+    lab_store_close(store);
+}
+
+static void a_full_disk_costs_nothing_that_was_kept(void **state) {
+    (void)state;
+    const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
+    assert_int_equal(mkdir(disk, 0700), 0);
+    if (mount("none", disk, "tmpfs", 0, "size=512k") < 0) {
+        rmdir(disk);
+        print_message("SKIPPED: a small disk can't be mounted here: %s\n", strerror(errno));
+        skip();
+    }
+    path = lab_arena_printf(&arena, "%s/study.db", disk);
+    on_full_disk(lab_arena_printf(&arena, "%s/filler", disk));
+    assert_int_equal(count_files(disk, false), 1);
+}
+
+static int unmount(void **state) {
+    const char *disk = lab_arena_printf(&arena, "%s/disk", folder);
+    umount2(disk, MNT_DETACH);
+    rmdir(disk);
+    return tear_down(state);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_no_database_is_refused),
+        TEST(somebody_elses_database_is_refused),
+        TEST(a_later_version_is_refused_by_its_number),
+        TEST(a_truncated_file_is_refused),
+        TEST(damaged_iterations_are_an_error),
+        TEST(an_existing_file_is_never_replaced),
+        TEST(a_second_writer_is_told_so),
+        TEST(names_that_mean_something_to_sqlite_are_only_names),
+        TEST(network_file_systems_share_no_memory),
+        TEST(permissions_are_named),
+        TEST(a_file_that_was_not_closed_is_read_where_nothing_can_be_written),
+        TEST(half_a_change_is_undone_for_a_reader),
+        cmocka_unit_test_setup_teardown(a_full_disk_costs_nothing_that_was_kept, set_up, unmount),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
