@@ -7,17 +7,30 @@
 
 #include <string.h>
 
+/* How many CPUs from `at` on lie `stride` apart. */
+static int run_length(const struct lab_cpus *cpus, int at, int stride) {
+    int count = 1;
+    while (at + count < cpus->count &&
+           cpus->items[at + count] == cpus->items[at + count - 1] + stride)
+        count++;
+    return count;
+}
+
 void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out) {
     if (cpus->count == 0)
         lab_str_add(out, "none");
-    for (int first = 0; first < cpus->count;) {
-        int last = first;
-        while (last + 1 < cpus->count && cpus->items[last + 1] == cpus->items[last] + 1)
-            last++;
-        lab_str_printf(out, "%s%d", first > 0 ? "," : "", cpus->items[first]);
-        if (last > first)
-            lab_str_printf(out, "-%d", cpus->items[last]);
-        first = last + 1;
+    for (int i = 0; i < cpus->count;) {
+        int first = cpus->items[i];
+        int stride = i + 1 < cpus->count ? cpus->items[i + 1] - first : 1;
+        int count = run_length(cpus, i, stride);
+        if (count < (stride == 1 ? 2 : 4))
+            count = 1; /* too short to be worth the notation */
+        lab_str_printf(out, "%s%d", i ? "," : "", first);
+        if (count > 1)
+            lab_str_printf(out, "-%d", cpus->items[i + count - 1]);
+        if (count > 1 && stride > 1)
+            lab_str_printf(out, ":%d", stride);
+        i += count;
     }
 }
 

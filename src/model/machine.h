@@ -88,7 +88,7 @@ struct lab_machine {
     int pci_count;
 };
 
-/* Appends "0-3,8" as the kernel writes it; "none" for an empty set. */
+/* "0-15,64-79"; a regular stride as taskset writes it, "0-62:2". "none" for no CPU at all. */
 void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out);
 bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu);
 

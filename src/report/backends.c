@@ -34,7 +34,7 @@ static void add_devices(const struct lab_report_backend *backend, struct lab_sty
         lab_table_cell(table, "%s", text.text);
         if (has_cpus(backend)) {
             lab_str_clear(&text);
-            lab_report_cpus(&device->cpus, &text);
+            lab_cpus_write(&device->cpus, &text);
             lab_table_cell(table, "%s", text.text);
         }
         lab_table_cell(table, "%s%s", device->description, device->simulated ? " (simulated)" : "");

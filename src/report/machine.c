@@ -45,33 +45,6 @@ void lab_report_pci_model(const struct lab_pci *pci, struct lab_str *out) {
         lab_str_printf(out, "%04x:%04x", pci->vendor_id, pci->device_id);
 }
 
-/* How many CPUs from `at` on lie `stride` apart. */
-static int run_length(const struct lab_cpus *cpus, int at, int stride) {
-    int count = 1;
-    while (at + count < cpus->count &&
-           cpus->items[at + count] == cpus->items[at + count - 1] + stride)
-        count++;
-    return count;
-}
-
-void lab_report_cpus(const struct lab_cpus *cpus, struct lab_str *out) {
-    if (cpus->count == 0)
-        lab_str_add(out, "none");
-    for (int i = 0; i < cpus->count;) {
-        int first = cpus->items[i];
-        int stride = i + 1 < cpus->count ? cpus->items[i + 1] - first : 1;
-        int count = run_length(cpus, i, stride);
-        if (count < (stride == 1 ? 2 : 4))
-            count = 1; /* too short to be worth the notation */
-        lab_str_printf(out, "%s%d", i ? "," : "", first);
-        if (count > 1)
-            lab_str_printf(out, "-%d", cpus->items[i + count - 1]);
-        if (count > 1 && stride > 1)
-            lab_str_printf(out, ":%d", stride);
-        i += count;
-    }
-}
-
 static void add_count(struct lab_str *out, int count, const char *one, const char *many) {
     lab_str_printf(out, "%d %s", count, count == 1 ? one : many);
 }
@@ -172,7 +145,7 @@ static void add_nodes(const struct lab_machine *machine, struct lab_style style,
             cell_bytes(table, node->free_bytes);
         struct lab_str cpus;
         lab_str_init(&cpus);
-        lab_report_cpus(&node->cpus, &cpus);
+        lab_cpus_write(&node->cpus, &cpus);
         lab_table_cell(table, "%s", node->cpus.count ? cpus.text : "none: memory only");
         lab_str_release(&cpus);
     }

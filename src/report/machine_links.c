@@ -119,7 +119,7 @@ static void describe_node(const struct lab_machine *machine, int index, struct l
     lab_str_printf(line, "node %d ", node->number);
     if (node->cpus.count) {
         lab_str_add(line, "(CPUs ");
-        lab_report_cpus(&node->cpus, line);
+        lab_cpus_write(&node->cpus, line);
         lab_str_add(line, ")");
         return;
     }
@@ -128,7 +128,7 @@ static void describe_node(const struct lab_machine *machine, int index, struct l
     if (nearest >= 0) {
         lab_str_printf(line, "; the nearest cores are node %d's, CPUs ",
                        machine->nodes[nearest].number);
-        lab_report_cpus(&machine->nodes[nearest].cpus, line);
+        lab_cpus_write(&machine->nodes[nearest].cpus, line);
     }
     lab_str_add(line, ")");
 }

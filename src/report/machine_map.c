@@ -167,7 +167,7 @@ static struct box make_node_box(const struct map *map, int index) {
         lab_str_printf(&line, "%d core%s", node->core_count, node->core_count == 1 ? "" : "s");
         add_packages(map, index, &line);
         lab_str_add(&line, ": CPUs ");
-        lab_report_cpus(&node->cpus, &line);
+        lab_cpus_write(&node->cpus, &line);
     } else {
         lab_str_add(&line, "no cores: memory only");
     }

@@ -49,9 +49,6 @@ void lab_table_write(const struct lab_table *table, struct lab_style style, stru
 
 /* --- the machine --- */
 
-/* "0-15,64-79"; a regular stride as taskset writes it, "0-62:2". "none" for no CPU at all. */
-void lab_report_cpus(const struct lab_cpus *cpus, struct lab_str *out);
-
 /* A GPU that computes: graphics of a server's management chip or of an emulator are none. */
 bool lab_report_is_gpu(const struct lab_pci *pci);
 

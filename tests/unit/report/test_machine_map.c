@@ -150,10 +150,10 @@ static void cpus_as_ranges_and_strides(void **state) {
     struct lab_str out;
     lab_str_init(&out);
     int mixed[] = {0, 1, 2, 5, 8, 10, 12, 14, 16};
-    lab_report_cpus(&(struct lab_cpus){mixed, 9}, &out);
+    lab_cpus_write(&(struct lab_cpus){mixed, 9}, &out);
     assert_string_equal(out.text, "0-2,5,8-16:2");
     lab_str_clear(&out);
-    lab_report_cpus(&(struct lab_cpus){NULL, 0}, &out);
+    lab_cpus_write(&(struct lab_cpus){NULL, 0}, &out);
     assert_string_equal(out.text, "none");
     lab_str_release(&out);
 }
