@@ -16,8 +16,8 @@ enum lab_run_state {
 };
 
 struct lab_run_rank {
-    int gpu_id;
-    const char *device; /* "cpu:0/2.1" */
+    int gpu_id;         /* index into the selector's list */
+    const char *device; /* its member name: "cpu:0/2.1" */
     int numa_node;
 };
 

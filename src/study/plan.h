@@ -37,17 +37,12 @@
 #define LAB_STUDY_PLAN_H
 
 #include "device/device.h"
+#include "model/run.h"
 #include "study/config.h"
 #include "workload/workload.h"
 
 #define LAB_PLAN_POINTS_MAX 100000 /* of one plan; so are its runs. More is an error, not a wait */
 #define LAB_PLAN_ID_MAX     200    /* bytes of a run's id: file names are made of it */
-
-struct lab_plan_rank {
-    int gpu_id;         /* index into the selector's list */
-    const char *device; /* its member name: "cpu:0/2.1" */
-    int numa_node;
-};
 
 enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
 
@@ -58,7 +53,7 @@ struct lab_plan_run {
     struct lab_value *options;   /* every key of the workload: a map */
     const void *workload_config; /* the same, filled and checked */
     const char *label;           /* "vit32x6x512" */
-    struct lab_plan_rank *ranks;
+    struct lab_run_rank *ranks;
     int rank_count;
     int repeat; /* from 0 */
     int64_t num_samples, warmup_samples;

@@ -83,7 +83,7 @@ struct plan_work { /* a workload with its options; many runs share one */
 struct plan_draft { /* a run before it is repeated, named and ordered */
     uint64_t hash;  /* identity's, but for the repeat index */
     int work;
-    struct lab_plan_rank *ranks;
+    struct lab_run_rank *ranks;
     int rank_count;
     struct plan_test test;
     int64_t iterations, warmup_iterations;

@@ -65,7 +65,7 @@ static int count_of(const struct lab_value *value) {
     return value->type == LAB_VALUE_LIST ? value->count : 1;
 }
 
-static int make_ranks(const struct walk *w, const struct point *point, struct lab_plan_rank *ranks,
+static int make_ranks(const struct walk *w, const struct point *point, struct lab_run_rank *ranks,
                       int *ret_count) {
     int count = count_of(point->gang), nodes = count_of(point->nodes);
     if (nodes != 1 && nodes != count)
@@ -75,7 +75,7 @@ static int make_ranks(const struct walk *w, const struct point *point, struct la
                            nodes, count, count == 1 ? "" : "s");
     for (int i = 0; i < count; i++) {
         int gpu_id = (int)number_at(point->gang, i);
-        ranks[i] = (struct lab_plan_rank){
+        ranks[i] = (struct lab_run_rank){
             .gpu_id = gpu_id,
             .device = w->book->devices.items[gpu_id].name,
             .numa_node = (int)number_at(point->nodes, nodes == 1 ? 0 : i),
@@ -123,7 +123,7 @@ static int book_work(const struct walk *w, const void *config, uint64_t hash) {
 }
 
 static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
-                           const struct lab_plan_rank *ranks) {
+                           const struct lab_run_rank *ranks) {
     char text[96];
     for (int i = 0; i < draft->rank_count; i++) {
         hash = plan_hash_text(plan_hash_text(hash, "rank "), ranks[i].device);
@@ -136,7 +136,7 @@ static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
 }
 
 static int book_draft(struct plan_book *book, const struct plan_draft *draft,
-                      const struct lab_plan_rank *ranks) {
+                      const struct lab_run_rank *ranks) {
     int at = plan_index_find(&book->draft_index, draft->hash);
     if (at >= 0) {
         double *timeout_s = &book->drafts[at].test.timeout_s;
@@ -184,7 +184,7 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
     double batch = w->book->works[draft.work].cost.samples;
     draft.iterations = batches(point.test.num_samples, batch);
     draft.warmup_iterations = batches(point.test.warmup_samples, batch);
-    struct lab_plan_rank ranks[LAB_OPTION_INTS_MAX];
+    struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
     if (make_ranks(w, &point, ranks, &draft.rank_count) < 0)
         return -1;
     draft.hash = hash_draft(hash, &draft, ranks);
