@@ -210,11 +210,6 @@ static void add_scaled(struct lab_str *str, double value, double step, const cha
     lab_str_printf(str, " %s", units[i]);
 }
 
-void lab_str_add_bytes_si(struct lab_str *str, double bytes) {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB", "PB", NULL};
-    add_scaled(str, bytes, 1000, units);
-}
-
 void lab_str_add_bytes_binary(struct lab_str *str, double bytes) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", NULL};
     add_scaled(str, bytes, 1024, units);

@@ -49,7 +49,6 @@ void lab_str_add_list(struct lab_str *str, const char *const *words, const char 
 /*
  * "1.5 GB", "1.50 GiB", "12.3 µs": three significant digits and a fitting prefix.
  */
-void lab_str_add_bytes_si(struct lab_str *str, double bytes); /* kB, MB, GB: rates and traffic */
 void lab_str_add_bytes_binary(struct lab_str *str, double bytes);         /* KiB, MiB, GiB: sizes */
 void lab_str_add_time(struct lab_str *str, double seconds);               /* ns, µs, ms, s, min */
 void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, M, G, T + unit */

@@ -149,9 +149,9 @@ static void doubles_read_back(void **state) {
 
 static void numbers_for_people(void **state) {
     (void)state;
-    lab_str_add_bytes_si(&str, 1.5e9);
-    becomes("1.50 GB");
-    lab_str_add_bytes_si(&str, 12);
+    lab_str_add_si(&str, 1.5e9, "B/s");
+    becomes("1.50 GB/s");
+    lab_str_add_bytes_binary(&str, 12);
     becomes("12 B");
     lab_str_add_bytes_binary(&str, 3 * 512.0 * 1024 * 1024);
     becomes("1.50 GiB");
