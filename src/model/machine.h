@@ -92,6 +92,13 @@ struct lab_machine {
 void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out);
 bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu);
 
+/*
+ * A hash that is the same as long as what is measured here means the same: CPU model, cores and memory
+ * nodes with their CPUs and distances, GPUs by address and model. Free memory, the host's name and
+ * network cards don't count.
+ */
+uint64_t lab_machine_identity(const struct lab_machine *machine);
+
 /* Index into nodes of the kernel's node number, or -1. */
 int lab_machine_node_index(const struct lab_machine *machine, int number);
 

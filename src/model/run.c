@@ -13,6 +13,8 @@ const char *lab_run_state_name(enum lab_run_state state) {
         return "done";
     case LAB_RUN_FAILED:
         return "failed";
+    case LAB_RUN_STATE_COUNT:
+        break;
     }
     assert(!"a state of a run that doesn't exist");
     return "";

@@ -13,6 +13,7 @@ enum lab_run_state {
     LAB_RUN_RUNNING, /* found in a file that no runner holds: it was interrupted */
     LAB_RUN_DONE,
     LAB_RUN_FAILED,
+    LAB_RUN_STATE_COUNT,
 };
 
 struct lab_run_rank {
@@ -30,6 +31,8 @@ struct lab_run {
     const char *workload, *label;
     const char *options; /* JSON: every key of the workload */
     const char *series;  /* JSON: names */
+    const char *test;    /* JSON: num_samples, warmup_samples, timeout_s, … of the study */
+    int64_t iterations, warmup_iterations; /* planned, of each rank */
     const struct lab_run_rank *ranks;
     int rank_count;
     enum lab_run_state state;
@@ -41,6 +44,18 @@ struct lab_run {
     const char *error;        /* "" = none */
     const char *result;       /* JSON, "" = none */
     bool concurrent;          /* shared the machine with other runs of the study */
+    /* of a run that is done: how much it did per second, with the interval within the run */
+    double rate, rate_low, rate_high; /* NaN = none */
+    const char *rate_unit;            /* "samples/s", "iterations/s"; "" = none */
+    bool valid;                       /* false: success, but the figures must not be used */
+};
+
+/* Where a run stands, as its runner last heard; for whoever looks from outside. */
+struct lab_run_progress {
+    int64_t run;         /* number */
+    const char *phase;   /* "warm-up"; "" = none known */
+    int64_t done, total; /* iterations of the phase, of the slowest rank; total 0 = unknown */
+    int64_t time_ns;     /* when */
 };
 
 const char *lab_run_state_name(enum lab_run_state state); /* "planned", … */

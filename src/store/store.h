@@ -31,6 +31,7 @@ struct lab_store_study {
     const char *machine; /* JSON */
     const char *version; /* of gpulab */
     int64_t created_wall_ns;
+    uint64_t machine_identity; /* of where it runs: resuming elsewhere is another study */
 };
 
 /* --- life --- */
@@ -82,8 +83,13 @@ struct lab_store_metric {
 int lab_store_add_metric(struct lab_store *store, int64_t run,
                          const struct lab_store_metric *metric, struct lab_err *err);
 
-/* The end of a running run: state (done or failed), end_ns, exit_code, error, result and concurrent of
- * `outcome`; when this returns 0 it survives a power cut. */
+/* Where runs that are under way stand: replaces what was said before of them, and of those that have
+ * ended; visible to readers at once, never waits for the disk. */
+int lab_store_set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
+                           struct lab_err *err);
+
+/* The end of a running run: state (done or failed), end_ns, exit_code, error, result, concurrent, the
+ * rate and valid of `outcome`; when this returns 0 it survives a power cut. */
 int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                          struct lab_err *err);
 
@@ -95,6 +101,13 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
 /* All runs in the planned order. 10,000 of them take well under 0.3 s. */
 int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
                    int *ret_count, struct lab_err *err);
+
+int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
+                       struct lab_run_progress **ret_items, int *ret_count, struct lab_err *err);
+
+/* How many runs are in each state, without reading them. */
+int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT],
+                    struct lab_err *err);
 
 int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
                          struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err);

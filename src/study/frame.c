@@ -16,7 +16,8 @@ static const char *const type_names[] = {
     [LAB_FRAME_PROGRESS] = "PROGRESS", [LAB_FRAME_ITERATIONS] = "ITERATIONS",
     [LAB_FRAME_METRIC] = "METRIC",     [LAB_FRAME_WARNING] = "WARNING",
     [LAB_FRAME_RESULT] = "RESULT",     [LAB_FRAME_FAILURE] = "FAILURE",
-    [LAB_FRAME_ACK] = "ACK",
+    [LAB_FRAME_ACK] = "ACK",           [LAB_FRAME_JOB] = "JOB",
+    [LAB_FRAME_READY] = "READY",       [LAB_FRAME_GO] = "GO",
 };
 
 /* --- writing --- */
@@ -90,9 +91,12 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
     case LAB_FRAME_PHASE:
     case LAB_FRAME_WARNING:
     case LAB_FRAME_RESULT:
+    case LAB_FRAME_JOB:
         add_text(out, frame->text, LAB_FRAME_MAX_BYTES);
         break;
     case LAB_FRAME_ACK:
+    case LAB_FRAME_READY:
+    case LAB_FRAME_GO:
         break;
     }
 }
@@ -246,8 +250,11 @@ static int take_content(struct payload *payload, struct lab_arena *arena, struct
     case LAB_FRAME_PHASE:
     case LAB_FRAME_WARNING:
     case LAB_FRAME_RESULT:
+    case LAB_FRAME_JOB:
         return take_text(payload, arena, &frame->text, err);
     case LAB_FRAME_ACK:
+    case LAB_FRAME_READY:
+    case LAB_FRAME_GO:
         break;
     }
     return 0;
@@ -269,7 +276,7 @@ struct header {
 };
 
 static bool is_known(int type) {
-    return type >= LAB_FRAME_HELLO && type <= LAB_FRAME_ACK;
+    return type >= LAB_FRAME_HELLO && type <= LAB_FRAME_GO;
 }
 
 /* What can be said of a frame before its payload is there. */

@@ -1,10 +1,11 @@
 /*
- * frame.h: what a worker tells its runner, on a pipe of its own: frames with a length in front, so
- * that neither what the workload prints nor a worker gone wrong can pass for a result.
+ * frame.h: what a worker and its runner tell each other, on a socket of their own: frames with a
+ * length in front, so that neither what the workload prints nor a worker gone wrong can pass for a
+ * result. worker.h has the order of the conversation.
  *
  *     u32 length of the payload · u16 type · u16 rank · payload          all little-endian
  *
- * The first frame is HELLO with the protocol's version. Types that a reader doesn't know are skipped:
+ * A worker's first frame is HELLO with the protocol's version. Types that a reader doesn't know are skipped:
  * an older runner survives a newer worker. A length above the cap, a payload that doesn't decode, a
  * rank that doesn't exist end the conversation with an error; nothing is ever read beyond a payload.
  *
@@ -29,7 +30,7 @@
 #define LAB_FRAME_MAX_ITERATIONS 32768 /* in a frame: fits the cap however badly they pack */
 
 enum lab_frame_type {
-    LAB_FRAME_HELLO = 1,  /* version, process id, number of ranks */
+    LAB_FRAME_HELLO = 1,  /* version, process id, ranks of the whole gang */
     LAB_FRAME_PHASE,      /* "opening", "verifying", "warm-up", "measuring", "tracing" */
     LAB_FRAME_PROGRESS,   /* iterations done, of so many */
     LAB_FRAME_ITERATIONS, /* a chunk of records, packed; first index */
@@ -38,6 +39,9 @@ enum lab_frame_type {
     LAB_FRAME_RESULT,     /* the last one of a run that worked: a JSON object */
     LAB_FRAME_FAILURE,    /* the last one of a run that didn't: code and text */
     LAB_FRAME_ACK,        /* runner to worker: the result is stored, you may end */
+    LAB_FRAME_JOB,        /* runner to worker, first: a JSON object (job.h) */
+    LAB_FRAME_READY,      /* this rank is warm and waits for GO */
+    LAB_FRAME_GO,         /* runner to worker: all ranks of the gang are ready, measure */
 };
 
 struct lab_frame {
@@ -66,7 +70,7 @@ struct lab_frame {
             enum lab_err_code code;
             const char *text;
         } failure;
-        const char *text; /* PHASE, WARNING, RESULT */
+        const char *text; /* PHASE, WARNING, RESULT, JOB */
     };
 };
 
@@ -81,7 +85,7 @@ void lab_frame_write(const struct lab_frame *frame, struct lab_str *out);
 struct lab_frame_reader {
     struct lab_str bytes; /* not yet decoded */
     size_t used;
-    int rank_count;  /* from HELLO; -1 before. A worker that waits for ACK sets its own */
+    int rank_count;  /* from HELLO; -1 before. A worker, to whom nobody says HELLO, sets 1 */
     int64_t skipped; /* frames of unknown type */
     bool failed;     /* the sender lied: what else it sends is dropped */
 };

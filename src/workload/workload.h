@@ -17,12 +17,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* What a workload tells while it runs, beside its records. Each slot may be NULL: then it is lost. */
+struct lab_sink {
+    void (*metric)(void *state, const char *name, const char *unit, double value, int64_t time_ns);
+    void (*progress)(void *state, int64_t done, int64_t total); /* total 0 = unknown */
+    /* what a program that the workload runs has printed */
+    void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);
+    bool (*stopped)(void *state); /* true: end soon, the result isn't wanted any more */
+    void *state;
+};
+
 /* Where a workload runs. The host thread is already bound to `numa_node` by who opens it. */
 struct lab_rank {
-    struct lab_device *device;
-    int numa_node; /* where host buffers must lie; -1 = anywhere */
+    struct lab_device *device;        /* NULL for an `external` workload, whose program opens it */
+    const struct lab_device_ref *ref; /* its name; NULL = where `device` says */
+    int numa_node;                    /* where host buffers must lie; -1 = anywhere */
     int index, count;
-    uint64_t seed; /* of all data that this rank draws */
+    uint64_t seed;               /* of all data that this rank draws */
+    int gpu_id;                  /* position in the study's list of devices; 0 outside a study */
+    const char *run_id, *folder; /* of the study; NULL outside one */
+    const struct lab_sink *sink; /* NULL = nobody listens */
 };
 
 /* What one iteration does and moves, counted from the definition, for rates and limits. */
@@ -50,6 +64,9 @@ struct lab_workload {
     const struct lab_option *options; /* the keys; the only schema for them */
     size_t config_size;               /* of the struct that the options fill */
     int version; /* raised when the same options come to mean other work; 0 counts as 1 */
+    /* true: an iteration is a program of the user's that opens the device itself; nobody opens it
+     * for the workload, it has no limits, and `verify` is never asked */
+    bool external;
 
     /* optional: rules between several keys, and derived values; NULL = the bounds say it all */
     int (*check)(void *config, struct lab_err *err);

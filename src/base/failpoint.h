@@ -1,0 +1,16 @@
+/*
+ * failpoint.h: named places where a test can make the program die, as a power cut or SIGKILL would,
+ * so that "nothing is lost" is shown for each place and not hoped for.
+ *
+ *     GPULAB_FAILPOINT=after-commit        dies at the first pass of that place
+ *     GPULAB_FAILPOINT=after-commit:3      at the third
+ *
+ * Without the variable a place costs one comparison.
+ */
+#ifndef LAB_BASE_FAILPOINT_H
+#define LAB_BASE_FAILPOINT_H
+
+/* Ends the process by SIGKILL if the environment names this place and it is its turn. */
+void lab_failpoint(const char *name);
+
+#endif

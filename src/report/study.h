@@ -1,0 +1,73 @@
+/*
+ * report/study.h: studies as people read them: the first report of one, its status while it runs, the
+ * list of them. Everything is appended to a string, as in report.h.
+ */
+#ifndef LAB_REPORT_STUDY_H
+#define LAB_REPORT_STUDY_H
+
+#include "model/run.h"
+#include "report/report.h"
+
+struct lab_report_study {
+    const char *name, *option; /* "numa_locality_study", "numa_study" */
+    const char *folder;        /* as the user would write it */
+    const char *command;       /* which goes on with it: "gpulab run numa_study"; "" = unknown */
+    const char *machine;       /* one line */
+    const char *version;       /* of gpulab */
+    int64_t created_wall_ns;
+    const struct lab_run *runs; /* all, in their order */
+    int run_count;
+    int64_t point_count; /* 0 = unknown */
+    bool simulated;      /* some device of it is: the word stands in every heading */
+    bool running;        /* a runner works on it now */
+    const char *holder;  /* who: "process 4711 on node7 (…)"; "" = nobody */
+    const struct lab_run_progress *progress; /* of runs under way */
+    int progress_count;
+    double left_s;    /* NaN = unknown */
+    int left_unknown; /* runs that nothing is known about, in left_s by the mean of the others */
+};
+
+/*
+ * The end of `gpulab run`: one sentence that answers first ("3 of 3 runs succeeded: 12.4 to 310
+ * samples/s."), a table (run, device, node, rate with its interval, p95 latency, state or what is
+ * wrong), warnings that several runs share said once, failures with their hint, where everything lies,
+ * how to go on. A study of many runs shows the first, the slowest and the failed ones and says so.
+ */
+void lab_report_study(const struct lab_report_study *study, struct lab_style style,
+                      struct lab_str *out);
+/* The same as report/report.md: all runs, no colour, tables in Markdown. */
+void lab_report_study_markdown(const struct lab_report_study *study, struct lab_str *out);
+
+/* `gpulab status`: bar, counts, each run under way with its phase, iterations and time left. */
+void lab_report_status(const struct lab_report_study *study, struct lab_style style,
+                       struct lab_str *out);
+
+/* `gpulab list`: a line each. */
+void lab_report_studies(const struct lab_report_study *studies, int count, struct lab_style style,
+                        struct lab_str *out);
+
+/* --- hints --- */
+
+/*
+ * What a user can do about a failed run, from its error: out of device memory → a smaller
+ * experiment.test.batch_size or memory_size_mb; timeout → experiment.test.timeout_s; … One sentence,
+ * or NULL where there is nothing to say.
+ */
+const char *lab_report_hint(const char *error);
+
+/* --- the bar of `gpulab run` --- */
+
+struct lab_report_bar {
+    int done, failed, total;             /* runs; done includes failed */
+    double fraction;                     /* of the whole study, current runs' progress included */
+    const char *run;                     /* what runs: "gpu0_numa1_vit32x6x512", or "2 runs" */
+    const char *phase;                   /* may be "" */
+    int64_t iterations, iteration_total; /* of the phase; total 0 = unknown */
+    double elapsed_s, left_s;            /* left NaN = unknown */
+};
+
+/* One line of at most columns − 1: " 3/48 ▕███▏    ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min
+ * left". Where it is too long, the run's name is cut before figures go. */
+void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, struct lab_str *out);
+
+#endif

@@ -1,0 +1,24 @@
+/*
+ * results.h: what a study has found, as the files beside its database show it: results.json, an array
+ * with a map for each run that has ended, and experiment_summary.json. Names and meanings of the
+ * fields are those that the published guides use, and docs/NUMBERS.md for the others.
+ */
+#ifndef LAB_STORE_RESULTS_H
+#define LAB_STORE_RESULTS_H
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "store/store.h"
+
+/* One run. `result` and the other JSON texts of it are parsed into the tree. */
+struct lab_value *lab_results_run(const struct lab_run *run, struct lab_arena *arena);
+
+/* Appends the whole of results.json. Linear in the number of runs: texts are spliced, not parsed. */
+void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out);
+
+/* experiment_summary.json; `runs` are all of the study's, in any state. */
+struct lab_value *lab_results_summary(const char *study, const struct lab_run *runs, int count,
+                                      struct lab_arena *arena);
+
+#endif

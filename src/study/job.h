@@ -1,0 +1,45 @@
+/*
+ * job.h: what one worker is told to do: the frozen config. Everything is decided before it starts; a
+ * worker reads no file, no cache and no environment to find out what to run.
+ *
+ * It travels as JSON in the first frame that the runner sends (frame.h: JOB).
+ */
+#ifndef LAB_STUDY_JOB_H
+#define LAB_STUDY_JOB_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/value.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct lab_job_rank {
+    int index;          /* in its gang, from 0: the rank that its frames name */
+    int gpu_id;         /* position in the study's list of devices */
+    const char *device; /* member name: "cpu:0/2.1" */
+    int numa_node;
+};
+
+struct lab_job {
+    const char *run_id; /* "gpu0_numa1_vit32x6x512" */
+    const char *folder; /* the study's, absolute; "" = none */
+    const char *workload;
+    struct lab_value *options;        /* every key of the workload: a map */
+    const struct lab_job_rank *ranks; /* those that this worker carries out, a thread each */
+    int rank_count;
+    int gang_size; /* ranks of the whole run, in all its workers */
+    int64_t iterations, warmup_iterations;
+    double duration_s; /* > 0: measures so long instead of a number of iterations */
+    uint64_t seed;     /* below 2^53 */
+    bool verify;       /* check the results before they are timed */
+};
+
+void lab_job_write(const struct lab_job *job, struct lab_str *out);
+
+/* Content lives in the arena. What is missing, of another type or out of bounds is an error. */
+int lab_job_read(const char *text, size_t length, struct lab_arena *arena, struct lab_job *ret_job,
+                 struct lab_err *err);
+
+#endif

@@ -1,0 +1,78 @@
+/*
+ * runner.h: carries the runs of a plan out, each in worker processes of its own, and keeps what they
+ * say. A worker can do nothing that harms the study: whatever it does ends as a done or a failed run.
+ *
+ * One thread, one poll loop. It never computes, never opens a device, and never waits for a process.
+ */
+#ifndef LAB_STUDY_RUNNER_H
+#define LAB_STUDY_RUNNER_H
+
+#include "base/err.h"
+#include "machine/machine.h"
+#include "model/run.h"
+#include "store/store.h"
+#include "study/plan.h"
+
+struct lab_runner_item {
+    const struct lab_plan_run *planned;
+    int64_t number; /* in the store */
+};
+
+enum lab_runner_event_kind {
+    LAB_RUNNER_STARTED,  /* an attempt begins; `attempt` from 1 */
+    LAB_RUNNER_PHASE,    /* `text` */
+    LAB_RUNNER_PROGRESS, /* `done` of `total` iterations, of the slowest rank */
+    LAB_RUNNER_METRIC,   /* `text` = name, `value` */
+    LAB_RUNNER_WARNING,  /* `text`: a sentence from the worker or about it */
+    LAB_RUNNER_RETRY,    /* this attempt failed with `text`, another follows */
+    LAB_RUNNER_DONE,     /* committed: from here on it is never lost. `outcome` */
+    LAB_RUNNER_FAILED,   /* committed likewise, for good. `outcome` */
+    LAB_RUNNER_COOLING,  /* a pause of `value` seconds before the next run */
+    LAB_RUNNER_STOPPING, /* `value` 1: finishes what runs; 2: ends it now. `text` says why */
+};
+
+struct lab_runner_event {
+    enum lab_runner_event_kind kind;
+    const struct lab_runner_item *item; /* NULL where it is about no run */
+    int attempt;
+    const char *text;
+    double value;
+    int64_t done, total;
+    const struct lab_run *outcome; /* state, times, error, result, rate, valid of the run */
+};
+
+struct lab_runner_spec {
+    const struct lab_plan *plan; /* engine keys: max_workers, retries, timeouts, cool-down, … */
+    const struct lab_machine *machine;
+    struct lab_store *store;
+    int64_t epoch;                       /* of the store, for the runs' times */
+    const struct lab_runner_item *items; /* what is to be done, in this order */
+    int item_count;
+    const char *folder;     /* logs go to logs/<run id>.stdout and .stderr in it */
+    const int *inherit_fds; /* that workers keep open: locks */
+    int inherit_count;
+    const char *const *worker_argv; /* NULL = this program's own worker; tests bring others */
+    /* 0 = go on, 1 = finish what runs, 2 = end it now; asked at least five times a second */
+    int (*stop)(void *state);
+    void (*event)(const struct lab_runner_event *event, void *state); /* may be NULL */
+    /* the disk is full: makes a little room so that the run can be marked; false = can't */
+    bool (*make_room)(void *state); /* may be NULL */
+    void *state;
+};
+
+struct lab_runner_outcome {
+    int done, failed, left; /* of the items */
+    int retried;
+    bool stopped;     /* by `stop` */
+    bool budget_used; /* by experiment.budget */
+    bool failed_fast; /* by experiment.fail_fast */
+};
+
+/*
+ * Fails only where it can't go on: the store refuses (disk full: the run is marked if it can be, its
+ * worker is ended), or workers can't be started at all. `ret_outcome` is filled in any case.
+ */
+int lab_runner_run(const struct lab_runner_spec *spec, struct lab_runner_outcome *ret_outcome,
+                   struct lab_err *err);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * worker.h: the other end of the runner: one process that carries out one run, or some of its ranks,
+ * and tells on a socket (frame.h) what happens.
+ *
+ *     runner                                          worker
+ *       JOB        ───────────────────────────────>   binds each rank's thread, opens device, workload
+ *                  <─────────────  HELLO, PHASE…      verifies, warms up
+ *                  <─────────────  READY (each rank)  waits, its device idle
+ *       GO         ───────────────────────────────>   all ranks of the gang measure from here on
+ *                  <── PROGRESS, ITERATIONS, METRIC   between stretches, never inside the timed part
+ *                  <─────  RESULT (each rank), or     proves where its memory lay; waits
+ *                          FAILURE: the last word
+ *       ACK        ───────────────────────────────>   ends with status 0
+ *
+ * A rank's RESULT is a JSON object; docs/NUMBERS.md defines the figures, null = there is none:
+ *
+ *     device, numa_node, iterations, warmup_iterations, samples       what was done (samples: in all)
+ *     rate, rate_low, rate_high, rate_unit                            "samples/s" or "iterations/s";
+ *                                                                     the interval within the run
+ *     samples_per_second, flops_per_second, h2d_gb_per_s, d2h_gb_per_s, compute_utilization, overlap
+ *     latency_ms, interval_ms                 {mean, median, p90, p95, p99, min, max} of each
+ *     first_ns, last_ns                       start of the first and end of the last measured one
+ *     first_iteration_ms, steady, peak_memory_mb
+ *     verification                            {applicable, passed, relative_error, tolerance, text}
+ *     placement_proven                        true, false, or null where there is nothing to prove
+ *     conditions                              {load_before, foreign_cpu, steal, …}
+ *     warnings, invalid                       lists of sentences; a run with an `invalid` one is done
+ *                                             but must not be used
+ *
+ * Results that fail their verification are a FAILURE (LAB_ERR_WRONG), not a result.
+ *
+ * A worker dies with its runner, and takes with it whatever its workload has started: when the socket
+ * closes or the parent ends, a thread of its own kills all descendants and the process group.
+ */
+#ifndef LAB_STUDY_WORKER_H
+#define LAB_STUDY_WORKER_H
+
+#include "base/err.h"
+
+#define LAB_WORKER_FD      3        /* where a worker finds its socket */
+#define LAB_WORKER_COMMAND "worker" /* gpulab's hidden command that calls lab_worker_run */
+
+/*
+ * Carries out the job that comes on `fd`. Returns the exit status: 0 after ACK, 1 after a FAILURE that
+ * was sent. -1 with an error only if there is no conversation: `fd` is no socket, no job came.
+ */
+int lab_worker_run(int fd, struct lab_err *err);
+
+#endif
