@@ -113,6 +113,8 @@ void lab_command_print_json(const struct lab_command_call *call, const struct la
 int lab_command_finish(void);
 /* One line for the user beside the result, on stderr; "gpulab: " goes before it. */
 void lab_command_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same without "gpulab: ", for lines that tell how the work goes on. */
+void lab_command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * A status line at the bottom of the terminal (stderr) that is drawn over itself. Anything else that

@@ -114,18 +114,15 @@ static void add_visible(const char *text, struct lab_str *out) {
 
 static atomic_bool status_shown; /* messages may come from a device's threads */
 
-void lab_command_note(const char *format, ...) {
-    va_list args;
-    va_start(args, format);
+static void write_line(const char *prefix, const char *format, va_list args) {
     char text[1200];
     vsnprintf(text, sizeof text, format, args);
-    va_end(args);
     struct lab_str line, visible;
     lab_str_init(&line);
     lab_str_init(&visible);
     if (atomic_exchange(&status_shown, false))
         lab_str_add(&line, CLEAR_LINE);
-    lab_str_add(&line, "gpulab: ");
+    lab_str_add(&line, prefix);
     add_visible(text, &visible);
     if (locale_is_utf8())
         lab_str_add(&line, visible.text);
@@ -136,6 +133,20 @@ void lab_command_note(const char *format, ...) {
     fwrite(line.text, 1, line.length, stderr);
     lab_str_release(&visible);
     lab_str_release(&line);
+}
+
+void lab_command_note(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    write_line("gpulab: ", format, args);
+    va_end(args);
+}
+
+void lab_command_say(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    write_line("", format, args);
+    va_end(args);
 }
 
 void lab_command_status_line(const char *text) {

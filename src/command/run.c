@@ -1,10 +1,12 @@
 /*
- * run.c: `gpulab run STUDY`: a study's config, what it is made of, and its plan. Overrides follow
- * Hydra's grammar, and so do -m, --cfg, --info and --config-dir.
+ * run.c: `gpulab run STUDY`: a study's config, what it is made of, its plan, and the study itself
+ * (support/run_execute.c). Overrides follow Hydra's grammar, and so do -m, --cfg, --info and
+ * --config-dir.
  */
 #include "command/command.h"
 
 #include "base/yaml.h"
+#include "command/support/run_execute.h"
 #include "command/support/run_study.h"
 #include "machine/machine.h"
 
@@ -220,8 +222,26 @@ static void print_plan(const struct lab_command_call *call, const struct lab_pla
     lab_str_release(&text);
 }
 
-static int make_plan(const struct lab_command_call *call, const struct lab_config_path *path,
-                     const struct lab_sweep *sweep, bool only_show, struct lab_err *err) {
+static int carry_out(const struct lab_command_call *call, const struct lab_plan *plan,
+                     const struct lab_machine *machine, int *ret_status, struct lab_err *err) {
+    const struct run_config *config = call->config;
+    if (machine->recorded)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "--topology plans for another machine, which can't run anything here: "
+                           "add --dry-run");
+    struct lab_run_request request = {
+        .plan = plan,
+        .machine = machine,
+        .multirun = config->multirun,
+        .config_dir = config->config_dir,
+        .device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device,
+    };
+    return lab_run_execute(call, &request, ret_status, err);
+}
+
+static int use_plan(const struct lab_command_call *call, const struct lab_config_path *path,
+                    const struct lab_sweep *sweep, bool only_show, int *ret_status,
+                    struct lab_err *err) {
     const struct run_config *config = call->config;
     struct lab_machine *machine;
     struct lab_plan plan;
@@ -231,10 +251,7 @@ static int make_plan(const struct lab_command_call *call, const struct lab_confi
     if (result == 0 && only_show)
         print_plan(call, &plan, machine);
     else if (result == 0)
-        result = lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                             "%s is planned (%d run%s), but this version can't carry studies out "
-                             "yet: --dry-run shows the plan, 'gpulab bench' runs one workload now",
-                             plan.option, plan.run_count, plan.run_count == 1 ? "" : "s");
+        result = carry_out(call, &plan, machine, ret_status, err);
     lab_machine_close(machine);
     return result;
 }
@@ -249,7 +266,6 @@ static int check_actions(const struct run_config *config, struct lab_err *err) {
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
-    (void)ret_status;
     const struct run_config *config = call->config;
     if (check_actions(config, err) < 0)
         return -1;
@@ -275,7 +291,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         return print_config(call, &path, &sweep, err);
     if (lab_str_equal(config->info, "defaults"))
         return print_defaults(call, &path, &sweep, err);
-    return make_plan(call, &path, &sweep, config->dry_run || config->info, err);
+    return use_plan(call, &path, &sweep, config->dry_run || config->info, ret_status, err);
 }
 
 /* --- manual --- */
@@ -323,10 +339,12 @@ static const struct lab_manual_section *sections(struct lab_arena *arena, const 
 
 static const struct lab_manual_example examples[] = {
     {"gpulab run", "lists the studies"},
-    {"gpulab run numa_study --dry-run", "what it would do on this machine"},
-    {"gpulab run quick_test experiment.hardware.gpu_ids=[0,1] --dry-run",
-     "with a key changed: two devices instead of one"},
-    {"gpulab run -m scaling_study experiment.test.compile_model=true,false --dry-run",
+    {"gpulab run quick_test", "the first thing to run: three models, a minute or so"},
+    {"gpulab run numa_study --dry-run", "what it would do on this machine, and how long it takes"},
+    {"gpulab run numa_study device=cpu:0/2 experiment.hardware.gpu_ids=[0,1] "
+     "experiment.hardware.numa_nodes=[0]",
+     "with keys changed: on two halves of node 0's cores"},
+    {"gpulab run -m scaling_study experiment.test.compile_model=true,false",
      "a sweep: the study once for each value"},
     {"gpulab run --show numa_study > mine.yaml", "a study's file, to make one's own of it"},
     {NULL},
@@ -334,13 +352,19 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_run = {
     .name = "run",
-    .summary = "plan a whole study: its config, its runs and their order",
+    .summary = "carry out a whole study, each run in a process of its own",
     .usage = "[STUDY] [key=value...]",
     .description =
         "Composes the study's config from its file, those that it builds on, and the words behind "
-        "it, checks every key and whether the devices, NUMA nodes and memory are there, and plans "
-        "the runs. 'numa_study' is short for experiment=numa_study, which is also meant where only "
-        "keys are given. Without a word it lists the studies.\n\n"
+        "it, checks every key and whether the devices, NUMA nodes and memory are there, plans the "
+        "runs, and carries them out. 'numa_study' is short for experiment=numa_study, which is "
+        "also "
+        "meant where only keys are given. Without a word it lists the studies.\n\n"
+        "Results go to <output_dir>/<study>/<date>/<time>. Whatever ends it, a result that was "
+        "reported is kept, and the same command goes on with what is left, failed runs included; "
+        "when all is done it starts a new folder, and so it does with experiment.resume=false. "
+        "Ctrl-C once finishes the run that is under way, twice ends it. 'gpulab status' shows from "
+        "another terminal how far it is.\n\n"
         "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes, and with "
         "-m a key may take several values (key=1,2 or key=range(1,9)), or several keys may move "
         "together: zip(key=[1,2],other=[3,4]).",
