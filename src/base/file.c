@@ -1,6 +1,7 @@
 /* file.c */
 #include "base/file.h"
 
+#include "base/failpoint.h"
 #include "base/str.h"
 
 #include <ctype.h>
@@ -95,8 +96,8 @@ static int write_all(int fd, const char *bytes, size_t length) {
 static int open_beside(const char *directory, struct lab_arena *arena, const char **ret_path) {
     static atomic_uint counter;
     for (int attempt = 0; attempt < 100; attempt++) {
-        const char *path = lab_arena_printf(arena, "%s.gpulab-%d-%u.tmp", directory, (int)getpid(),
-                                            atomic_fetch_add(&counter, 1));
+        const char *path = lab_arena_printf(arena, "%s" LAB_FILE_TEMPORARY "%d-%u.tmp", directory,
+                                            (int)getpid(), atomic_fetch_add(&counter, 1));
         int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0 || errno != EEXIST) {
             *ret_path = path;
@@ -123,7 +124,10 @@ static int write_and_rename(int fd, const char *temporary, const char *path, con
         return -1;
     if (write_all(fd, bytes, length) < 0 || fsync(fd) < 0)
         return -1;
-    return rename(temporary, path);
+    lab_failpoint("before-rename");
+    int result = rename(temporary, path);
+    lab_failpoint("after-rename");
+    return result;
 }
 
 int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err) {

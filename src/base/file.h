@@ -16,7 +16,10 @@
 int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, char **ret_text,
                   size_t *ret_length, struct lab_err *err);
 
-/* Writes via a temporary file beside it: write, fsync, rename, fsync of the directory. */
+/* Writes via a temporary file beside it: write, fsync, rename, fsync of the directory. One that a
+ * killed program left behind begins with this. */
+#define LAB_FILE_TEMPORARY ".gpulab-"
+
 int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err);
 
 /* Reads a whole number from a small file such as those under /sys; -1 and no text if it isn't one.

@@ -3,6 +3,7 @@
  *
  *     <output_dir>/<study>/<YYYY-MM-DD>/<HH-MM-SS>/     a second one in the same second gets "_2"
  *         lock        flock'ed while a runner works on it; its content says who that is
+ *         .room       there while a runner works on it, and after one that was killed
  *         study.db    …and what else a study leaves
  *
  * A folder is made whole under a hidden name beside its place and then renamed: whoever finds one by
@@ -42,6 +43,8 @@ struct lab_folder {
     bool resumed; /* it was there already */
 };
 
+#define LAB_FOLDER_ROOM ".room"
+
 #define LAB_FOLDER_INIT ((struct lab_folder){.lock_fd = -1})
 
 struct lab_folder_request {
@@ -54,7 +57,8 @@ struct lab_folder_request {
 
 /*
  * Finds the newest unfinished folder of the same plan and machine and locks it (`resumed`), or makes a
- * hidden one, locked, for the caller to fill and publish. One that another runner holds is
+ * hidden one, locked, for the caller to fill and publish. Unfinished: a run isn't done, or whoever did
+ * the last one could not complete the files (LAB_FOLDER_ROOM is there). One that another runner holds is
  * LAB_ERR_USER and says who; a runner that was just killed is given two seconds to be gone.
  */
 int lab_folder_open(const struct lab_folder_request *request, struct lab_folder *ret_folder,

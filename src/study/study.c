@@ -14,6 +14,7 @@
 #include "study/plan_record.h"
 #include "version.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -24,8 +25,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Space that is given up when the disk is full, so that the run under way can still be marked. */
-#define ROOM_NAME  ".room"
+/* Space that is given up when the disk is full, so that the run under way can still be marked. That
+ * the file is there also says that the others may not be complete. */
 #define ROOM_BYTES (256 << 10)
 
 /* results.json is written at most once a second, and never takes more than a twentieth of the time:
@@ -211,11 +212,11 @@ static void log_event(const struct lab_study *study, const struct lab_runner_eve
 static void keep_room(const struct lab_study *study) {
     struct lab_arena arena;
     lab_arena_init(&arena);
-    const char *path = file_of(study, ROOM_NAME, &arena);
+    const char *path = file_of(study, LAB_FOLDER_ROOM, &arena);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0) {
-        if (posix_fallocate(fd, 0, ROOM_BYTES) != 0)
-            unlink(path);
+        if (posix_fallocate(fd, 0, ROOM_BYTES) != 0 && ftruncate(fd, 0) < 0)
+            lab_log(LAB_LOG_DEBUG, "%s: %s", path, strerror(errno));
         close(fd);
     }
     lab_arena_release(&arena);
@@ -224,7 +225,7 @@ static void keep_room(const struct lab_study *study) {
 static bool give_room(const struct lab_study *study) {
     struct lab_arena arena;
     lab_arena_init(&arena);
-    bool given = unlink(file_of(study, ROOM_NAME, &arena)) == 0;
+    bool given = unlink(file_of(study, LAB_FOLDER_ROOM, &arena)) == 0;
     lab_arena_release(&arena);
     return given;
 }
@@ -292,6 +293,16 @@ static int fill_new(struct lab_study *study, const struct lab_study_request *req
     return lab_store_open(file_of(study, "study.db", arena), LAB_STORE_WRITE, &study->store, err);
 }
 
+/* Files that a killed program had not yet given their names. */
+static void remove_leftovers(const struct lab_study *study, struct lab_arena *arena) {
+    DIR *directory = opendir(study->folder.path);
+    for (struct dirent *entry; directory && (entry = readdir(directory));)
+        if (lab_str_starts(entry->d_name, LAB_FILE_TEMPORARY))
+            unlink(file_of(study, entry->d_name, arena));
+    if (directory)
+        closedir(directory);
+}
+
 static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_err *err) {
     struct lab_store_study row;
     if (lab_store_open(file_of(study, "study.db", arena), LAB_STORE_WRITE, &study->store, err) <
@@ -299,6 +310,7 @@ static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_
         lab_store_study(study->store, arena, &row, err) < 0 || open_log(study, arena, err) < 0)
         return -1;
     study->plan.seed = row.seed;
+    remove_leftovers(study, arena);
     lab_folder_register(study->folder.path);
     /* what was committed just before the end may not have reached the files */
     return write_results(study, err);
@@ -341,13 +353,12 @@ int lab_study_open(const struct lab_study_request *request, struct lab_arena *ar
 void lab_study_close(struct lab_study *study) {
     if (!study->folder.path)
         return;
-    give_room(study);
-    if (study->store && study->stale) {
-        struct lab_err err = LAB_ERR_INIT;
-        if (write_results(study, &err) < 0)
-            lab_log(LAB_LOG_WARNING, "%s", err.text);
-    }
+    struct lab_err err = LAB_ERR_INIT;
+    if (study->store && study->stale && write_results(study, &err) < 0)
+        lab_log(LAB_LOG_WARNING, "%s", err.text);
     lab_store_close(study->store);
+    if (!study->stale)
+        give_room(study);
     lab_lease_release(&study->lease);
     if (study->log_fd >= 0)
         close(study->log_fd);
