@@ -105,11 +105,10 @@ static const char *lock_directory(struct lab_arena *arena, struct lab_err *err) 
 /* --- taking --- */
 
 struct taking {
-    const char *directory;
     const char **devices; /* sorted, each once */
+    const char **paths;   /* a file for each */
     int count;
     const struct lab_holder *self;
-    struct lab_arena *arena;
     int *fds; /* -1 = not held */
 };
 
@@ -124,8 +123,7 @@ static void drop_all(struct taking *taking) {
 /* 1 = taken, 0 = somebody else has it, -1. */
 static int take_one(struct taking *taking, int index, struct lab_holder *ret_holder,
                     struct lab_err *err) {
-    const char *path = lab_arena_printf(taking->arena, "%s/%s", taking->directory,
-                                        file_name(taking->devices[index], taking->arena));
+    const char *path = taking->paths[index];
     for (;;) {
         int fd = open_or_make(path);
         if (fd < 0 && (errno == ELOOP || errno == ENXIO))
@@ -174,16 +172,23 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* In one order for everybody, so that of two who want the same devices one gets them all. */
-static void sort_devices(struct taking *taking, const char *const *devices, int count) {
-    taking->devices = lab_arena_alloc(taking->arena, (size_t)count + 1, sizeof *taking->devices);
-    taking->fds = lab_mem_alloc((size_t)count + 1, sizeof *taking->fds);
-    memcpy(taking->devices, devices, (size_t)count * sizeof *devices);
+static void sort_devices(struct taking *taking, const char *const *devices, int count,
+                         const char *directory, struct lab_arena *arena) {
+    size_t room = (size_t)count + 1;
+    taking->devices = lab_arena_alloc(arena, room, sizeof *taking->devices);
+    taking->paths = lab_arena_alloc(arena, room, sizeof *taking->paths);
+    taking->fds = lab_mem_alloc(room, sizeof *taking->fds);
+    for (int i = 0; i < count; i++)
+        taking->devices[i] = devices[i];
     qsort(taking->devices, (size_t)count, sizeof *taking->devices, by_name);
     for (int i = 0; i < count; i++)
         if (i == 0 || strcmp(taking->devices[i], taking->devices[i - 1]) != 0)
             taking->devices[taking->count++] = taking->devices[i];
-    for (int i = 0; i < taking->count; i++)
+    for (int i = 0; i < taking->count; i++) {
+        taking->paths[i] =
+            lab_arena_printf(arena, "%s/%s", directory, file_name(taking->devices[i], arena));
         taking->fds[i] = -1;
+    }
 }
 
 static int refuse_busy(const char *device, const struct lab_holder *holder, struct lab_err *err) {
@@ -208,10 +213,11 @@ int lab_lease_take(const char *const *devices, int count, const struct lab_holde
                    void *state, struct lab_lease *ret_lease, struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);
-    struct taking taking = {.self = self, .arena = &arena};
-    sort_devices(&taking, devices, count);
-    taking.directory = lock_directory(&arena, err);
-    int got = taking.directory ? 0 : -1;
+    struct taking taking = {.self = self};
+    const char *directory = lock_directory(&arena, err);
+    int got = directory ? 0 : -1;
+    if (directory)
+        sort_devices(&taking, devices, count, directory, &arena);
     while (got == 0) {
         const char *device = NULL;
         struct lab_holder holder = {0};
