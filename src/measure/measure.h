@@ -137,6 +137,30 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
  * single iterations and so have no intervals. */
 const struct lab_summary *lab_measure_primary(const struct lab_measurement *measurement);
 
+struct lab_work { /* what one iteration does, counted from its definition; 0 = none */
+    double samples;
+    double flops, memory_bytes; /* on the device */
+    double h2d_bytes, d2h_bytes;
+};
+
+struct lab_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
+    double iterations_per_s, samples_per_s;
+    double flops_per_s, memory_bytes_per_s;  /* over the whole time */
+    double copy_bytes_per_s;                 /* both directions, over the whole time */
+    double h2d_bytes_per_s, d2h_bytes_per_s; /* while the stage runs, at its median */
+    double compute_share;                    /* of the time */
+};
+
+struct lab_rates lab_measure_rates(const struct lab_measurement *measurement,
+                                   const struct lab_work *work);
+
+/*
+ * How well a rate over the whole time is known, within this run: as well as the primary series'
+ * median, whose interval is turned round and laid around the rate. NaN = unknown.
+ */
+struct lab_interval lab_measure_rate_interval(const struct lab_measurement *measurement,
+                                              double rate);
+
 /* The series' figures; x in the order of time. */
 struct lab_summary lab_summarize(const double *x, size_t n, double confidence);
 
