@@ -40,12 +40,13 @@ struct lab_measure_progress {
 };
 
 struct lab_measure_plan {
-    double precision;          /* stop when the median's interval is ± this share of it (0.01) */
-    double confidence;         /* of intervals (0.95) */
-    double min_time_s;         /* measured at least so long (0.5) */
-    int64_t min_iterations;    /* and so many iterations (20) */
-    double limit_s;            /* wall time of all subjects, warm-up (≤ a third) included (15) */
-    int64_t iterations;        /* > 0: exactly so many of each subject, no stopping rule or limit */
+    double precision;       /* stop when the median's interval is ± this share of it (0.01) */
+    double confidence;      /* of intervals (0.95) */
+    double min_time_s;      /* measured at least so long (0.5) */
+    int64_t min_iterations; /* and so many iterations (20) */
+    double limit_s;         /* wall time of all subjects, warm-up (≤ a third) included (15) */
+    int64_t iterations;     /* > 0: exactly so many of each subject, no stopping rule or limit */
+    double duration_s;      /* > 0: so long after the warm-up instead, no stopping rule or limit */
     int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
     int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
     double stretch_s;          /* how long a stretch should take (0.1) */
@@ -70,7 +71,7 @@ struct lab_measure_plan {
 
 enum lab_measure_stop {
     LAB_MEASURE_PRECISE, /* the interval is narrow enough */
-    LAB_MEASURE_COUNTED, /* the iterations asked for are done */
+    LAB_MEASURE_COUNTED, /* the iterations, or the time, asked for are done */
     LAB_MEASURE_LIMIT,   /* the limit came first */
     LAB_MEASURE_STOPPED, /* the user, through progress */
 };
