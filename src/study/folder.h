@@ -29,7 +29,11 @@ struct lab_holder { /* who holds a lock, as its content says; zeroed where it sa
     char folder[1024]; /* of the study; "" = none */
 };
 
-/* "process 4711 on node7 (gpulab run quick_test, since 10:42:03)"; appends. */
+/* This process, now. Texts that are too long are cut; `folder` may be NULL. */
+void lab_holder_self(const char *command, const char *folder, struct lab_holder *ret_holder);
+
+/* "process 4711 on node7 (gpulab run quick_test, since 10:42:03)", with the date where it isn't
+ * today's; "another process" where nothing is known. Appends. */
 struct lab_str;
 void lab_holder_describe(const struct lab_holder *holder, struct lab_str *out);
 
@@ -66,7 +70,7 @@ void lab_folder_close(struct lab_folder *folder);
 
 /* --- looking from outside --- */
 
-/* Whether a runner works on it now, and who. */
+/* Whether a runner works on it now, and who (may be NULL). */
 bool lab_folder_held(const char *path, struct lab_holder *ret_holder);
 
 /* Notes it among this user's studies ($XDG_STATE_HOME/gpulab/studies); failures don't matter. */

@@ -281,7 +281,8 @@ int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *aren
     if (read_view(path, with_runs, arena, &view, err) < 0)
         return -1;
     if (with_runs) {
-        struct lab_history *history = lab_study_view_history(&view);
+        bool done = view.counts[LAB_RUN_DONE] == view.report.run_count; /* nothing to look up */
+        struct lab_history *history = done ? lab_history_open(0, 0) : lab_study_view_history(&view);
         estimate(&view, history);
         lab_history_close(history);
     }
