@@ -112,7 +112,7 @@ static int64_t whole(double bytes) {
 struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
                                            const struct lab_history *history) {
     struct lab_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
-    double known_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
+    double known_s = 0, longest_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
     double beside = FOLDER_BYTES + config_bytes(plan);
     for (int i = 0; i < plan->run_count; i++) {
         struct lab_arena arena;
@@ -122,6 +122,7 @@ struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
         double expected_s = lab_plan_estimate_run(plan, &run, history, &basis);
         estimate.unknown += isnan(expected_s);
         known_s += isnan(expected_s) ? 0 : expected_s;
+        longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
         in_store += store_bytes(&run, expected_s);
         beside += RESULTS_JSON_BYTES + text_bytes(&run) + LOG_BYTES + REPORT_BYTES;
         lab_arena_release(&arena);
@@ -132,8 +133,9 @@ struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
     if (known == 0)
         return estimate;
     double workers = busy_workers(plan), mean_s = known_s / known;
-    estimate.expected_s =
-        (known_s + mean_s * estimate.unknown) / workers + cooldowns_s(plan, workers);
+    double shared_s = (known_s + mean_s * estimate.unknown) / workers;
+    /* a run can't be shared: the longest one ends last, however many work */
+    estimate.expected_s = fmax(shared_s, longest_s) + cooldowns_s(plan, workers);
     if (plan->budget_s > 0)
         estimate.expected_s = fmin(estimate.expected_s, plan->budget_s + mean_s);
     return estimate;

@@ -87,6 +87,60 @@ static void test_a_given_duration_needs_no_history(void **state) {
     assert_true(estimate.expected_s == 3 * 60 + 2 * 5);
 }
 
+/* A run of the plan that took so long in an earlier study. */
+static void given_run(struct lab_history *history, const char *label, double seconds) {
+    for (int i = 0; i < plan.run_count; i++) {
+        struct lab_run run = lab_plan_record(&plan, i, &arena);
+        if (!lab_str_equal(run.label, label))
+            continue;
+        run.state = LAB_RUN_DONE;
+        run.start_ns = 1000;
+        run.end_ns = run.start_ns + (int64_t)(seconds * 1e9);
+        lab_history_add(history, &run);
+        return;
+    }
+    fail_msg("no run of %s", label);
+}
+
+static void test_runs_that_were_done_before_are_known(void **state) {
+    (void)state;
+    struct lab_history *history = lab_history_open(0, 0);
+    PLAN("experiment=quick_test");
+    given_run(history, "vit0x0x0", 2);
+    given_run(history, "vit32x2x256", 4);
+    given_run(history, "vit32x4x512", 9);
+    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, history);
+    assert_int_equal(estimate.unknown, 0);
+    assert_true(estimate.expected_s == 2 + 4 + 9);
+    /* ten times as many iterations, and as many to warm up: scaled */
+    PLAN("experiment=quick_test", "experiment.test.num_samples=1000",
+         "experiment.test.warmup_samples=200", "experiment.cooldown=1s");
+    assert_true(fabs(lab_plan_estimate(&plan, history).expected_s - (150 + 2)) < 1e-6);
+    /* behind the budget the mean run that is under way comes to its end */
+    PLAN("experiment=quick_test", "experiment.budget=3s");
+    assert_true(lab_plan_estimate(&plan, history).expected_s == 3 + 5);
+    lab_history_close(history);
+}
+
+static void test_basis_of_a_run_is_named(void **state) {
+    (void)state;
+    struct lab_history *history = lab_history_open(0, 0);
+    enum lab_history_basis basis;
+    PLAN("experiment=quick_test");
+    given_run(history, "vit0x0x0", 2);
+    PLAN("experiment=quick_test", "experiment.test.num_samples=200", "experiment.order=as_given");
+    struct lab_run first = lab_plan_record(&plan, 0, &arena);
+    struct lab_run second = lab_plan_record(&plan, 1, &arena);
+    assert_string_equal(first.label, "vit0x0x0");
+    lab_plan_estimate_run(&plan, &first, history, &basis);
+    assert_int_equal(basis, LAB_HISTORY_SCALED);
+    assert_true(lab_plan_estimate_run(&plan, &second, history, &basis) == 2);
+    assert_int_equal(basis, LAB_HISTORY_SIMILAR);
+    assert_true(isnan(lab_plan_estimate_run(&plan, &second, NULL, &basis)));
+    assert_int_equal(basis, LAB_HISTORY_NONE);
+    lab_history_close(history);
+}
+
 static void test_workers_share_the_time_while_devices_have_room(void **state) {
     (void)state;
     PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=3");
@@ -233,6 +287,9 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_nothing_is_known_without_history, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_most_is_every_attempt_timing_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_given_duration_needs_no_history, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_runs_that_were_done_before_are_known, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_basis_of_a_run_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_workers_share_the_time_while_devices_have_room, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_store_size_of_shipped_studies, set_up, tear_down),
