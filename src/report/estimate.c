@@ -75,7 +75,7 @@ static const char *plural(int count) {
 
 static void add_left(const struct lab_report_estimate *estimate, struct lab_str *out) {
     if (isnan(estimate->left_s)) {
-        lab_str_add(out, "nothing like it has run here, so nobody knows how long");
+        lab_str_add(out, "unknown time left");
         return;
     }
     lab_str_add(out, "about ");
@@ -233,6 +233,11 @@ static void add_line(const char *title, const char *text, struct lab_style style
     lab_str_add(out, "\n");
 }
 
+/* As it is, to be pasted: a break in it would be two commands. */
+static void add_whole_line(const char *title, const char *text, struct lab_str *out) {
+    lab_str_printf(out, "  %-10s%s\n", title, text);
+}
+
 static void add_total(const struct lab_report_estimate *estimate, struct lab_str *line) {
     const char *comma = "";
     if (estimate->taken_s > 0) {
@@ -245,7 +250,10 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
         return;
     }
     lab_str_add(line, comma);
-    if (estimate->folder || isnan(estimate->left_s)) {
+    if (isnan(estimate->left_s)) {
+        lab_str_printf(line, "unknown%s, since nothing like it has run here",
+                       estimate->folder ? " time left" : "");
+    } else if (estimate->folder) {
         add_left(estimate, line);
     } else {
         lab_str_add(line, "about ");
@@ -286,11 +294,11 @@ static void add_summary(const struct lab_report_estimate *estimate, struct lab_s
         add_line("Disk", line.text, style, out);
     }
     if (estimate->folder)
-        add_line("Folder", estimate->folder, style, out);
+        add_whole_line("Folder", estimate->folder, out);
     if (estimate->running && *estimate->holder)
         add_line("Run by", estimate->holder, style, out);
     if (!estimate->running && *estimate->command && estimate->left_s != 0)
-        add_line(estimate->folder ? "Resume" : "Start", estimate->command, style, out);
+        add_whole_line(estimate->folder ? "Resume" : "Start", estimate->command, out);
     lab_str_release(&line);
 }
 

@@ -274,7 +274,7 @@ static void test_folder_holds_more_than_the_store(void **state) {
 static void test_sizes_beyond_all_disks_are_still_numbers(void **state) {
     (void)state;
     PLAN("experiment=numa_study", "experiment.test.num_samples=1000000000000",
-         "experiment.test.batch_size=1", "experiment.repeat=2000");
+         "experiment.test.batch_size=1", "experiment.repeat=200");
     struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
     assert_true(estimate.store_bytes > INT64_C(1000000000000000));
     assert_true(estimate.disk_bytes >= estimate.store_bytes);
