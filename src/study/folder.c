@@ -70,7 +70,8 @@ static int latest_time_first(const void *a, const void *b) {
     return folder_compare_times(*(char *const *)b, *(char *const *)a);
 }
 
-/* Whether the study in this folder is the one that is asked for, and has runs that aren't done. */
+/* Whether the study in this folder is the one that is asked for, and has runs that aren't done or files
+ * that may not be complete. */
 static bool is_unfinished(const struct lab_folder_request *request, const char *path) {
     struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
@@ -90,6 +91,7 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
         lab_log(LAB_LOG_WARNING, "can't tell whether a study could go on, passing it over: %s",
                 err.text);
     } else {
+        left += access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, path), F_OK) == 0;
         for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
             left += state == LAB_RUN_DONE ? 0 : counts[state];
         same = study.identity == request->identity &&
