@@ -26,6 +26,14 @@ foreach(source ${test_sources})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${test_environment}")
 endforeach()
 
+# Where a CUDA toolkit is installed, its headers check our declarations; nothing else includes them.
+find_path(CUDA_HEADERS cudaTypedefs.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
+          NO_DEFAULT_PATH)
+if(CUDA_HEADERS)
+    target_include_directories(test_vendor_headers SYSTEM PRIVATE ${CUDA_HEADERS})
+    target_compile_definitions(test_vendor_headers PRIVATE LAB_TEST_CUDA_HEADERS)
+endif()
+
 # The skeleton that people copy compiles without a warning.
 add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)
 target_link_libraries(skeleton_workload PRIVATE lab_flags)
