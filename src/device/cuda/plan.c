@@ -4,6 +4,8 @@
  */
 #include "device/cuda/plan.h"
 
+#include "device/cuda/cuda.h"
+
 #include <stdio.h>
 #include <string.h>
 

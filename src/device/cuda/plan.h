@@ -84,8 +84,6 @@ struct cuda_room { /* what a device offers a kernel */
     int shared_bytes_max; /* a block's */
 };
 
-bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype); /* also in cuda.h */
-
 /*
  * How a completed launch of a supported op is done; tensors without data count as aligned. Fails for
  * shapes that nothing here can do (LAB_ERR_UNSUPPORTED).
