@@ -28,6 +28,18 @@ static const struct {
     {"Disk quota exceeded", NULL, space},
     {"Too many open files", NULL, "Raise the limit with `ulimit -n 65536` and try again."},
 
+    /* a process's end: the text may quote its last words, or guess */
+    {"the program ", "signal 9",
+     "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells."},
+    {"the program ", NULL, look},
+    {"signal 9", NULL,
+     "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells. A smaller "
+     "experiment.test.batch_size or memory_size_mb needs less."},
+    {"the worker ", NULL,
+     "The end of its logs/<run>.stderr may say why. If it is gpulab that crashed, report a bug "
+     "with "
+     "it."},
+
     /* time */
     {"timed out", "measuring",
      "Give it more time with experiment.test.timeout_s=…, or less to do with "
@@ -81,21 +93,9 @@ static const struct {
     {"wrong result", NULL, bug},
     {"results are wrong", NULL, bug},
 
-    /* processes */
-    {"signal 9", NULL,
-     "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells. A smaller "
-     "experiment.test.batch_size or memory_size_mb needs less."},
-    {"by signal", NULL,
-     "The end of its logs/<run>.stderr may say why. If it is gpulab that crashed, report a bug "
-     "with "
-     "it."},
+    /* files */
     {"Permission denied", NULL, "Check who may read or run what the message names."},
     {"No such file or directory", NULL, "Check the path: it is looked up from where gpulab runs."},
-    {"command", "status", look},
-    {"exit status", NULL, look},
-    {"exited with", NULL, look},
-    {"ended with status", NULL, look},
-    {"the program", NULL, look},
 };
 
 const char *lab_report_hint(const char *error) {

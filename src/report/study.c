@@ -178,17 +178,6 @@ static int width_of(const struct sheet *sheet) {
     return width;
 }
 
-/* Both ends of a name matter: devices stand at its beginning, what varies at its end. */
-static const char *cut_middle(const char *name, int columns, struct lab_arena *arena,
-                              bool unicode) {
-    int length = (int)strlen(name); /* ids are ASCII */
-    if (length <= columns)
-        return name;
-    int head = (columns - 1) / 2, tail = columns - 1 - head;
-    return lab_arena_printf(arena, "%.*s%s%s", head, name, unicode ? "…" : "~",
-                            name + length - tail);
-}
-
 /* What a name says already goes before any name is cut. */
 static void fit(struct sheet *sheet) {
     static const int given_up[] = {DEVICE, NODE, LATENCY};
@@ -203,8 +192,8 @@ static void fit(struct sheet *sheet) {
         return;
     name->width = name->width - over > NAME_LEAST ? name->width - over : NAME_LEAST;
     for (int i = 0; i < sheet->choice.count; i++)
-        name->cells[i] =
-            cut_middle(name->cells[i], name->width, &sheet->digest->arena, sheet->style.unicode);
+        name->cells[i] = study_cut_name(name->cells[i], name->width, sheet->style.unicode,
+                                        &sheet->digest->arena);
 }
 
 static void write_rows(const struct sheet *sheet, struct lab_str *out) {
@@ -332,7 +321,7 @@ void lab_report_study(const struct lab_report_study *study, struct lab_style sty
     struct lab_str answer;
     lab_str_init(&answer);
     lab_str_printf(&answer, "%s%s: ", study->name, study->simulated ? " (simulated)" : "");
-    study_add_answer(&digest, &answer);
+    study_add_answer(&digest, style.columns - 6, style.unicode, &answer);
     study_write_heading(answer.text, style, out);
     lab_str_release(&answer);
     write_table(&digest, style, out);

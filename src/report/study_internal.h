@@ -106,8 +106,13 @@ void study_add_remark(const struct study_digest *digest, const struct study_row 
 /* "gpu0_numa0_vit0x0x0 and 2 more runs"; "all 3 runs" where `of` are all there are. */
 void study_add_who(const struct study_note *note, int of, struct lab_str *out);
 
-/* "3 of 3 runs succeeded: 12.4 samples/s (a) to 3100 samples/s (b)." */
-void study_add_answer(const struct study_digest *digest, struct lab_str *out);
+/* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices
+ * stand at its beginning, what varies at its end. */
+const char *study_cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena);
+
+/* "3 of 3 runs succeeded: 12.4 samples/s (a) to 3100 samples/s (b)."; names in so many columns. */
+void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
+                      struct lab_str *out);
 /* "22 of 48 runs succeeded so far, 2 failed, 24 are left" */
 void study_add_counts(const struct lab_report_study *study,
                       const int state_counts[LAB_RUN_STATE_COUNT], int invalid,

@@ -60,7 +60,9 @@ void study_write_failures(const struct study_digest *digest, struct lab_style st
         lab_str_printf(&text, ": %s", note->text);
         study_write_sentence("Failed", STUDY_RED, text.text, style, out);
         const char *hint = lab_report_hint(note->text);
-        if (!hint)
+        bool again =
+            i + 1 < failures->count && i + 1 < KINDS_SHOWN && lab_report_hint(note[1].text) == hint;
+        if (!hint || again) /* it follows once, below the last of them */
             continue;
         lab_str_add_repeat(out, " ", 2 * INDENT);
         lab_str_clear(&text);

@@ -327,7 +327,7 @@ void lab_report_study_markdown(const struct lab_report_study *study, struct lab_
     study_digest_init(&digest, study);
     struct lab_str answer;
     lab_str_init(&answer);
-    study_add_answer(&digest, &answer);
+    study_add_answer(&digest, INT32_MAX, true, &answer);
     lab_str_add(out, "# ");
     add_text(out, study->name);
     lab_str_printf(out, "%s\n\n", study->simulated ? " (simulated)" : "");

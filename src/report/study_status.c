@@ -38,7 +38,7 @@ static double share_of(const struct lab_run *run, const struct lab_run_progress 
 /* By its own pace since it started; NaN = too early to tell. */
 static double left_of(const struct lab_run *run, const struct lab_run_progress *progress) {
     double share = share_of(run, progress);
-    if (share < KNOWN_SHARE || progress->time_ns <= run->start_ns)
+    if (!progress || share < KNOWN_SHARE || progress->time_ns <= run->start_ns)
         return NAN;
     return 1e-9 * (double)(progress->time_ns - run->start_ns) * (1 - share) / share;
 }

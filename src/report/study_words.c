@@ -70,7 +70,10 @@ void study_add_when(const struct study_digest *digest, struct lab_str *out) {
         lab_str_printf(out, " to %s", text);
     if (digest->busy_s > 0) {
         lab_str_add(out, "; the runs took ");
-        lab_str_add_time(out, digest->busy_s);
+        if (digest->busy_s < 120)
+            lab_str_add_time(out, digest->busy_s);
+        else
+            study_add_duration(out, digest->busy_s);
     }
 }
 
@@ -180,22 +183,30 @@ void study_add_counts(const struct lab_report_study *study,
         lab_str_printf(out, ", %d %s left", planned, are(planned));
 }
 
-void study_add_answer(const struct study_digest *digest, struct lab_str *out) {
+const char *study_cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena) {
+    int length = (int)strlen(name); /* ids are ASCII */
+    if (length <= columns)
+        return name;
+    int head = (columns - 1) / 2, tail = columns - 1 - head;
+    return lab_arena_printf(arena, "%.*s%s%s", head, name, unicode ? "…" : "~",
+                            name + length - tail);
+}
+
+void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
+                      struct lab_str *out) {
     study_add_counts(digest->study, digest->state_counts, digest->invalid, out);
     for (int i = 0; i < digest->range_count; i++) {
         const struct study_range *range = &digest->ranges[i];
+        const struct study_row *ends[] = {range->worst, range->best};
         lab_str_add(out, i ? "; " : ": ");
-        size_t from = out->length;
-        study_add_rate(out, range->worst->rate, range->unit);
-        lab_text_keep(out, from);
-        lab_str_printf(out, " (%s)", range->worst->name);
-        if (range->row_count == 1)
-            continue;
-        lab_str_add(out, " to ");
-        from = out->length;
-        study_add_rate(out, range->best->rate, range->unit);
-        lab_text_keep(out, from);
-        lab_str_printf(out, " (%s)", range->best->name);
+        for (int k = 0; k < (range->row_count > 1 ? 2 : 1); k++) {
+            lab_str_add(out, k ? " to " : "");
+            size_t from = out->length;
+            study_add_rate(out, ends[k]->rate, range->unit);
+            lab_text_keep(out, from);
+            lab_str_printf(out, " (%s)",
+                           study_cut_name(ends[k]->name, name_columns, unicode, &digest->arena));
+        }
     }
     lab_str_add(out, ".");
 }

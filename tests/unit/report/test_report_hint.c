@@ -33,6 +33,7 @@ static void time_outs(void **state) {
     assert_hint("timed out after 300 s in phase measuring", "experiment.test.num_samples=");
     assert_hint("timed out after 300 s in phase verifying", "double precision");
     assert_hint("timed out after 300 s in phase opening", "experiment.test.timeout_s=");
+    assert_hint("timed out after 0.5 s before its first phase", "experiment.test.timeout_s=");
 }
 
 static void places(void **state) {
@@ -56,26 +57,33 @@ static void places(void **state) {
 
 static void processes(void **state) {
     (void)state;
-    assert_hint("the worker was ended by signal 9", "dmesg");
-    assert_hint("the worker was ended by signal 11", "logs/<run>.stderr");
-    assert_hint("the command ended with status 3", "logs/<run>.stderr");
-    assert_hint("python train.py: exit status 1", "logs/<run>.stderr");
+    assert_hint("the worker was ended by signal 9 (Killed); not by gpulab: out of memory?",
+                "dmesg");
+    assert_hint("rank 1: the worker was ended by signal 11 (Segmentation fault)",
+                "logs/<run>.stderr");
+    assert_hint("the worker ended with status 1 and without a result", "logs/<run>.stderr");
+    assert_hint("the worker has gone wrong: it closed its event socket without a result",
+                "report a bug");
+    assert_hint("the program ended with status 1; its last words: CUDA out of memory",
+                "logs/<run>.stderr");
+    assert_hint("the program was ended by signal 9 (Killed)", "dmesg");
+    assert_hint("starting train.py: No such file or directory", "path");
 }
 
 static void results_and_disks(void **state) {
     (void)state;
-    assert_hint("verification failed: relative error 3.1e-02 is above 1e-05", "gpulab bench");
-    assert_hint("verification failed: relative error 3.1e-02 is above 1e-05", "report a bug");
+    assert_hint("wrong results: relative error 3.1e-02, allowed 1e-05", "gpulab bench");
+    assert_hint("wrong results: relative error 3.1e-02, allowed 1e-05", "report a bug");
     assert_hint("outputs/x/study.db: database or disk is full", "same command again");
     assert_hint("writing outputs/x/results.json: No space left on device", "same command again");
 }
 
-/* "No space left on device" isn't the device's memory, nor a timeout's words a program's. */
+/* "No space left on device" isn't the device's memory. */
 static void the_narrower_one_wins(void **state) {
     (void)state;
     const char *full = lab_report_hint("device memory: No space left on device, 1 MiB asked for");
     assert_non_null(strstr(full, "space"));
-    assert_hint("the command timed out after 5 s in phase measuring", "timeout_s");
+    assert_hint("memory is not on node 1: of 3 pages 3 on node 0, 2.00 MiB asked for", "balancing");
 }
 
 static void nothing_to_say(void **state) {

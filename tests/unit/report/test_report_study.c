@@ -157,12 +157,13 @@ static void long_names_keep_both_ends(void **state) {
                      100 + i, "", "");
     for (int columns = 60; columns <= 140; columns += 10)
         for (int unicode = 0; unicode < 2; unicode++) {
+            f.study.machine = f.study.folder = "here";
             char *text = text_of(&f, (struct lab_style){columns, false, unicode});
             const char *table = strstr(text, "\n\n") + 2;
             const char *row = strstr(table, "  gpu0_numa0");
             assert_non_null(row);
-            assert_true(lab_str_columns(table) > 0);
             assert_contains(row, "mb512  ");
+            assert_fits(text, columns);
             lab_mem_free(text);
         }
     fixture_release(&f);
@@ -204,6 +205,21 @@ static void before_anything_has_ended(void **state) {
     assert_contains(text, "empty: no runs.\n");
     lab_mem_free(text);
     lab_mem_free(markdown);
+    fixture_release(&f);
+}
+
+/* Given several failures in words of their own that one hint fits, then it is given once. */
+static void a_hint_is_given_once(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, "mine", "mine");
+    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "a"), "the program says no", 1);
+    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "b"), "the program says never", 1);
+    char *text = text_of(&f, narrow);
+    assert_contains(text, "  Failed: gpu0_numa0_a: the program says no\n"
+                          "  Failed: gpu0_numa0_b: the program says never\n"
+                          "    → The end of its logs/<run>.stderr says why.\n");
+    lab_mem_free(text);
     fixture_release(&f);
 }
 
@@ -330,6 +346,7 @@ int main(void) {
         cmocka_unit_test(long_names_keep_both_ends),
         cmocka_unit_test(nothing_valid_has_a_banner),
         cmocka_unit_test(before_anything_has_ended),
+        cmocka_unit_test(a_hint_is_given_once),
         cmocka_unit_test(all_failed_alike_is_said_once),
         cmocka_unit_test(markdown_is_escaped),
         cmocka_unit_test(torn_results_are_survived),
