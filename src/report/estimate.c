@@ -33,7 +33,7 @@ void lab_report_add_duration(double seconds, struct lab_str *out) {
         return;
     }
     int64_t min = (s + MINUTE / 2) / MINUTE;
-    if (min < 48 * 60) {
+    if (min < 2 * DAY / MINUTE) {
         add_two(min / 60, min % 60, "h", "min", out);
         return;
     }
@@ -42,6 +42,7 @@ void lab_report_add_duration(double seconds, struct lab_str *out) {
 }
 
 void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *out) {
+    enum { HALF_YEAR_S = 180 * 86400 };
     time_t then = (time_t)(wall_ns / LAB_NS_PER_S), now = (time_t)(now_wall_ns / LAB_NS_PER_S);
     struct tm at, today;
     char text[64] = "";
@@ -50,7 +51,7 @@ void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *
     bool same_day = at.tm_year == today.tm_year && at.tm_yday == today.tm_yday;
     bool same_year = at.tm_year == today.tm_year;
     /* within half a year the year is clear, also across its end */
-    bool near = same_year || (then > now && then - now < 180 * 86400);
+    bool near = same_year || (then > now && then - now < HALF_YEAR_S);
     if (strftime(text, sizeof text,
                  same_day ? "%H:%M"
                  : near   ? "%a %d %b %H:%M"
