@@ -113,6 +113,14 @@ int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT]
 
 int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
                          struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err);
+
+/* The same a chunk at a time, however many there are. `each` may end it by returning anything but 0:
+ * then this returns -1 and `err` is left to whoever ended it. */
+typedef int lab_store_chunk(void *state, int64_t first, const struct lab_iteration *items,
+                            size_t count);
+int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
+                         void *state, struct lab_err *err);
+
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err);
 

@@ -211,17 +211,13 @@ int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
 
 /* --- what they left --- */
 
-struct iterations {
-    struct lab_iteration *items;
-    size_t count, capacity;
-};
-
-static int read_chunk(struct lab_store *store, sqlite3_stmt *row, struct iterations *all,
-                      struct lab_err *err) {
+/* Unpacks a chunk and hands it on; `next` is the iteration that has to come. */
+static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
+                      lab_store_chunk *each, void *state, struct lab_err *err) {
     int64_t first = sqlite3_column_int64(row, 0), expected = sqlite3_column_int64(row, 1);
     const void *bytes = sqlite3_column_blob(row, 2);
     size_t length = (size_t)sqlite3_column_bytes(row, 2), count = 0;
-    if (first != (int64_t)all->count || !bytes)
+    if (first != *next || !bytes)
         return damaged(store, row, "iterations are missing", err);
     struct lab_arena arena;
     lab_arena_init(&arena);
@@ -233,40 +229,60 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, struct iterati
         sqlite3_reset(row);
     } else if ((int64_t)count != expected) {
         result = damaged(store, row, "iterations are missing", err);
-    } else if (count) {
-        while (all->capacity < all->count + count)
-            all->capacity = all->capacity ? 2 * all->capacity : 256;
-        all->items = lab_mem_resize(all->items, all->capacity, sizeof *items);
-        memcpy(all->items + all->count, items, count * sizeof *items);
-        all->count += count;
+    } else {
+        *next += (int64_t)count;
+        result = count ? each(state, first, items, count) : 0;
+        if (result)
+            sqlite3_reset(row);
     }
     lab_arena_release(&arena);
-    return result;
+    return result ? -1 : 0;
 }
 
-int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
-                         struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err) {
+int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
+                         void *state, struct lab_err *err) {
     sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_ITERATIONS, err);
     if (!row)
         return -1;
     sqlite3_bind_int64(row, 1, run);
     sqlite3_bind_int(row, 2, rank);
-    struct iterations all = {0};
+    int64_t next = 0;
     int got;
     while ((got = lab_store_step(store, row, err)) > 0) {
-        if (read_chunk(store, row, &all, err) < 0) {
-            got = -1;
-            break;
-        }
+        if (read_chunk(store, row, &next, each, state, err) < 0)
+            return -1;
     }
-    if (got == 0) {
+    return got;
+}
+
+struct iterations {
+    struct lab_iteration *items;
+    size_t count, capacity;
+};
+
+static int keep_chunk(void *state, int64_t first, const struct lab_iteration *items, size_t count) {
+    (void)first;
+    struct iterations *all = state;
+    while (all->capacity < all->count + count)
+        all->capacity = all->capacity ? 2 * all->capacity : 256;
+    all->items = lab_mem_resize(all->items, all->capacity, sizeof *items);
+    memcpy(all->items + all->count, items, count * sizeof *items);
+    all->count += count;
+    return 0;
+}
+
+int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
+                         struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err) {
+    struct iterations all = {0};
+    int result = lab_store_each_chunk(store, run, rank, keep_chunk, &all, err);
+    if (result == 0) {
         *ret_items = lab_arena_alloc(arena, all.count, sizeof **ret_items);
         if (all.count)
             memcpy(*ret_items, all.items, all.count * sizeof **ret_items);
         *ret_count = all.count;
     }
     lab_mem_free(all.items);
-    return got;
+    return result;
 }
 
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
