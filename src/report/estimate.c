@@ -121,15 +121,17 @@ static int time_columns(double seconds, bool measured) {
 }
 
 static struct shown fitting(const struct lab_report_estimate *estimate, int columns) {
-    enum { GAP = 2, STATE = 9, ITERATIONS = 10, BASIS = 8 };
-    int name = 0, taken = (int)strlen("Taken"), left = (int)strlen("Left");
+    enum { GAP = 2, ITERATIONS = 10, BASIS = 8 };
+    int name = 0, state = (int)strlen("State");
+    int taken = (int)strlen("Taken"), left = (int)strlen("Left");
     for (int i = 0; i < estimate->run_count; i++) {
         const struct lab_report_estimate_run *run = &estimate->runs[i];
         widen(&name, lab_str_columns(run->id));
+        widen(&state, lab_str_columns(run->state));
         widen(&taken, time_columns(run->taken_s, true));
         widen(&left, time_columns(run->left_s, false));
     }
-    int least = GAP + name + GAP + ITERATIONS + GAP + left + (estimate->folder ? GAP + STATE : 0);
+    int least = GAP + name + GAP + ITERATIONS + GAP + left + (estimate->folder ? GAP + state : 0);
     least += GAP + BASIS;
     return (struct shown){.taken = estimate->folder && least + GAP + taken <= columns,
                           .basis = least <= columns};
