@@ -289,3 +289,35 @@ int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *aren
     *ret_view = view;
     return 0;
 }
+
+static struct lab_value *holder_value(const struct lab_holder *holder, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "pid", holder->pid);
+    lab_value_set_string(arena, map, "host", holder->host);
+    lab_value_set_string(arena, map, "command", holder->command);
+    lab_value_set_int(arena, map, "since_wall_ns", holder->since_wall_ns);
+    return map;
+}
+
+struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct lab_arena *arena) {
+    const struct lab_report_study *report = &view->report;
+    struct lab_value *map = lab_value_map(arena), *counts = lab_value_map(arena);
+    lab_value_set_string(arena, map, "study", report->name);
+    lab_value_set_string(arena, map, "option", report->option);
+    lab_value_set_string(arena, map, "path", view->path);
+    lab_value_set_string(arena, map, "folder", report->folder);
+    lab_value_set_string(arena, map, "command", *report->command ? report->command : NULL);
+    lab_value_set_string(arena, map, "machine", *report->machine ? report->machine : NULL);
+    lab_value_set_string(arena, map, "gpulab", report->version);
+    lab_value_set_int(arena, map, "created_wall_ns", report->created_wall_ns);
+    lab_value_set_bool(arena, map, "simulated", report->simulated);
+    for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
+        lab_value_set_int(arena, counts, lab_run_state_name((enum lab_run_state)state),
+                          view->counts[state]);
+    lab_value_set(arena, map, "runs", counts);
+    lab_value_set_bool(arena, map, "running", report->running);
+    lab_value_set(arena, map, "holder",
+                  report->running ? holder_value(&view->holder, arena) : lab_value_null(arena));
+    lab_value_set_float(arena, map, "left_s", report->left_s);
+    return map;
+}

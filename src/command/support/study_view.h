@@ -44,6 +44,9 @@ int lab_study_view_follow(const char *path, struct lab_history *history, struct 
 /* The history for that: of the newest studies of this user on the view's machine. Never NULL. */
 struct lab_history *lab_study_view_history(const struct lab_study_view *view);
 
+/* For programs: name, folder, command, machine, counts of runs by state, who runs it, time left. */
+struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct lab_arena *arena);
+
 /* A path as the user would write it here: below the working directory without that. */
 const char *lab_study_view_shorten(const char *path, struct lab_arena *arena);
 
