@@ -233,6 +233,11 @@ struct lab_report_plan {
     bool ordered_as_given;
     int repeat, max_workers;
     double cooldown_s, budget_s; /* 0 = none */
+
+    double expected_s;      /* from runs that were timed here before; 0 or NaN = nothing is known */
+    int expected_unknown;   /* runs that nothing is known about: in it by the mean of the others */
+    double expected_most_s; /* by the time-outs; 0 = their sum */
+    int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
 };
 
 /* The first runs and all that is said about them together. */
