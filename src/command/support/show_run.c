@@ -62,6 +62,22 @@ static void add_places(const struct lab_run *run, struct lab_str *devices, struc
 
 /* --- all of them --- */
 
+/* An error is told in full with its run; here it must not push the figures apart. */
+static void add_short_error(struct lab_str *out, const char *error, struct lab_style style) {
+    enum { COLUMNS = 40 };
+    struct lab_str text;
+    lab_str_init(&text);
+    add_visible(&text, error);
+    if (lab_str_columns(text.text) > COLUMNS)
+        lab_text_fit(text.text, COLUMNS, style.unicode, out);
+    else
+        lab_str_add(out, text.text);
+    lab_str_release(&text);
+}
+
+/* Wider than any line: names are there to be copied, so nothing is cut. */
+#define UNCUT 100000
+
 void lab_show_runs(const struct lab_report_study *study, struct lab_style style,
                    struct lab_str *out) {
     struct lab_table *table = lab_table_open();
@@ -81,7 +97,7 @@ void lab_show_runs(const struct lab_report_study *study, struct lab_style style,
         add_places(run, &cells[0], &cells[1]);
         add_duration(&cells[2], run);
         if (run->state == LAB_RUN_FAILED)
-            add_visible(&cells[3], run->error);
+            add_short_error(&cells[3], run->error, style);
         add_rate(&cells[3], run);
         lab_table_cell(table, "%s", run->id);
         lab_table_cell(table, "%s", cells[0].text);
@@ -90,6 +106,7 @@ void lab_show_runs(const struct lab_report_study *study, struct lab_style style,
         lab_table_cell(table, "%s", cells[2].text);
         lab_table_cell(table, "%s", cells[3].text);
     }
+    style.columns = UNCUT;
     lab_table_write(table, style, out);
     for (int i = 0; i < 4; i++)
         lab_str_release(&cells[i]);
