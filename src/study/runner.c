@@ -161,11 +161,13 @@ static void cool_down(struct runner *runner, int64_t now_ns) {
 
 /* --- what stops --- */
 
-static void ask_to_stop(struct runner *runner) {
+static void ask_to_stop(struct runner *runner, int64_t now_ns) {
     int level = runner->spec->stop ? runner->spec->stop(runner->spec->state) : 0;
     if (level <= runner->stop_level)
         return;
     runner->stop_level = level;
+    if (level > 1 && runner->fatal.code == LAB_ERR_NONE)
+        write_progress(runner, now_ns, NULL); /* how far they came is known until they go on */
     runner->outcome.stopped = true;
     tell_stopping(runner, level > 1 ? 2 : 1, level > 1 ? "asked to stop at once" : "asked to stop");
 }
@@ -282,7 +284,7 @@ static void advance(struct runner *runner, int64_t now_ns) {
 static void loop(struct runner *runner) {
     for (;;) {
         int64_t now_ns = lab_clock_now(lab_clock_system());
-        ask_to_stop(runner);
+        ask_to_stop(runner, now_ns);
         check_budget(runner, now_ns);
         advance(runner, now_ns);
         start_runs(runner, now_ns);

@@ -63,8 +63,8 @@ struct runner_run {
     enum runner_state state;
     const struct lab_runner_item *item;
     int attempt;
-    bool concurrent; /* of any attempt that overlapped others */
     /* of the attempt */
+    bool concurrent;
     struct lab_arena arena;
     struct runner_worker *workers;
     int worker_count;

@@ -108,11 +108,9 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
                           int64_t now_ns) {
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_runner_item *item = run->item;
-    bool concurrent = run->concurrent;
     *run = (struct runner_run){.state = RUNNER_WORKING,
                                .item = item,
                                .attempt = attempt,
-                               .concurrent = concurrent,
                                .start_ns = now_ns,
                                .deadline_ns = INT64_MAX};
     lab_arena_init(&run->arena);
@@ -143,7 +141,6 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
 void runner_run_start(struct runner *runner, struct runner_run *run,
                       const struct lab_runner_item *item, int64_t now_ns) {
     run->item = item;
-    run->concurrent = false;
     runner->active_count++;
     start_attempt(runner, run, 1, now_ns);
 }

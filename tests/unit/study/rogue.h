@@ -11,6 +11,7 @@
 #include "study/worker.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -356,6 +357,13 @@ static void rogue_behave(const char *mode, const char *rest) {
         if (rogue_job.ranks[0].index == 1)
             rogue_crash(SIGSEGV);
         rogue_hang();
+    }
+    if (strcmp(mode, "where") == 0) { /* where it may run */
+        cpu_set_t cpus;
+        sched_getaffinity(0, sizeof cpus, &cpus);
+        printf("%d\n", CPU_COUNT(&cpus));
+        fflush(stdout);
+        rogue_good();
     }
     if (strcmp(mode, "descriptors") == 0) { /* what is open, and nothing else */
         char text[32] = "";

@@ -70,6 +70,8 @@ static void hear_event(const struct lab_runner_event *event, void *state) {
     told[told_count++].total = event->total;
 }
 
+static void (*listener)(const struct lab_runner_event *, void *) = hear_event;
+
 static int ask_stop(void *state) {
     (void)state;
     return stopping.now;
@@ -199,7 +201,7 @@ static int carry_out(void) {
     spec.worker_argv = worker_argv;
     spec.patience = &patience;
     spec.stop = ask_stop;
-    spec.event = hear_event;
+    spec.event = listener;
     if (lab_store_epoch(store, "runner", &spec.epoch, &err) < 0)
         fail_msg("%s", err.text);
     return lab_runner_run(&spec, &outcome, &err);

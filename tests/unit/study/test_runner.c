@@ -97,6 +97,36 @@ static void a_worker_inherits_what_it_is_given_and_nothing_else(void **state) {
     assert_string_equal(read_log("descriptors.0.stdout"), "xxxxxx----------\n");
 }
 
+static cpu_set_t at_work; /* where the runner was allowed to be meanwhile */
+
+static void see_where(const struct lab_runner_event *event, void *state) {
+    (void)state;
+    (void)event;
+    sched_getaffinity(0, sizeof at_work, &at_work);
+}
+
+static void the_runner_keeps_off_the_devices_cpus(void **state) {
+    (void)state;
+    /* given a device on the first of our CPUs */
+    cpu_set_t before, after;
+    int first = 0;
+    sched_getaffinity(0, sizeof before, &before);
+    while (!CPU_ISSET(first, &before))
+        first++;
+    struct lab_device_ref device = {.name = "cpu:0/2.0", .cpus = {&first, 1}};
+    plan.devices = (struct lab_device_list){.items = &device, .count = 1};
+    add_run("where.0", "cpu:0/2.0");
+    listener = see_where;
+    assert_carried_out();
+    listener = hear_event;
+    /* then the runner stays off it if there are others, for a while, and its worker isn't bound */
+    assert_int_equal(CPU_ISSET(first, &at_work), CPU_COUNT(&before) == 1);
+    sched_getaffinity(0, sizeof after, &after);
+    assert_true(CPU_EQUAL(&before, &after));
+    assert_string_equal(read_log("where.0.stdout"),
+                        lab_arena_printf(&arena, "%d\n", CPU_COUNT(&before)));
+}
+
 /* --- gangs --- */
 
 static void assert_gang(void) {
@@ -329,6 +359,12 @@ static void asked_twice_it_ends_at_once_and_goes_on_later(void **state) {
     assert_true(outcome.stopped);
     assert_int_equal(stored(1).state, LAB_RUN_RUNNING);
     assert_family_is_gone(3);
+    /* but how far it came */
+    struct lab_run_progress *progress = NULL;
+    int count = 0;
+    assert_int_equal(lab_store_progress(store, &arena, &progress, &count, &err), 0);
+    assert_int_equal(count, 1);
+    assert_string_equal(progress[0].phase, "warm-up");
 
     /* when the study goes on with better workers, then all is done */
     stopping.level = stopping.now = 0;
@@ -337,6 +373,50 @@ static void asked_twice_it_ends_at_once_and_goes_on_later(void **state) {
     assert_int_equal(outcome.done, 2);
     assert_done(1);
     assert_int_equal(stored(1).attempts, 2);
+}
+
+/* --- the runner dies --- */
+
+/* A runner that dies at the place of that name; what it left is then opened. */
+static void die_at(const char *place) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("GPULAB_FAILPOINT", place, 1);
+        carry_out();
+        _exit(0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    const char *path = lab_arena_printf(&arena, "%s/study.db", folder);
+    if (lab_store_open(path, LAB_STORE_WRITE, &store, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void dead_before_the_commit(void **state) {
+    (void)state;
+    add_run("good.0", "cpu:0");
+    die_at("before-commit");
+    assert_int_equal(stored(1).state, LAB_RUN_RUNNING);
+    assert_carried_out();
+    assert_done(1);
+    assert_int_equal(stored(1).attempts, 2);
+}
+
+static void dead_after_the_commit(void **state) {
+    (void)state;
+    add_run("good.0", "cpu:0");
+    die_at("after-commit");
+    assert_done(1);
+}
+
+static void dead_before_the_acknowledgement(void **state) {
+    (void)state;
+    add_run("good.0", "cpu:0");
+    add_run("good.1", "cpu:0");
+    die_at("before-ack:2");
+    assert_done(1);
+    assert_done(2);
 }
 
 /* --- no way to go on --- */
@@ -404,6 +484,7 @@ int main(int argc, char **argv) {
         TEST(what_is_told),
         TEST(a_run_that_must_not_be_used),
         TEST(a_worker_inherits_what_it_is_given_and_nothing_else),
+        TEST(the_runner_keeps_off_the_devices_cpus),
         TEST(a_gang_of_processes),
         TEST(a_gang_in_one_process),
         TEST(a_gang_that_hardly_ran_together_warns),
@@ -423,6 +504,9 @@ int main(int argc, char **argv) {
         TEST(a_pause_ends),
         TEST(asked_once_it_finishes_what_runs),
         TEST(asked_twice_it_ends_at_once_and_goes_on_later),
+        TEST(dead_before_the_commit),
+        TEST(dead_after_the_commit),
+        TEST(dead_before_the_acknowledgement),
         TEST(a_worker_that_cannot_be_started),
         TEST(the_disk_is_full),
     };
