@@ -24,8 +24,8 @@
 #define MARK             "GPULAB_WORKER_OF"
 #define TICK_NS          (10 * LAB_NS_PER_MS) /* between looks where there is no pidfd */
 #define GIVE_UP_AFTER_NS (10 * LAB_NS_PER_S)  /* after KILL: it hangs in the kernel */
-#define LOOK_NS          (500 * LAB_NS_PER_MS)
-#define LOOK_SHARE       200 /* looking takes at most this part of the time */
+#define LOOK_NS          LAB_NS_PER_S
+#define LOOK_SHARE       1000 /* looking takes at most this part of the time */
 #define PAUSE_MIN_NS     (2 * LAB_NS_PER_MS)
 #define PAUSE_MAX_NS     (100 * LAB_NS_PER_MS)
 
