@@ -84,7 +84,7 @@ static void a_program_that_is_not_there(void **state) {
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_subprocess_spec spec = {.argv = argv};
     assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_SYSTEM);
+    assert_int_equal(err.code, LAB_ERR_USER);
     assert_string_equal(err.text,
                         "can't start 'gpulab-no-such-program': No such file or directory");
 }
