@@ -38,11 +38,11 @@ int command_words(const struct lab_value *command, struct lab_arena *arena, cons
 
 /* --- fill.c --- */
 
-/* Fails unless each {name} in the text is a key of the matrix or one of our own. */
+/* Fails unless each {name} in the text is one of our own or a key of the matrix with one value. */
 int command_check_text(const char *what, const char *text, const struct lab_value *matrix,
                        const struct lab_value *place, struct lab_err *err);
 
-/* Fails unless keys can be placeholders and values are single ones. `matrix` may be NULL. */
+/* Fails unless it is a map whose keys can be placeholders. `matrix` may be NULL. */
 int command_check_matrix(const struct lab_value *matrix, struct lab_err *err);
 
 /* Appends the (checked) text with its placeholders filled; a key of the matrix goes before ours. */

@@ -111,6 +111,22 @@ static int refuse_name(const char *what, const char *name, size_t length,
     return -1;
 }
 
+/* One value, and one that a frozen config in JSON can hold. */
+static int check_value(const char *name, size_t length, const struct lab_value *value,
+                       struct lab_err *err) {
+    if (!command_is_scalar(value))
+        return command_refuse(value, err,
+                              "matrix.%.*s is %s, but a run takes one value: name it in "
+                              "experiment.axes, or put it in quotes to hand it over as text",
+                              (int)length, name, lab_value_type_name(value->type));
+    if (value->type == LAB_VALUE_FLOAT && !isfinite(value->number))
+        return command_refuse(value, err,
+                              "matrix.%.*s is no finite number; put it in quotes to hand it over "
+                              "as text",
+                              (int)length, name);
+    return 0;
+}
+
 int command_check_text(const char *what, const char *text, const struct lab_value *matrix,
                        const struct lab_value *place, struct lab_err *err) {
     const char *all = text, *start;
@@ -119,7 +135,10 @@ int command_check_text(const char *what, const char *text, const struct lab_valu
         if (part == BRACE && length == 0)
             return command_refuse(
                 place, err, "%s: '{' begins no {name} in '%.80s': write {{ for a brace", what, all);
-        if (part == NAME && !find(matrix, start, length) && find_own(start, length) < 0)
+        const struct lab_value *value = part == NAME ? find(matrix, start, length) : NULL;
+        if (value && check_value(start, length, value, err) < 0)
+            return -1;
+        if (part == NAME && !value && find_own(start, length) < 0)
             return refuse_name(what, start, length, matrix, place, err);
     }
     return 0;
@@ -138,16 +157,6 @@ int command_check_matrix(const struct lab_value *matrix, struct lab_err *err) {
             return command_refuse(value, err,
                                   "matrix: '%.80s' can't be a {placeholder}: names begin with a "
                                   "letter, and have letters, digits, '_', '.' and '-' in them",
-                                  key);
-        if (!command_is_scalar(value))
-            return command_refuse(value, err,
-                                  "matrix.%s is %s, but a run takes one value: name it in "
-                                  "experiment.axes, or put it in quotes to hand it over as text",
-                                  key, lab_value_type_name(value->type));
-        if (value->type == LAB_VALUE_FLOAT && !isfinite(value->number))
-            return command_refuse(value, err,
-                                  "matrix.%s is no finite number; put it in quotes to hand it over "
-                                  "as text",
                                   key);
     }
     return 0;
