@@ -104,12 +104,12 @@ static const struct lab_run *find_run(const struct lab_study_view *view, const c
 
 static int print_run(const struct lab_command_call *call, const struct lab_study_view *view,
                      const char *id, struct lab_err *err) {
-    const struct lab_run *run = find_run(view, id, call->arena, err);
+    const struct lab_run *found = find_run(view, id, call->arena, err);
     struct lab_store *store;
-    struct lab_show_run shown = {.run = run, .study = &view->report};
-    if (!run || lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
+    struct lab_show_run shown = {.run = found, .study = &view->report};
+    if (!found || lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
         return -1;
-    int result = lab_store_metrics(store, run->number, call->arena, &shown.metrics,
+    int result = lab_store_metrics(store, found->number, call->arena, &shown.metrics,
                                    &shown.metric_count, err);
     lab_store_close(store);
     if (result < 0)

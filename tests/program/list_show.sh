@@ -59,7 +59,7 @@ expect_err '2026-11-14/09-00-00/study.db'
 
 # --- show ---
 for word in "" "$study" outputs/numa_locality_study/2026-11-15/10-42-03/study.db numa_locality_study \
-    numa_study numa_locality_study/2026-11-15; do
+    numa_study numa_locality_study/2026-11-15 outputs; do
     # shellcheck disable=SC2086 # none or one
     run show $word
     expect_status 0
@@ -108,7 +108,9 @@ run show "$work/state"
 expect_status 2
 expect_err 'there is no study in'
 run show outputs/numa_locality_study/2026-11-14
-expect_status 2
+[ "$status" != 0 ] || fail "$what: shows what is no database"
+expect_err '2026-11-14/09-00-00/study.db'
+expect_one_line
 run show a b
 expect_status 2
 
