@@ -5,11 +5,13 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -162,6 +164,48 @@ static void what_left_and_forgot_where_it_came_from(void **state) {
     assert_false(is_alive(left));
 }
 
+/* A process that shows as dead: its first thread has ended, another goes on. */
+static void *go_on(void *state) {
+    (void)state;
+    for (;;)
+        pause_ms(1000);
+    return NULL;
+}
+
+static _Noreturn void lose_the_head(void) {
+    pthread_t thread;
+    char line[32];
+    int length = snprintf(line, sizeof line, "%d\n", (int)getpid());
+    if (pthread_create(&thread, NULL, go_on, NULL) != 0 ||
+        write(STDOUT_FILENO, line, (size_t)length) != length)
+        _exit(1);
+    pthread_exit(NULL);
+}
+
+static char read_state(pid_t pid) {
+    char path[64], name[256], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %255s %c", name, &state), 2);
+    fclose(file);
+    return state;
+}
+
+static void what_only_seems_dead(void **state) {
+    (void)state;
+    char self[512] = "", script[600];
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    snprintf(script, sizeof script, "setsid '%s' headless & wait", self);
+    start(&child, script, 0);
+    pid_t left = hear_pid(&child);
+    while (read_state(left) != 'Z')
+        pause_ms(1);
+    kill(child.pid, SIGKILL);
+    wait_until_gone(&child);
+    assert_false(is_alive(left));
+}
+
 static void others_are_left_alone(void **state) {
     (void)state;
     /* given two children with families, and a process of ours that is no child of the set */
@@ -222,7 +266,9 @@ static void the_tree(void **state) {
     lab_process_tree_release(&tree);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "headless") == 0)
+        lose_the_head();
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(an_exit_status),
@@ -234,6 +280,7 @@ int main(void) {
         TEST(what_it_leaves_in_its_session),
         TEST(what_left_its_session),
         TEST(what_left_and_forgot_where_it_came_from),
+        TEST(what_only_seems_dead),
         TEST(others_are_left_alone),
         TEST(variables_of_a_process),
         TEST(the_tree),

@@ -364,7 +364,10 @@ static void asked_twice_it_ends_at_once_and_goes_on_later(void **state) {
     int count = 0;
     assert_int_equal(lab_store_progress(store, &arena, &progress, &count, &err), 0);
     assert_int_equal(count, 1);
-    assert_string_equal(progress[0].phase, "warm-up");
+    const char *phase = NULL;
+    for (int i = 0; i < told_count; i++)
+        phase = told[i].kind == LAB_RUNNER_PHASE ? told[i].text : phase;
+    assert_string_equal(progress[0].phase, phase);
 
     /* when the study goes on with better workers, then all is done */
     stopping.level = stopping.now = 0;
