@@ -84,16 +84,6 @@ static void title_rate(const struct study_digest *digest, char *buffer, size_t s
     buffer[0] = (char)(buffer[0] - 'a' + 'A');
 }
 
-static void add_spread(const struct study_row *row, struct lab_str *out) {
-    double farthest = fmax(row->high - row->rate, row->rate - row->low) / row->rate;
-    if (isnan(row->low) || isnan(row->high) || !isfinite(farthest))
-        lab_str_add(out, "–");
-    else if (farthest < 0.0005)
-        lab_str_add(out, "< 0.1 %");
-    else
-        lab_str_printf(out, "%.*f %%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
-}
-
 static void add_cell(const struct sheet *sheet, int column, const struct study_row *row,
                      struct lab_str *out) {
     struct lab_str other;
@@ -116,7 +106,7 @@ static void add_cell(const struct sheet *sheet, int column, const struct study_r
         study_add_rate(out, row->rate, sheet->digest->range_count == 1 ? "" : row->unit);
         return;
     case SPREAD:
-        add_spread(row, out);
+        study_add_spread(out, row->rate, row->low, row->high);
         return;
     case LATENCY:
         latency_s = study_row_latency_s(row);

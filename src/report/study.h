@@ -51,6 +51,9 @@ void lab_report_status(const struct lab_report_study *study, struct lab_style st
 void lab_report_studies(const struct lab_report_study *studies, int count, struct lab_style style,
                         struct lab_str *out);
 
+/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing. */
+void lab_report_rate(const struct lab_run *run, struct lab_str *out);
+
 /* --- hints --- */
 
 /*

@@ -92,6 +92,8 @@ const char *study_plural(int64_t count); /* "" or "s" */
 void study_add_figure(struct lab_str *out, double value, int digits);
 /* With three of them: "12.4 samples/s". */
 void study_add_rate(struct lab_str *out, double value, const char *unit);
+/* The interval's farther end: "1.2 %"; a dash where there is none. */
+void study_add_spread(struct lab_str *out, double rate, double low, double high);
 /* "41 s", "12 min", "4.2 h", "3.1 days": as exact as an estimate deserves. */
 void study_add_duration(struct lab_str *out, double seconds);
 /* "2026-11-15 10:42:03" in local time. */

@@ -34,6 +34,28 @@ void study_add_rate(struct lab_str *out, double value, const char *unit) {
         lab_str_printf(out, " %s", unit);
 }
 
+void study_add_spread(struct lab_str *out, double rate, double low, double high) {
+    double farthest = fmax(high - rate, rate - low) / rate;
+    if (isnan(low) || isnan(high) || !isfinite(farthest))
+        lab_str_add(out, "–");
+    else if (farthest < 0.0005)
+        lab_str_add(out, "< 0.1 %");
+    else
+        lab_str_printf(out, "%.*f %%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
+}
+
+void lab_report_rate(const struct lab_run *run, struct lab_str *out) {
+    if (!isfinite(run->rate)) {
+        lab_str_add(out, "done");
+        return;
+    }
+    study_add_rate(out, run->rate, run->rate_unit);
+    if (isnan(run->rate_low) || isnan(run->rate_high))
+        return;
+    lab_str_add(out, " ± ");
+    study_add_spread(out, run->rate, run->rate_low, run->rate_high);
+}
+
 void study_add_duration(struct lab_str *out, double seconds) {
     if (seconds >= 2 * 86400)
         lab_str_printf(out, "%.3g days", seconds / 86400);
