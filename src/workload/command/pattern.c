@@ -8,6 +8,7 @@
  */
 #include "workload/command/command.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <strings.h>
@@ -42,6 +43,7 @@ static bool is_word(char c) {
 /* --- reading a pattern --- */
 
 static void add_token(struct command_pattern *pattern, struct token token) {
+    assert(pattern->tokens);
     struct token *last = pattern->count ? &pattern->tokens[pattern->count - 1] : NULL;
     if (last && last->kind == token.kind && (token.kind == BLANK || token.kind == STAR))
         return;
