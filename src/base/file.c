@@ -16,7 +16,8 @@
 
 /* A path that isn't there was named by somebody; other refusals are the system's. */
 static int fail(struct lab_err *err, int errno_value, const char *path) {
-    bool users = errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ENAMETOOLONG;
+    bool users = errno_value == ENOENT || errno_value == ENOTDIR || errno_value == ENAMETOOLONG ||
+                 errno_value == ELOOP;
     return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno_value, "%s", path);
 }
 

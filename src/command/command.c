@@ -150,14 +150,24 @@ static const char *command_name(int argc, char **argv) {
     return argv[1];
 }
 
+const char *const *lab_command_names(struct lab_arena *arena) {
+    int all = 0, count = 0;
+    while (lab_commands[all])
+        all++;
+    const char **names = lab_arena_alloc(arena, (size_t)all + 1, sizeof *names);
+    for (int i = 0; i < all; i++)
+        if (!lab_commands[i]->hidden)
+            names[count++] = lab_commands[i]->name;
+    return names;
+}
+
 const struct lab_command *lab_command_find(const char *name, struct lab_err *err) {
-    int count = 0;
-    for (; lab_commands[count]; count++)
-        if (lab_str_equal(lab_commands[count]->name, name))
-            return lab_commands[count];
-    const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
-    for (int i = 0; i < count; i++)
-        names[i] = lab_commands[i]->name;
+    for (int i = 0; lab_commands[i]; i++)
+        if (lab_str_equal(lab_commands[i]->name, name))
+            return lab_commands[i];
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char *const *names = lab_command_names(&arena);
     struct lab_str list;
     lab_str_init(&list);
     lab_str_add_list(&list, names, "or");
@@ -170,7 +180,7 @@ const struct lab_command *lab_command_find(const char *name, struct lab_err *err
     else
         lab_err_set(err, LAB_ERR_USER, "unknown command '%s': use %s", name, list.text);
     lab_str_release(&list);
-    lab_mem_free(names);
+    lab_arena_release(&arena);
     return NULL;
 }
 

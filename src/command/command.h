@@ -47,9 +47,10 @@ struct lab_command {
     const char *description;          /* paragraphs; may be NULL */
     const struct lab_option *options; /* own rows; may be NULL */
     size_t config_size;
-    bool uses_device;                          /* takes --device */
-    const char *device_help;                   /* what it means here; NULL = where to run, auto */
-    int min_words, max_words;                  /* max -1 = any number */
+    bool hidden;              /* for programs, not for people: in no list, man page or completion */
+    bool uses_device;         /* takes --device */
+    const char *device_help;  /* what it means here; NULL = where to run, auto */
+    int min_words, max_words; /* max -1 = any number */
     const struct lab_manual_example *examples; /* may be NULL */
     /* what help adds; `word` is the one behind the command in `help bench vit`, NULL if there is
      * none, or LAB_COMMAND_ALL_WORDS for the man page. An unknown word is an error. The slot may be
@@ -65,6 +66,9 @@ struct lab_command {
 
 extern const struct lab_command *const lab_commands[]; /* NULL-terminated, generated */
 
+/* The names of all that aren't hidden, in the arena; NULL-terminated. */
+const char *const *lab_command_names(struct lab_arena *arena);
+
 /* By name; NULL and an error that names the nearest. */
 const struct lab_command *lab_command_find(const char *name, struct lab_err *err);
 
@@ -78,7 +82,7 @@ int lab_command_main(int argc, char **argv);
 const struct lab_option *lab_command_shared_options(const struct lab_command *command, size_t base,
                                                     struct lab_arena *arena);
 
-/* The whole program's descriptors as manual pages, in the arena. */
+/* The whole program's descriptors but for hidden ones, as manual pages in the arena. */
 const struct lab_manual *lab_command_manual(struct lab_arena *arena);
 
 /* One of its pages. `word` as for the slot `sections`; NULL and an error if it is unknown. */

@@ -110,12 +110,13 @@ static struct lab_manual make_manual(void) {
 }
 
 const struct lab_manual *lab_command_manual(struct lab_arena *arena) {
-    int count = 0;
+    int count = 0, shown = 0;
     while (lab_commands[count])
         count++;
     const struct lab_manual_page **pages = lab_arena_alloc(arena, (size_t)count + 1, sizeof *pages);
     for (int i = 0; i < count; i++)
-        pages[i] = lab_command_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
+        if (!lab_commands[i]->hidden)
+            pages[shown++] = lab_command_page(lab_commands[i], LAB_COMMAND_ALL_WORDS, arena, NULL);
     struct lab_manual *manual = lab_arena_alloc(arena, 1, sizeof *manual);
     *manual = make_manual();
     manual->pages = pages;

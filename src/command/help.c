@@ -58,6 +58,8 @@ static int write_man_pages(const struct lab_command_call *call, const char *fold
 static void print_json(const struct lab_command_call *call) {
     struct lab_value *list = lab_value_list(call->arena);
     for (int i = 0; lab_commands[i]; i++) {
+        if (lab_commands[i]->hidden)
+            continue;
         struct lab_value *item = lab_value_map(call->arena);
         lab_value_set_string(call->arena, item, "command", lab_commands[i]->name);
         lab_value_set_string(call->arena, item, "usage", lab_commands[i]->usage);
@@ -95,13 +97,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 }
 
 static const char *const *complete(struct lab_arena *arena) {
-    int count = 0;
-    while (lab_commands[count])
-        count++;
-    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
-    for (int i = 0; i < count; i++)
-        names[i] = lab_commands[i]->name;
-    return names;
+    return lab_command_names(arena);
 }
 
 static const struct lab_manual_example examples[] = {

@@ -84,6 +84,19 @@ static bool counted(const struct loop *loop) {
     return loop->plan->iterations > 0;
 }
 
+static bool timed(const struct loop *loop) {
+    return !counted(loop) && loop->plan->duration_s > 0;
+}
+
+/* How much time the measuring may still take. */
+static double left_to_measure_s(const struct loop *loop) {
+    if (counted(loop))
+        return INFINITY;
+    if (timed(loop))
+        return loop->plan->duration_s - seconds_since(loop, loop->phase_start_ns);
+    return loop->plan->limit_s - seconds_since(loop, loop->start_ns);
+}
+
 static void add_values(struct values *values, const double *s, size_t count) {
     size_t need = values->count + count;
     if (need > values->capacity) {
@@ -111,7 +124,8 @@ static void shuffle(struct loop *loop) {
 static int64_t wanted_stretch(const struct loop *loop, const struct track *track) {
     if (isnan(track->iteration_s))
         return 1;
-    double share_s = loop->plan->limit_s / loop->count * STRETCH_LIMIT_SHARE;
+    double limit_s = timed(loop) ? loop->plan->duration_s : loop->plan->limit_s;
+    double share_s = limit_s / loop->count * STRETCH_LIMIT_SHARE;
     double least = fmin(STRETCH_LEAST, floor(share_s / track->iteration_s));
     least = fmax(least, STRETCH_LONG_LEAST);
     double wanted = fmax(loop->plan->stretch_s / track->iteration_s, least);
@@ -251,6 +265,8 @@ static void check_precision(const struct loop *loop, struct track *track) {
 static bool done(const struct loop *loop, const struct track *track) {
     if (counted(loop))
         return (int64_t)track->count >= loop->plan->iterations;
+    if (timed(loop)) /* what would not fit any more isn't begun */
+        return left_to_measure_s(loop) < track->iteration_s;
     return track->precise;
 }
 
@@ -260,8 +276,7 @@ static int measure_once(struct loop *loop, struct track *track, bool *ret_ran,
     const struct lab_measure_plan *plan = loop->plan;
     int64_t most = counted(loop) ? plan->iterations : max_iterations(loop);
     int64_t left_count = most - (int64_t)track->count;
-    double left_s = counted(loop) ? INFINITY : plan->limit_s - seconds_since(loop, loop->start_ns);
-    int size = next_stretch(loop, track, left_s, left_count);
+    int size = next_stretch(loop, track, left_to_measure_s(loop), left_count);
     if (size <= 0 && track->count == 0)
         size = 1; /* whatever the warm-up left of the limit, something is measured */
     *ret_ran = size > 0;
@@ -294,6 +309,8 @@ static double track_fraction(const struct loop *loop, const struct track *track)
     }
     if (counted(loop))
         return (double)track->count / (double)plan->iterations;
+    if (timed(loop)) /* the clock tells, for all of them alike */
+        return fmin(1, seconds_since(loop, loop->phase_start_ns) / plan->duration_s);
     double fraction = fmin((double)track->count / (double)plan->min_iterations,
                            track->measured_s / plan->min_time_s);
     if (!track->precise) /* widths shrink with the root of the time */
@@ -309,7 +326,7 @@ static void report_progress(struct loop *loop, const struct track *track) {
     double fraction = 0, left_s = NAN, elapsed_s = seconds_since(loop, loop->phase_start_ns);
     for (int i = 0; i < loop->count; i++)
         fraction += track_fraction(loop, &loop->tracks[i]) / loop->count;
-    double limit_left_s = plan->limit_s - seconds_since(loop, loop->start_ns);
+    double limit_left_s = left_to_measure_s(loop);
     bool measuring = loop->phase == LAB_MEASURE_MEASURE;
     if (measuring && !counted(loop))
         fraction = fmax(fraction, elapsed_s / (elapsed_s + fmax(limit_left_s, 0)));
@@ -441,7 +458,7 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
     const struct lab_summary *primary = lab_measure_primary(&m);
     m.precision = lab_measure_relative_width(primary->median_interval, primary->median);
     if (done(loop, track))
-        m.stop = counted(loop) ? LAB_MEASURE_COUNTED : LAB_MEASURE_PRECISE;
+        m.stop = counted(loop) || timed(loop) ? LAB_MEASURE_COUNTED : LAB_MEASURE_PRECISE;
     else
         m.stop = loop->stopped ? LAB_MEASURE_STOPPED : LAB_MEASURE_LIMIT;
     m.warnings = lab_measure_warn(&m);

@@ -40,12 +40,13 @@ struct lab_measure_progress {
 };
 
 struct lab_measure_plan {
-    double precision;          /* stop when the median's interval is ± this share of it (0.01) */
-    double confidence;         /* of intervals (0.95) */
-    double min_time_s;         /* measured at least so long (0.5) */
-    int64_t min_iterations;    /* and so many iterations (20) */
-    double limit_s;            /* wall time of all subjects, warm-up (≤ a third) included (15) */
-    int64_t iterations;        /* > 0: exactly so many of each subject, no stopping rule or limit */
+    double precision;       /* stop when the median's interval is ± this share of it (0.01) */
+    double confidence;      /* of intervals (0.95) */
+    double min_time_s;      /* measured at least so long (0.5) */
+    int64_t min_iterations; /* and so many iterations (20) */
+    double limit_s;         /* wall time of all subjects, warm-up (≤ a third) included (15) */
+    int64_t iterations;     /* > 0: exactly so many of each subject, no stopping rule or limit */
+    double duration_s;      /* > 0: so long after the warm-up instead, no stopping rule or limit */
     int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
     int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
     double stretch_s;          /* how long a stretch should take (0.1) */
@@ -70,7 +71,7 @@ struct lab_measure_plan {
 
 enum lab_measure_stop {
     LAB_MEASURE_PRECISE, /* the interval is narrow enough */
-    LAB_MEASURE_COUNTED, /* the iterations asked for are done */
+    LAB_MEASURE_COUNTED, /* the iterations, or the time, asked for are done */
     LAB_MEASURE_LIMIT,   /* the limit came first */
     LAB_MEASURE_STOPPED, /* the user, through progress */
 };
@@ -136,6 +137,30 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
 /* The series whose median decides when it is enough: intervals, or latencies where stretches are
  * single iterations and so have no intervals. */
 const struct lab_summary *lab_measure_primary(const struct lab_measurement *measurement);
+
+struct lab_work { /* what one iteration does, counted from its definition; 0 = none */
+    double samples;
+    double flops, memory_bytes; /* on the device */
+    double h2d_bytes, d2h_bytes;
+};
+
+struct lab_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
+    double iterations_per_s, samples_per_s;
+    double flops_per_s, memory_bytes_per_s;  /* over the whole time */
+    double copy_bytes_per_s;                 /* both directions, over the whole time */
+    double h2d_bytes_per_s, d2h_bytes_per_s; /* while the stage runs, at its median */
+    double compute_share;                    /* of the time */
+};
+
+struct lab_rates lab_measure_rates(const struct lab_measurement *measurement,
+                                   const struct lab_work *work);
+
+/*
+ * How well a rate over the whole time is known, within this run: as well as the primary series'
+ * median, whose interval is turned round and laid around the rate. NaN = unknown.
+ */
+struct lab_interval lab_measure_rate_interval(const struct lab_measurement *measurement,
+                                              double rate);
 
 /* The series' figures; x in the order of time. */
 struct lab_summary lab_summarize(const double *x, size_t n, double confidence);

@@ -41,6 +41,53 @@ bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu) {
     return false;
 }
 
+/* --- identity: FNV-1a over a text, so that fields can't run into each other --- */
+
+#define FNV_START 0xcbf29ce484222325ULL
+#define FNV_PRIME 0x100000001b3ULL
+
+/* Without the memory's size: the kernel's figure for it moves a little with every update. */
+static void write_nodes(const struct lab_machine *machine, struct lab_str *out) {
+    for (int i = 0; i < machine->node_count; i++) {
+        const struct lab_node *node = &machine->nodes[i];
+        lab_str_printf(out, "node %d ", node->number);
+        lab_cpus_write(&node->cpus, out);
+        for (int j = 0; j < machine->node_count; j++)
+            lab_str_printf(out, " %d", lab_machine_distance(machine, i, j));
+        lab_str_add(out, "\n");
+    }
+}
+
+static void write_cores(const struct lab_machine *machine, struct lab_str *out) {
+    for (int i = 0; i < machine->core_count; i++) {
+        const struct lab_core *core = &machine->cores[i];
+        lab_str_printf(out, "core %d %d ", core->package, core->node);
+        lab_cpus_write(&core->cpus, out);
+        lab_str_add(out, "\n");
+    }
+}
+
+uint64_t lab_machine_identity(const struct lab_machine *machine) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "cpu %s\n", machine->cpu_model);
+    write_nodes(machine, &text);
+    write_cores(machine, &text);
+    for (int i = 0; i < machine->pci_count; i++) {
+        const struct lab_pci *pci = &machine->pci[i];
+        if (pci->kind == LAB_PCI_GPU)
+            lab_str_printf(&text, "gpu %s %04x:%04x %d\n", pci->address, pci->vendor_id,
+                           pci->device_id, pci->node);
+    }
+    uint64_t hash = FNV_START;
+    for (size_t i = 0; i < text.length; i++)
+        hash = (hash ^ (unsigned char)text.text[i]) * FNV_PRIME;
+    lab_str_release(&text);
+    return hash;
+}
+
+/* --- places --- */
+
 int lab_machine_node_index(const struct lab_machine *machine, int number) {
     for (int i = 0; i < machine->node_count; i++)
         if (machine->nodes[i].number == number)

@@ -10,27 +10,14 @@
 
 #define CONFIDENCE 0.95
 
-static double over(double amount, double seconds) {
-    return amount > 0 && seconds > 0 ? amount / seconds : NAN;
-}
-
-static double stage_median(const struct lab_measurement *measurement, enum lab_stage stage) {
-    return measurement->stages[stage].n ? measurement->stages[stage].median : NAN;
-}
-
-struct lab_bench_rates lab_bench_rates(const struct lab_bench_report *report,
-                                       const struct lab_measurement *measurement) {
-    double n = (double)measurement->count, wall_s = measurement->wall_s;
-    const struct lab_summary *compute = &measurement->stages[LAB_STAGE_COMPUTE];
-    return (struct lab_bench_rates){
-        .samples_per_s = over(report->samples * n, wall_s),
-        .flops_per_s = over(report->flops * n, wall_s),
-        .memory_bytes_per_s = over(report->memory_bytes * n, wall_s),
-        .copy_bytes_per_s = over((report->h2d_bytes + report->d2h_bytes) * n, wall_s),
-        .h2d_bytes_per_s = over(report->h2d_bytes, stage_median(measurement, LAB_STAGE_H2D)),
-        .d2h_bytes_per_s = over(report->d2h_bytes, stage_median(measurement, LAB_STAGE_D2H)),
-        .compute_share = compute->n ? over(compute->mean * (double)compute->n, wall_s) : NAN,
-    };
+struct lab_rates lab_bench_rates(const struct lab_bench_report *report,
+                                 const struct lab_measurement *measurement) {
+    struct lab_work work = {.samples = report->samples,
+                            .flops = report->flops,
+                            .memory_bytes = report->memory_bytes,
+                            .h2d_bytes = report->h2d_bytes,
+                            .d2h_bytes = report->d2h_bytes};
+    return lab_measure_rates(measurement, &work);
 }
 
 typedef const void *record_of(const struct lab_bench_repetition *repetition);
@@ -78,7 +65,7 @@ static void combine(const struct lab_bench_report *report, record_of *record,
 #define SUMMARY(field, how)                                                                        \
     { offsetof(struct lab_summary, field), how }
 #define RATE(field)                                                                                \
-    { offsetof(struct lab_bench_rates, field), lab_stats_median }
+    { offsetof(struct lab_rates, field), lab_stats_median }
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const struct field summary_fields[] = {
@@ -91,8 +78,8 @@ static const struct field summary_fields[] = {
 };
 
 static const struct field rate_fields[] = {
-    RATE(samples_per_s),   RATE(flops_per_s),     RATE(memory_bytes_per_s), RATE(copy_bytes_per_s),
-    RATE(h2d_bytes_per_s), RATE(d2h_bytes_per_s), RATE(compute_share),
+    RATE(iterations_per_s), RATE(samples_per_s),   RATE(flops_per_s),     RATE(memory_bytes_per_s),
+    RATE(copy_bytes_per_s), RATE(h2d_bytes_per_s), RATE(d2h_bytes_per_s), RATE(compute_share),
 };
 
 static const struct field measurement_fields[] = {

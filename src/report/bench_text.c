@@ -164,7 +164,7 @@ static double share(double rate, double limit) {
 
 static void add_throughput(const struct lines *lines) {
     const struct lab_bench_report *report = lines->report;
-    const struct lab_bench_rates *rates = &lines->total.rates;
+    const struct lab_rates *rates = &lines->total.rates;
     struct lab_str text;
     lab_str_init(&text);
     add_samples(&text, rates->samples_per_s);

@@ -85,7 +85,7 @@ static const char *const stage_names[] = {"h2d", "compute", "d2h"};
 /* Of the middle repetition by order: stages are for understanding, not for comparing. */
 static struct writer stages_value(const struct lab_bench_report *report,
                                   const struct lab_measurement *measurement,
-                                  const struct lab_bench_rates *rates, struct lab_arena *arena) {
+                                  const struct lab_rates *rates, struct lab_arena *arena) {
     struct writer writer = open_map(arena);
     for (int i = 0; i < LAB_STAGE_COUNT; i++) {
         if (measurement->stages[i].n == 0)
@@ -121,7 +121,7 @@ static double share(double rate, double limit) {
 }
 
 static struct writer shares_value(const struct lab_bench_report *report,
-                                  const struct lab_bench_rates *rates, struct lab_arena *arena) {
+                                  const struct lab_rates *rates, struct lab_arena *arena) {
     struct writer writer = open_map(arena);
     put(writer, "flops", share(rates->flops_per_s, report->limits.flops_per_s));
     put(writer, "memory", share(rates->memory_bytes_per_s, report->limits.memory_bytes_per_s));

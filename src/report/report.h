@@ -115,14 +115,6 @@ struct lab_value *lab_report_backends_value(const struct lab_report_backend *bac
 
 /* --- one bench --- */
 
-struct lab_bench_rates { /* docs/NUMBERS.md defines each; NaN = there is none */
-    double samples_per_s;
-    double flops_per_s, memory_bytes_per_s;  /* over the whole time */
-    double copy_bytes_per_s;                 /* both directions, over the whole time */
-    double h2d_bytes_per_s, d2h_bytes_per_s; /* while the stage runs, at its median */
-    double compute_share;                    /* of the time */
-};
-
 struct lab_bench_operation { /* one op's launches in all repetitions, warm-up included */
     const char *name;
     int64_t launches;
@@ -131,7 +123,7 @@ struct lab_bench_operation { /* one op's launches in all repetitions, warm-up in
 
 struct lab_bench_repetition {
     const struct lab_measurement *measurement;
-    struct lab_bench_rates rates;
+    struct lab_rates rates;
 };
 
 struct lab_bench_report {
@@ -176,8 +168,8 @@ struct lab_bench_report {
 };
 
 /* Rates of one measurement of the work that `report` describes. */
-struct lab_bench_rates lab_bench_rates(const struct lab_bench_report *report,
-                                       const struct lab_measurement *measurement);
+struct lab_rates lab_bench_rates(const struct lab_bench_report *report,
+                                 const struct lab_measurement *measurement);
 
 /*
  * What the repetitions agree on: each figure is the median of the runs' own; min and max are over
@@ -188,7 +180,7 @@ struct lab_bench_total {
     struct lab_summary time;
     struct lab_summary latency;
     bool across;
-    struct lab_bench_rates rates;
+    struct lab_rates rates;
     double overlap;
 };
 struct lab_bench_total lab_bench_total(const struct lab_bench_report *report);
@@ -233,6 +225,11 @@ struct lab_report_plan {
     bool ordered_as_given;
     int repeat, max_workers;
     double cooldown_s, budget_s; /* 0 = none */
+
+    double expected_s;      /* from runs that were timed here before; 0 or NaN = nothing is known */
+    int expected_unknown;   /* runs that nothing is known about: in it by the mean of the others */
+    double expected_most_s; /* by the time-outs; 0 = their sum */
+    int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
 };
 
 /* The first runs and all that is said about them together. */

@@ -15,6 +15,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -98,6 +100,7 @@ static int check_ours(struct lab_store *store, struct lab_err *err) {
         return -1;
     if (version < 1 || studies != 1)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: it holds no study", store->path);
+    store->version = (int)version;
     return 0;
 }
 
@@ -215,6 +218,23 @@ static int open_reader(struct lab_store *store, struct lab_arena *arena, struct 
     return lab_err_set(err, first.code, "%s", first.text);
 }
 
+/* Within the writer's first transaction: another one may have done it since the file was opened. */
+static int upgrade(struct lab_store *store, struct lab_err *err) {
+    int64_t version = 0;
+    if (read_number(store, "PRAGMA user_version", &version, err) < 0)
+        return -1;
+    for (int64_t next = version + 1; next <= LAB_STORE_VERSION; next++) {
+        if (lab_store_exec(store, lab_store_upgrades[next], err) < 0)
+            return -1;
+    }
+    store->version = LAB_STORE_VERSION;
+    if (version == LAB_STORE_VERSION)
+        return 0;
+    char mark[64];
+    snprintf(mark, sizeof mark, "PRAGMA user_version = %d", LAB_STORE_VERSION);
+    return lab_store_exec(store, mark, err);
+}
+
 static int open_writer(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
     store->writes = true;
     if (lab_store_connect(store, file_name(arena, store->path), SQLITE_OPEN_READWRITE, err) < 0 ||
@@ -228,7 +248,8 @@ static int open_writer(struct lab_store *store, struct lab_arena *arena, struct 
                        err) < 0)
         return -1;
     sqlite3_busy_timeout(store->db, LAB_STORE_OPEN_WAIT_MS);
-    if (lab_store_begin(store, true, err) < 0 || lab_store_commit(store, err) < 0)
+    if (lab_store_begin(store, true, err) < 0 || upgrade(store, err) < 0 ||
+        lab_store_commit(store, err) < 0)
         return -1;
     sqlite3_busy_timeout(store->db, LAB_STORE_WAIT_MS);
     return 0;

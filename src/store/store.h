@@ -5,6 +5,7 @@
  * on network ones); results are committed with synchronous=FULL before anything is acknowledged; at
  * the end a checkpoint leaves one file. `application_id` and `user_version` are set from the first
  * version on; a file of a later version is refused with its number, one that isn't ours at all too.
+ * Earlier versions are read as they are; a writer that opens one upgrades it in its first transaction.
  *
  * Times are CLOCK_MONOTONIC; an epoch (a stretch between boots of one machine) anchors them to wall
  * time, so that what was measured before and after a reboot can stand in one file.
@@ -83,8 +84,8 @@ struct lab_store_metric {
 int lab_store_add_metric(struct lab_store *store, int64_t run,
                          const struct lab_store_metric *metric, struct lab_err *err);
 
-/* Where runs that are under way stand: replaces what was said before of them, and of those that have
- * ended; visible to readers at once, never waits for the disk. */
+/* Where runs that are under way stand: replaces what was said before of them; what is said of others is
+ * not kept. Visible to readers at once, and doesn't wait for the disk where there is a WAL. */
 int lab_store_set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
                            struct lab_err *err);
 
@@ -102,6 +103,7 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
 int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
                    int *ret_count, struct lab_err *err);
 
+/* Of the runs that are running, in the planned order; a run that nothing was said of yet has none. */
 int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
                        struct lab_run_progress **ret_items, int *ret_count, struct lab_err *err);
 
@@ -111,6 +113,14 @@ int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT]
 
 int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
                          struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err);
+
+/* The same a chunk at a time, however many there are. `each` may end it by returning anything but 0:
+ * then this returns -1 and `err` is left to whoever ended it. */
+typedef int lab_store_chunk(void *state, int64_t first, const struct lab_iteration *items,
+                            size_t count);
+int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
+                         void *state, struct lab_err *err);
+
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
                       struct lab_store_metric **ret_metrics, int *ret_count, struct lab_err *err);
 

@@ -26,6 +26,7 @@ static int insert_study(struct lab_store *store, const struct lab_store_study *s
     lab_store_bind_text(insert, 7, study->machine);
     lab_store_bind_text(insert, 8, study->version);
     sqlite3_bind_int64(insert, 9, study->created_wall_ns);
+    sqlite3_bind_int64(insert, 10, (int64_t)study->machine_identity);
     return lab_store_step(store, insert, err);
 }
 
@@ -43,6 +44,9 @@ static int insert_run(struct lab_store *store, int64_t number, const struct lab_
     lab_store_bind_text(insert, 7, run->label);
     lab_store_bind_text(insert, 8, run->options);
     lab_store_bind_text(insert, 9, run->series);
+    lab_store_bind_text(insert, 10, run->test && *run->test ? run->test : "{}");
+    sqlite3_bind_int64(insert, 11, run->iterations);
+    sqlite3_bind_int64(insert, 12, run->warmup_iterations);
     if (lab_store_step(store, insert, err) < 0 ||
         !(insert = lab_store_prepare(store, LAB_STORE_INSERT_RANK, err)))
         return -1;

@@ -12,11 +12,14 @@
 
 /* "glab"; set in every file since the first version */
 #define LAB_STORE_APPLICATION_ID 0x676c6162
-#define LAB_STORE_VERSION        1
+#define LAB_STORE_VERSION        2
 
 /* What a second writer waits before it is told so; what a writer and a reader give each other. */
 #define LAB_STORE_OPEN_WAIT_MS 500
 #define LAB_STORE_WAIT_MS      10000
+
+/* How long the WAL grows before a commit moves it into the file; SQLite's own default. */
+#define LAB_STORE_CHECKPOINT_PAGES 1000
 
 enum lab_store_statement {
     LAB_STORE_INSERT_STUDY,
@@ -26,6 +29,7 @@ enum lab_store_statement {
     LAB_STORE_FIND_EPOCH,
     LAB_STORE_DROP_ITERATIONS,
     LAB_STORE_DROP_METRICS,
+    LAB_STORE_DROP_PROGRESS,
     LAB_STORE_BEGIN_RUN,
     LAB_STORE_FINISH_RUN,
     LAB_STORE_RUN_STATE,
@@ -33,8 +37,13 @@ enum lab_store_statement {
     LAB_STORE_HAS_RANK,
     LAB_STORE_INSERT_ITERATIONS,
     LAB_STORE_INSERT_METRIC,
+    LAB_STORE_SET_PROGRESS,
     LAB_STORE_SELECT_STUDY,
+    LAB_STORE_SELECT_STUDY_1, /* the same columns of a file of version 1 */
     LAB_STORE_SELECT_RUNS,
+    LAB_STORE_SELECT_RUNS_1,
+    LAB_STORE_SELECT_PROGRESS,
+    LAB_STORE_COUNT_RUNS,
     LAB_STORE_SELECT_ITERATIONS,
     LAB_STORE_SELECT_METRICS,
     LAB_STORE_STATEMENT_COUNT,
@@ -43,6 +52,7 @@ enum lab_store_statement {
 struct lab_store {
     sqlite3 *db;
     char *path;
+    int version; /* of the file when it was opened */
     bool writes;
     bool durable;                                        /* synchronous is FULL now, else NORMAL */
     sqlite3_stmt *statements[LAB_STORE_STATEMENT_COUNT]; /* prepared at their first use */
@@ -50,6 +60,9 @@ struct lab_store {
 
 /* The tables of LAB_STORE_VERSION. */
 extern const char lab_store_schema[];
+
+/* What makes the tables of the version before the index's into those of it; from 2 on. */
+extern const char *const lab_store_upgrades[LAB_STORE_VERSION + 1];
 
 /* --- life --- */
 

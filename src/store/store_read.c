@@ -15,6 +15,11 @@ static char *column_text(sqlite3_stmt *row, int column, struct lab_arena *arena)
                 : lab_arena_strdup(arena, "");
 }
 
+static double column_number(sqlite3_stmt *row, int column) {
+    return sqlite3_column_type(row, column) == SQLITE_NULL ? NAN
+                                                           : sqlite3_column_double(row, column);
+}
+
 static int damaged(struct lab_store *store, sqlite3_stmt *row, const char *what,
                    struct lab_err *err) {
     sqlite3_reset(row);
@@ -23,7 +28,8 @@ static int damaged(struct lab_store *store, sqlite3_stmt *row, const char *what,
 
 int lab_store_study(struct lab_store *store, struct lab_arena *arena,
                     struct lab_store_study *ret_study, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_STUDY, err);
+    sqlite3_stmt *row = lab_store_prepare(
+        store, store->version == 1 ? LAB_STORE_SELECT_STUDY_1 : LAB_STORE_SELECT_STUDY, err);
     if (!row)
         return -1;
     int got = lab_store_step(store, row, err);
@@ -39,6 +45,7 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
         .machine = column_text(row, 6, arena),
         .version = column_text(row, 7, arena),
         .created_wall_ns = sqlite3_column_int64(row, 8),
+        .machine_identity = (uint64_t)sqlite3_column_int64(row, 9),
     };
     sqlite3_reset(row);
     return 0;
@@ -56,7 +63,7 @@ struct runs {
 
 static int read_state(sqlite3_stmt *row, int column, enum lab_run_state *ret_state) {
     const char *text = (const char *)sqlite3_column_text(row, column);
-    for (int i = LAB_RUN_PLANNED; i <= LAB_RUN_FAILED; i++) {
+    for (int i = LAB_RUN_PLANNED; i < LAB_RUN_STATE_COUNT; i++) {
         if (lab_str_equal(text, lab_run_state_name((enum lab_run_state)i))) {
             *ret_state = (enum lab_run_state)i;
             return 0;
@@ -85,6 +92,14 @@ static int read_run(sqlite3_stmt *row, struct lab_arena *arena, struct lab_run *
         .error = column_text(row, 16, arena),
         .result = column_text(row, 17, arena),
         .concurrent = sqlite3_column_int(row, 18) != 0,
+        .test = column_text(row, 19, arena),
+        .iterations = sqlite3_column_int64(row, 20),
+        .warmup_iterations = sqlite3_column_int64(row, 21),
+        .rate = column_number(row, 22),
+        .rate_low = column_number(row, 23),
+        .rate_high = column_number(row, 24),
+        .rate_unit = column_text(row, 25, arena),
+        .valid = sqlite3_column_int(row, 26) != 0,
     };
     return read_state(row, 9, &run->state);
 }
@@ -99,13 +114,13 @@ static int read_row(sqlite3_stmt *row, struct lab_arena *arena, struct runs *run
             return -1;
         runs->count++;
     }
-    if (sqlite3_column_type(row, 19) == SQLITE_NULL)
+    if (sqlite3_column_type(row, 27) == SQLITE_NULL)
         return 0;
     LAB_MEM_GROW(&runs->ranks, runs->rank_count, &runs->rank_capacity);
     runs->ranks[runs->rank_count++] = (struct lab_run_rank){
-        .gpu_id = sqlite3_column_int(row, 20),
-        .device = column_text(row, 21, arena),
-        .numa_node = sqlite3_column_int(row, 22),
+        .gpu_id = sqlite3_column_int(row, 28),
+        .device = column_text(row, 29, arena),
+        .numa_node = sqlite3_column_int(row, 30),
     };
     runs->items[runs->count - 1].rank_count++;
     return 0;
@@ -129,7 +144,8 @@ static void hand_over_runs(const struct runs *runs, struct lab_arena *arena,
 
 int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
                    int *ret_count, struct lab_err *err) {
-    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_RUNS, err);
+    sqlite3_stmt *row = lab_store_prepare(
+        store, store->version == 1 ? LAB_STORE_SELECT_RUNS_1 : LAB_STORE_SELECT_RUNS, err);
     if (!row)
         return -1;
     struct runs runs = {0};
@@ -147,19 +163,61 @@ int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_
     return got;
 }
 
+int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT],
+                    struct lab_err *err) {
+    sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_COUNT_RUNS, err);
+    if (!row)
+        return -1;
+    int counts[LAB_RUN_STATE_COUNT] = {0}, got;
+    while ((got = lab_store_step(store, row, err)) > 0) {
+        enum lab_run_state state;
+        if (read_state(row, 0, &state) < 0)
+            return damaged(store, row, "a run is in no state that exists", err);
+        counts[state] = sqlite3_column_int(row, 1);
+    }
+    if (got == 0)
+        memcpy(ret_counts, counts, sizeof counts);
+    return got;
+}
+
+int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
+                       struct lab_run_progress **ret_items, int *ret_count, struct lab_err *err) {
+    struct lab_run_progress *items = NULL;
+    int count = 0, capacity = 0, got = 0;
+    if (store->version > 1) { /* before that nobody said so */
+        sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_PROGRESS, err);
+        if (!row)
+            return -1;
+        while ((got = lab_store_step(store, row, err)) > 0) {
+            LAB_MEM_GROW(&items, count, &capacity);
+            items[count++] = (struct lab_run_progress){
+                .run = sqlite3_column_int64(row, 0),
+                .phase = column_text(row, 1, arena),
+                .done = sqlite3_column_int64(row, 2),
+                .total = sqlite3_column_int64(row, 3),
+                .time_ns = sqlite3_column_int64(row, 4),
+            };
+        }
+    }
+    if (got == 0) {
+        *ret_items = lab_arena_alloc(arena, (size_t)count, sizeof *items);
+        if (count)
+            memcpy(*ret_items, items, (size_t)count * sizeof *items);
+        *ret_count = count;
+    }
+    lab_mem_free(items);
+    return got;
+}
+
 /* --- what they left --- */
 
-struct iterations {
-    struct lab_iteration *items;
-    size_t count, capacity;
-};
-
-static int read_chunk(struct lab_store *store, sqlite3_stmt *row, struct iterations *all,
-                      struct lab_err *err) {
+/* Unpacks a chunk and hands it on; `next` is the iteration that has to come. */
+static int read_chunk(struct lab_store *store, sqlite3_stmt *row, int64_t *next,
+                      lab_store_chunk *each, void *state, struct lab_err *err) {
     int64_t first = sqlite3_column_int64(row, 0), expected = sqlite3_column_int64(row, 1);
     const void *bytes = sqlite3_column_blob(row, 2);
     size_t length = (size_t)sqlite3_column_bytes(row, 2), count = 0;
-    if (first != (int64_t)all->count || !bytes)
+    if (first != *next || !bytes)
         return damaged(store, row, "iterations are missing", err);
     struct lab_arena arena;
     lab_arena_init(&arena);
@@ -171,40 +229,60 @@ static int read_chunk(struct lab_store *store, sqlite3_stmt *row, struct iterati
         sqlite3_reset(row);
     } else if ((int64_t)count != expected) {
         result = damaged(store, row, "iterations are missing", err);
-    } else if (count) {
-        while (all->capacity < all->count + count)
-            all->capacity = all->capacity ? 2 * all->capacity : 256;
-        all->items = lab_mem_resize(all->items, all->capacity, sizeof *items);
-        memcpy(all->items + all->count, items, count * sizeof *items);
-        all->count += count;
+    } else {
+        *next += (int64_t)count;
+        result = count ? each(state, first, items, count) : 0;
+        if (result)
+            sqlite3_reset(row);
     }
     lab_arena_release(&arena);
-    return result;
+    return result ? -1 : 0;
 }
 
-int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
-                         struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err) {
+int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,
+                         void *state, struct lab_err *err) {
     sqlite3_stmt *row = lab_store_prepare(store, LAB_STORE_SELECT_ITERATIONS, err);
     if (!row)
         return -1;
     sqlite3_bind_int64(row, 1, run);
     sqlite3_bind_int(row, 2, rank);
-    struct iterations all = {0};
+    int64_t next = 0;
     int got;
     while ((got = lab_store_step(store, row, err)) > 0) {
-        if (read_chunk(store, row, &all, err) < 0) {
-            got = -1;
-            break;
-        }
+        if (read_chunk(store, row, &next, each, state, err) < 0)
+            return -1;
     }
-    if (got == 0) {
+    return got;
+}
+
+struct iterations {
+    struct lab_iteration *items;
+    size_t count, capacity;
+};
+
+static int keep_chunk(void *state, int64_t first, const struct lab_iteration *items, size_t count) {
+    (void)first;
+    struct iterations *all = state;
+    while (all->capacity < all->count + count)
+        all->capacity = all->capacity ? 2 * all->capacity : 256;
+    all->items = lab_mem_resize(all->items, all->capacity, sizeof *items);
+    memcpy(all->items + all->count, items, count * sizeof *items);
+    all->count += count;
+    return 0;
+}
+
+int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
+                         struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err) {
+    struct iterations all = {0};
+    int result = lab_store_each_chunk(store, run, rank, keep_chunk, &all, err);
+    if (result == 0) {
         *ret_items = lab_arena_alloc(arena, all.count, sizeof **ret_items);
         if (all.count)
             memcpy(*ret_items, all.items, all.count * sizeof **ret_items);
         *ret_count = all.count;
     }
     lab_mem_free(all.items);
-    return got;
+    return result;
 }
 
 int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *arena,
@@ -221,8 +299,7 @@ int lab_store_metrics(struct lab_store *store, int64_t run, struct lab_arena *ar
             .name = column_text(row, 0, arena),
             .unit = column_text(row, 1, arena),
             .rank = sqlite3_column_int(row, 2),
-            .value =
-                sqlite3_column_type(row, 3) == SQLITE_NULL ? NAN : sqlite3_column_double(row, 3),
+            .value = column_number(row, 3),
             .time_ns = sqlite3_column_int64(row, 4),
         };
     }

@@ -2,12 +2,19 @@
  * store_schema.c: the tables of a study's file, and every statement that is made on them.
  *
  * The tables are made to be read by people too (`sqlite3 study.db`): states are words, times are
- * nanoseconds, JSON is text. Only the iterations are packed. Nothing is NULL but a metric that is
+ * nanoseconds, JSON is text. Only the iterations are packed. Nothing is NULL but a figure that is
  * not a number, since SQLite has no other way to keep one. 64-bit hashes are stored as signed.
  *
- * A change to the tables raises LAB_STORE_VERSION; files of every earlier version stay readable.
+ * A change to the tables raises LAB_STORE_VERSION. Files of every earlier version stay readable as
+ * they are, and a writer upgrades them; hence new columns stand at a table's end, as ALTER puts them.
+ * Version 2 added the machine's identity, a run's test settings, its rate and validity, and progress.
  */
 #include "store/store_internal.h"
+
+#define PROGRESS_TABLE                                                                             \
+    "CREATE TABLE progress ("                                                                      \
+    "  run INTEGER PRIMARY KEY, phase TEXT NOT NULL,"                                              \
+    "  done INTEGER NOT NULL, total INTEGER NOT NULL, time_ns INTEGER NOT NULL);"
 
 const char lab_store_schema[] =
     "CREATE TABLE study ("
@@ -15,7 +22,8 @@ const char lab_store_schema[] =
     "  name TEXT NOT NULL, option TEXT NOT NULL,"
     "  identity INTEGER NOT NULL, seed INTEGER NOT NULL,"
     "  config TEXT NOT NULL, words TEXT NOT NULL, machine TEXT NOT NULL,"
-    "  version TEXT NOT NULL, created_wall_ns INTEGER NOT NULL);"
+    "  version TEXT NOT NULL, created_wall_ns INTEGER NOT NULL,"
+    "  machine_identity INTEGER NOT NULL DEFAULT 0);"
     "CREATE TABLE epoch ("
     "  id INTEGER PRIMARY KEY,"
     "  boot_id TEXT NOT NULL, host TEXT NOT NULL,"
@@ -34,8 +42,13 @@ const char lab_store_schema[] =
     "  start_wall_ns INTEGER NOT NULL DEFAULT 0,"
     "  exit_code INTEGER NOT NULL DEFAULT 0,"
     "  error TEXT NOT NULL DEFAULT '', result TEXT NOT NULL DEFAULT '',"
-    "  concurrent INTEGER NOT NULL DEFAULT 0);"
+    "  concurrent INTEGER NOT NULL DEFAULT 0,"
+    "  test TEXT NOT NULL DEFAULT '{}',"
+    "  iterations INTEGER NOT NULL DEFAULT 0, warmup_iterations INTEGER NOT NULL DEFAULT 0,"
+    "  rate REAL, rate_low REAL, rate_high REAL, rate_unit TEXT NOT NULL DEFAULT '',"
+    "  valid INTEGER NOT NULL DEFAULT 1);"
     "CREATE INDEX run_position ON run (position);"
+    "CREATE INDEX run_state ON run (state);"
     "CREATE TABLE rank ("
     "  run INTEGER NOT NULL, rank INTEGER NOT NULL,"
     "  gpu_id INTEGER NOT NULL, device TEXT NOT NULL, numa_node INTEGER NOT NULL,"
@@ -48,13 +61,36 @@ const char lab_store_schema[] =
     "CREATE TABLE metric ("
     "  id INTEGER PRIMARY KEY, run INTEGER NOT NULL, rank INTEGER NOT NULL,"
     "  name TEXT NOT NULL, unit TEXT NOT NULL, value REAL, time_ns INTEGER NOT NULL);"
-    "CREATE INDEX metric_run ON metric (run);";
+    "CREATE INDEX metric_run ON metric (run);" PROGRESS_TABLE;
+
+const char *const lab_store_upgrades[LAB_STORE_VERSION + 1] = {
+    [2] = "ALTER TABLE study ADD COLUMN machine_identity INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE run ADD COLUMN test TEXT NOT NULL DEFAULT '{}';"
+          "ALTER TABLE run ADD COLUMN iterations INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE run ADD COLUMN warmup_iterations INTEGER NOT NULL DEFAULT 0;"
+          "ALTER TABLE run ADD COLUMN rate REAL;"
+          "ALTER TABLE run ADD COLUMN rate_low REAL;"
+          "ALTER TABLE run ADD COLUMN rate_high REAL;"
+          "ALTER TABLE run ADD COLUMN rate_unit TEXT NOT NULL DEFAULT '';"
+          "ALTER TABLE run ADD COLUMN valid INTEGER NOT NULL DEFAULT 1;"
+          "CREATE INDEX run_state ON run (state);" PROGRESS_TABLE,
+};
+
+#define RUN_COLUMNS_1                                                                              \
+    "number, id, identity, position, repeat, workload, label, options, series, state,"             \
+    " attempts, epoch, start_ns, end_ns, start_wall_ns, exit_code, error, result, concurrent"
+#define RUN_AND_RANKS                                                                              \
+    " rank.rank, gpu_id, device, numa_node"                                                        \
+    " FROM run LEFT JOIN rank ON rank.run = run.number"                                            \
+    " ORDER BY run.position, run.number, rank.rank"
 
 static const char *const statements[LAB_STORE_STATEMENT_COUNT] = {
-    [LAB_STORE_INSERT_STUDY] = "INSERT INTO study VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [LAB_STORE_INSERT_STUDY] =
+        "INSERT INTO study (id, name, option, identity, seed, config, words, machine, version,"
+        " created_wall_ns, machine_identity) VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [LAB_STORE_INSERT_RUN] =
-        "INSERT INTO run (number, id, identity, position, repeat, workload, label, options, series)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO run (number, id, identity, position, repeat, workload, label, options, series,"
+        " test, iterations, warmup_iterations) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     [LAB_STORE_INSERT_RANK] = "INSERT INTO rank VALUES (?, ?, ?, ?, ?)",
     [LAB_STORE_INSERT_EPOCH] =
         "INSERT INTO epoch (boot_id, host, mono_ns, wall_ns, kind) VALUES (?, ?, ?, ?, ?)",
@@ -63,14 +99,17 @@ static const char *const statements[LAB_STORE_STATEMENT_COUNT] = {
         " AND abs((wall_ns - mono_ns) - (?4 - ?3)) <= ?6 ORDER BY id DESC LIMIT 1",
     [LAB_STORE_DROP_ITERATIONS] = "DELETE FROM iterations WHERE run = ?",
     [LAB_STORE_DROP_METRICS] = "DELETE FROM metric WHERE run = ?",
+    [LAB_STORE_DROP_PROGRESS] = "DELETE FROM progress WHERE run = ?",
     [LAB_STORE_BEGIN_RUN] =
         "UPDATE run SET state = 'running', attempts = attempts + 1, epoch = ?2, start_ns = ?3,"
         " start_wall_ns = epoch.wall_ns + (?3 - epoch.mono_ns), end_ns = 0, exit_code = 0,"
-        " error = '', result = '', concurrent = 0"
+        " error = '', result = '', concurrent = 0, rate = NULL, rate_low = NULL, rate_high = NULL,"
+        " rate_unit = '', valid = 1"
         " FROM epoch WHERE run.number = ?1 AND epoch.id = ?2",
     [LAB_STORE_FINISH_RUN] =
         "UPDATE run SET state = ?2, end_ns = ?3, exit_code = ?4, error = ?5, result = ?6,"
-        " concurrent = ?7 WHERE number = ?1",
+        " concurrent = ?7, rate = ?8, rate_low = ?9, rate_high = ?10, rate_unit = ?11, valid = ?12"
+        " WHERE number = ?1",
     [LAB_STORE_RUN_STATE] = "SELECT state FROM run WHERE number = ?",
     [LAB_STORE_NEXT_ITERATION] = "SELECT first + count FROM iterations WHERE run = ? AND rank = ?"
                                  " ORDER BY first DESC LIMIT 1",
@@ -78,14 +117,22 @@ static const char *const statements[LAB_STORE_STATEMENT_COUNT] = {
     [LAB_STORE_INSERT_ITERATIONS] = "INSERT INTO iterations VALUES (?, ?, ?, ?, ?)",
     [LAB_STORE_INSERT_METRIC] =
         "INSERT INTO metric (run, rank, name, unit, value, time_ns) VALUES (?, ?, ?, ?, ?, ?)",
+    [LAB_STORE_SET_PROGRESS] = "INSERT OR REPLACE INTO progress (run, phase, done, total, time_ns)"
+                               " SELECT number, ?2, ?3, ?4, ?5 FROM run"
+                               " WHERE number = ?1 AND state = 'running'",
     [LAB_STORE_SELECT_STUDY] = "SELECT name, option, identity, seed, config, words, machine,"
-                               " version, created_wall_ns FROM study",
+                               " version, created_wall_ns, machine_identity FROM study",
+    [LAB_STORE_SELECT_STUDY_1] = "SELECT name, option, identity, seed, config, words, machine,"
+                                 " version, created_wall_ns, 0 FROM study",
     [LAB_STORE_SELECT_RUNS] =
-        "SELECT number, id, identity, position, repeat, workload, label, options, series, state,"
-        " attempts, epoch, start_ns, end_ns, start_wall_ns, exit_code, error, result, concurrent,"
-        " rank.rank, gpu_id, device, numa_node"
-        " FROM run LEFT JOIN rank ON rank.run = run.number"
-        " ORDER BY run.position, run.number, rank.rank",
+        "SELECT " RUN_COLUMNS_1 ", test, iterations, warmup_iterations, rate, rate_low, rate_high,"
+        " rate_unit, valid," RUN_AND_RANKS,
+    [LAB_STORE_SELECT_RUNS_1] =
+        "SELECT " RUN_COLUMNS_1 ", '{}', 0, 0, NULL, NULL, NULL, '', 1," RUN_AND_RANKS,
+    [LAB_STORE_SELECT_PROGRESS] =
+        "SELECT progress.run, phase, done, total, time_ns FROM progress"
+        " JOIN run ON run.number = progress.run ORDER BY run.position, run.number",
+    [LAB_STORE_COUNT_RUNS] = "SELECT state, count(*) FROM run GROUP BY state",
     [LAB_STORE_SELECT_ITERATIONS] =
         "SELECT first, count, bytes FROM iterations WHERE run = ? AND rank = ? ORDER BY first",
     [LAB_STORE_SELECT_METRICS] =

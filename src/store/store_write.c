@@ -1,7 +1,7 @@
 /*
  * store_write.c: what a runner writes down. A run's life is checked here as well as in the runner,
  * since a result that was acknowledged must not be lost or counted twice whatever goes wrong above:
- * only a running run takes iterations, metrics and an end, and a run that is done never begins again.
+ * only a running run takes iterations, metrics, progress and an end, and a run that is done never begins again.
  */
 #include "store/store_internal.h"
 
@@ -124,7 +124,8 @@ static int begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_
                      struct lab_err *err) {
     if (check_state(store, run, LAB_RUN_DONE, true, "begin again", err) < 0 ||
         drop(store, LAB_STORE_DROP_ITERATIONS, run, err) < 0 ||
-        drop(store, LAB_STORE_DROP_METRICS, run, err) < 0)
+        drop(store, LAB_STORE_DROP_METRICS, run, err) < 0 ||
+        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
         return -1;
     sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_BEGIN_RUN, err);
     if (!update)
@@ -149,7 +150,8 @@ int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int
 
 static int finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                       struct lab_err *err) {
-    if (check_state(store, run, LAB_RUN_RUNNING, false, "finish", err) < 0)
+    if (check_state(store, run, LAB_RUN_RUNNING, false, "finish", err) < 0 ||
+        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
         return -1;
     sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_FINISH_RUN, err);
     if (!update)
@@ -161,6 +163,11 @@ static int finish_run(struct lab_store *store, int64_t run, const struct lab_run
     lab_store_bind_text(update, 5, outcome->error);
     lab_store_bind_text(update, 6, outcome->result);
     sqlite3_bind_int(update, 7, outcome->concurrent);
+    sqlite3_bind_double(update, 8, outcome->rate); /* NULL where it is not a number */
+    sqlite3_bind_double(update, 9, outcome->rate_low);
+    sqlite3_bind_double(update, 10, outcome->rate_high);
+    lab_store_bind_text(update, 11, outcome->rate_unit);
+    sqlite3_bind_int(update, 12, outcome->valid);
     return lab_store_step(store, update, err);
 }
 
@@ -262,4 +269,32 @@ int lab_store_add_metric(struct lab_store *store, int64_t run,
     if (lab_store_begin(store, false, err) < 0)
         return -1;
     return end(store, add_metric(store, run, metric, err), err);
+}
+
+static int set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
+                        struct lab_err *err) {
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_SET_PROGRESS, err);
+    if (!insert)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        sqlite3_bind_int64(insert, 1, items[i].run);
+        lab_store_bind_text(insert, 2, items[i].phase);
+        sqlite3_bind_int64(insert, 3, items[i].done);
+        sqlite3_bind_int64(insert, 4, items[i].total);
+        sqlite3_bind_int64(insert, 5, items[i].time_ns);
+        if (lab_store_step(store, insert, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int lab_store_set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
+                           struct lab_err *err) {
+    if (lab_store_begin(store, false, err) < 0)
+        return -1;
+    /* a checkpoint waits for the disk: whoever commits next may make it */
+    sqlite3_wal_autocheckpoint(store->db, 0);
+    int result = end(store, set_progress(store, items, count, err), err);
+    sqlite3_wal_autocheckpoint(store->db, LAB_STORE_CHECKPOINT_PAGES);
+    return result;
 }

@@ -30,7 +30,11 @@ struct lab_holder { /* who holds a lock, as its content says; zeroed where it sa
     char folder[1024]; /* of the study; "" = none */
 };
 
-/* "process 4711 on node7 (gpulab run quick_test, since 10:42:03)"; appends. */
+/* This process, now. Texts that are too long are cut; `folder` may be NULL. */
+void lab_holder_self(const char *command, const char *folder, struct lab_holder *ret_holder);
+
+/* "process 4711 on node7 (gpulab run quick_test, since 10:42:03)", with the date where it isn't
+ * today's; "another process" where nothing is known. Appends. */
 struct lab_str;
 void lab_holder_describe(const struct lab_holder *holder, struct lab_str *out);
 
@@ -70,7 +74,7 @@ void lab_folder_close(struct lab_folder *folder);
 
 /* --- looking from outside --- */
 
-/* Whether a runner works on it now, and who. */
+/* Whether a runner works on it now, and who (may be NULL). */
 bool lab_folder_held(const char *path, struct lab_holder *ret_holder);
 
 /* Notes it among this user's studies ($XDG_STATE_HOME/gpulab/studies); failures don't matter. */
@@ -80,9 +84,10 @@ void lab_folder_register(const char *path);
 void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_count);
 
 /*
- * Which study a word of a command line means: a folder, a study.db, the beginning of a known folder's
- * path below its output_dir ("quick_test", "quick_test/2026-11-15"): the newest. NULL = the newest of
- * all. LAB_ERR_USER names the nearest.
+ * Which study a word of a command line means: a folder, anything in it such as study.db or
+ * results.json, the newest known one below a directory, the beginning of a known folder's path below
+ * its output_dir ("quick_test", "quick_test/2026-11-15"): the newest; or what it was run by
+ * ("numa_study"). NULL = the newest of all. LAB_ERR_USER names the nearest.
  */
 int lab_folder_resolve(const char *word, struct lab_arena *arena, const char **ret_path,
                        struct lab_err *err);

@@ -164,7 +164,7 @@ static void log_line(const struct lab_study *study, const char *format, ...) {
     va_end(args);
     struct lab_str line;
     lab_str_init(&line);
-    lab_str_printf(&line, "%s.%03ld%s ", stamp, now.tv_nsec / LAB_NS_PER_MS, zone);
+    lab_str_printf(&line, "%s.%03lld%s ", stamp, now.tv_nsec / LAB_NS_PER_MS, zone);
     for (char *c = text; *c; c++) /* one event, one line */
         *c = *c == '\n' ? ' ' : *c;
     lab_str_printf(&line, "%s\n", text);

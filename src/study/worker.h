@@ -42,7 +42,11 @@
 
 /*
  * Carries out the job that comes on `fd`. Returns the exit status: 0 after ACK, 1 after a FAILURE that
- * was sent. -1 with an error only if there is no conversation: `fd` is no socket, no job came.
+ * was sent or where no ACK came within a minute. -1 with an error only if there is no conversation:
+ * `fd` is no socket, no job came.
+ *
+ * The process is the worker's own: it becomes a subreaper, SIGUSR2 is blocked in it, and at the end
+ * all its descendants are killed.
  */
 int lab_worker_run(int fd, struct lab_err *err);
 

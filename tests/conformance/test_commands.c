@@ -94,15 +94,22 @@ static void help_of_every_command_fits(void **state) {
     lab_arena_release(&arena);
 }
 
-static void manual_has_a_page_for_each(void **state) {
+static void manual_has_a_page_for_each_that_people_use(void **state) {
     (void)state;
     struct lab_arena arena;
     lab_arena_init(&arena);
     const struct lab_manual *manual = lab_command_manual(&arena);
+    const char *const *names = lab_command_names(&arena);
+    int shown = 0;
     for (int i = 0; lab_commands[i]; i++) {
-        assert_non_null(manual->pages[i]);
-        assert_string_equal(manual->pages[i]->name, lab_commands[i]->name);
+        if (lab_commands[i]->hidden)
+            continue;
+        assert_non_null(manual->pages[shown]);
+        assert_string_equal(manual->pages[shown]->name, lab_commands[i]->name);
+        assert_string_equal(names[shown++], lab_commands[i]->name);
     }
+    assert_null(manual->pages[shown]);
+    assert_null(names[shown]);
     lab_arena_release(&arena);
 }
 
@@ -112,7 +119,7 @@ int main(void) {
         cmocka_unit_test(options_are_whole_and_unique),
         cmocka_unit_test(defaults_parse),
         cmocka_unit_test(help_of_every_command_fits),
-        cmocka_unit_test(manual_has_a_page_for_each),
+        cmocka_unit_test(manual_has_a_page_for_each_that_people_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

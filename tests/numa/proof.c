@@ -321,6 +321,7 @@ int main(void) {
 #ifdef NUMA_PROOF_DEVICE
         prove_device(machine);
         prove_bench(machine);
+        prove_study(machine);
 #endif
     }
     lab_machine_close(machine);

@@ -7,6 +7,7 @@
 
 #include "report/report.h"
 #include "study/config.h"
+#include "study/history.h"
 #include "study/plan.h"
 
 /* --config-dir (may be NULL), the user's own folder if there is one, then the built-in files. */
@@ -29,6 +30,9 @@ int lab_run_read_study(const struct lab_config_path *path, const char *name,
 const char *lab_run_comment(const char *text, struct lab_arena *arena);
 /* Its first sentence in one line. */
 const char *lab_run_summary(const char *text, struct lab_arena *arena);
+
+/* What earlier studies on this machine took. */
+struct lab_history *lab_run_history(const struct lab_machine *machine);
 
 /* Shares the plan's memory. */
 struct lab_report_plan lab_run_report(const struct lab_plan *plan,

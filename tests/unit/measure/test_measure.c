@@ -179,6 +179,36 @@ static void a_count_is_kept_to_the_iteration(void **state) {
     assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
 }
 
+static void a_duration_counts_from_the_end_of_the_warmup(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.duration_s = 2;
+    plan.warmup_iterations = 5000; /* takes longer than the limit and the duration together */
+    plan.limit_s = 1;
+    plan.precision = 0.5; /* reached at once, and no reason to stop */
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.warmup_iterations, 5000);
+    assert_true(m.wall_s > 1.99 && m.wall_s <= 2.01);
+    assert_int_equal(m.stop, LAB_MEASURE_COUNTED);
+    assert_int_equal(m.warnings, 0);
+}
+
+static int64_t steady_5s(int64_t index) {
+    return noisy(5 * LAB_NS_PER_S, 0.02, index);
+}
+
+static void a_duration_shorter_than_an_iteration_measures_one(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_5s};
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.duration_s = 2;
+    plan.warmup_iterations = 1;
+    struct lab_measurement m = measure_one(plan, &fake);
+    assert_int_equal(m.count, 1);
+    assert_int_equal(m.stop, LAB_MEASURE_COUNTED);
+}
+
 static void one_iteration_can_be_counted(void **state) {
     (void)state;
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
@@ -565,6 +595,35 @@ static void another_clock_leaves_conditions_unknown(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* --- rates --------------------------------------------------------------------------------- */
+
+static void a_rate_has_the_interval_of_its_time(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct lab_measurement m = measure_one(plan_by_hand(), &fake);
+    struct lab_work work = {.samples = 8, .flops = 1e6};
+    struct lab_rates rates = lab_measure_rates(&m, &work);
+    assert_true(fabs(rates.iterations_per_s - 1000) < 10);
+    assert_true(fabs(rates.samples_per_s - 8 * rates.iterations_per_s) < 1e-6);
+    assert_true(fabs(rates.flops_per_s - 1e6 * rates.iterations_per_s) < 1);
+    assert_true(isnan(rates.copy_bytes_per_s));
+    struct lab_interval interval = lab_measure_rate_interval(&m, rates.samples_per_s);
+    assert_true(interval.low <= rates.samples_per_s && rates.samples_per_s <= interval.high);
+    /* the longest time is the lowest rate */
+    struct lab_interval time = m.interval.median_interval;
+    assert_true(fabs(rates.samples_per_s / interval.low - time.high / m.interval.median) < 1e-9);
+    assert_true(fabs(rates.samples_per_s / interval.high - time.low / m.interval.median) < 1e-9);
+    assert_true(interval.confidence == time.confidence);
+}
+
+static void rates_of_nothing_are_unknown(void **state) {
+    (void)state;
+    struct lab_measurement m = {0};
+    struct lab_work work = {.samples = 8};
+    assert_true(isnan(lab_measure_rates(&m, &work).samples_per_s));
+    assert_true(isnan(lab_measure_rate_interval(&m, 1).low));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_steady_subject_is_measured_until_precise),
@@ -572,7 +631,11 @@ int main(void) {
         TEST(noise_is_measured_until_the_limit),
         TEST(more_noise_takes_more_iterations),
         TEST(a_count_is_kept_to_the_iteration),
+        TEST(a_duration_counts_from_the_end_of_the_warmup),
+        TEST(a_duration_shorter_than_an_iteration_measures_one),
         TEST(one_iteration_can_be_counted),
+        TEST(a_rate_has_the_interval_of_its_time),
+        TEST(rates_of_nothing_are_unknown),
         TEST(iterations_longer_than_the_limit_are_measured_once),
         TEST(long_iterations_still_come_in_stretches),
         TEST(short_iterations_stay_within_memory),

@@ -104,7 +104,7 @@ static void rates_follow_their_definitions(void **state) {
     struct lab_measurement one = measurement(0.01);
     struct lab_bench_repetition repetition;
     struct lab_bench_report report = report_of(&repetition, &one, 1);
-    struct lab_bench_rates rates = lab_bench_rates(&report, &one);
+    struct lab_rates rates = lab_bench_rates(&report, &one);
     assert_float_equal(rates.samples_per_s, 10 * 100 / 1.0, 1e-9);
     assert_float_equal(rates.flops_per_s, 1e8 * 100 / 1.0, 1);
     assert_float_equal(rates.h2d_bytes_per_s, 2e6 / 0.002, 1e-3);

@@ -5,6 +5,7 @@
 #include "store/store.h"
 
 #include <dirent.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,6 +34,7 @@ static const struct lab_store_study a_study = {
     .machine = "{\"nodes\": 2}",
     .version = "0.3.0",
     .created_wall_ns = 1700000000123456789,
+    .machine_identity = 0xf00dfeedbeef0001,
 };
 
 static const struct lab_run_rank two_ranks[] = {{0, "cpu:0/2.0", 0}, {1, "cpu:0/2.1", 3}};
@@ -47,6 +49,9 @@ static const struct lab_run two_runs[] = {
      .label = "32x6x512",
      .options = "{\"depth\": 6}",
      .series = "[\"strong\"]",
+     .test = "{\"num_samples\": 100}",
+     .iterations = 20,
+     .warmup_iterations = 4,
      .ranks = two_ranks,
      .rank_count = 2},
     {.id = "gpu0_null", .identity = 5, .workload = "null", .ranks = two_ranks, .rank_count = 1},
@@ -151,6 +156,11 @@ static const struct lab_run a_result = {.state = LAB_RUN_DONE,
                                         .end_ns = 9000,
                                         .exit_code = 0,
                                         .result = "{\"throughput\": 12.5}",
-                                        .concurrent = true};
+                                        .concurrent = true,
+                                        .rate = 12.5,
+                                        .rate_low = 12.25,
+                                        .rate_high = NAN,
+                                        .rate_unit = "samples/s",
+                                        .valid = true};
 
 #endif

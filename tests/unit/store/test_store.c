@@ -19,6 +19,7 @@ static void the_study_and_its_plan_are_kept(void **state) {
     assert_string_equal(study.machine, a_study.machine);
     assert_string_equal(study.version, a_study.version);
     assert_true(study.created_wall_ns == a_study.created_wall_ns);
+    assert_true(study.machine_identity == a_study.machine_identity);
 
     struct lab_run *runs;
     int count;
@@ -26,6 +27,7 @@ static void the_study_and_its_plan_are_kept(void **state) {
     assert_int_equal(count, 2);
     assert_int_equal(runs[0].number, 2); /* the planned order */
     assert_string_equal(runs[0].label, "");
+    assert_string_equal(runs[0].test, "{}");
     assert_int_equal(runs[0].rank_count, 1);
     const struct lab_run *run = &runs[1];
     assert_int_equal(run->number, 1);
@@ -37,6 +39,8 @@ static void the_study_and_its_plan_are_kept(void **state) {
     assert_string_equal(run->label, "32x6x512");
     assert_string_equal(run->options, "{\"depth\": 6}");
     assert_string_equal(run->series, "[\"strong\"]");
+    assert_string_equal(run->test, "{\"num_samples\": 100}");
+    assert_true(run->iterations == 20 && run->warmup_iterations == 4);
     assert_int_equal(run->rank_count, 2);
     assert_int_equal(run->ranks[1].gpu_id, 1);
     assert_string_equal(run->ranks[1].device, "cpu:0/2.1");
@@ -44,6 +48,9 @@ static void the_study_and_its_plan_are_kept(void **state) {
     assert_int_equal(run->state, LAB_RUN_PLANNED);
     assert_int_equal(run->attempts, 0);
     assert_int_equal(run->epoch, 0);
+    assert_true(isnan(run->rate) && isnan(run->rate_low) && isnan(run->rate_high));
+    assert_string_equal(run->rate_unit, "");
+    assert_true(run->valid);
     lab_store_close(store);
 }
 
@@ -69,6 +76,9 @@ static void a_runs_life_is_kept(void **state) {
     assert_string_equal(run.result, a_result.result);
     assert_string_equal(run.error, "");
     assert_true(run.concurrent);
+    assert_true(run.rate == 12.5 && run.rate_low == 12.25 && isnan(run.rate_high));
+    assert_string_equal(run.rate_unit, "samples/s");
+    assert_true(run.valid);
     struct lab_iteration *items;
     size_t count;
     assert_works(lab_store_iterations(store, 1, 1, &arena, &items, &count, &err));
@@ -154,7 +164,9 @@ static void beginning_again_drops_what_the_earlier_attempt_left(void **state) {
     assert_works(add_iterations(store, 2, 0, 0, 20));
     assert_works(lab_store_add_metric(store, 1, &metric, &err));
     struct lab_run failed = {.state = LAB_RUN_FAILED, .end_ns = 7, .exit_code = 3, .error = "no"};
+    failed.rate = 7, failed.rate_unit = "samples/s";
     assert_works(lab_store_finish_run(store, 1, &failed, &err));
+    assert_false(read_run(store, 1).valid);
 
     assert_works(lab_store_begin_run(store, 1, epoch, 8, &err));
     struct lab_run run = read_run(store, 1);
@@ -162,6 +174,8 @@ static void beginning_again_drops_what_the_earlier_attempt_left(void **state) {
     assert_int_equal(run.attempts, 2);
     assert_true(run.start_ns == 8 && run.end_ns == 0 && run.exit_code == 0);
     assert_string_equal(run.error, "");
+    assert_true(isnan(run.rate) && run.valid);
+    assert_string_equal(run.rate_unit, "");
     assert_int_equal(count_iterations(store, 1, 0), 0);
     assert_int_equal(count_iterations(store, 2, 0), 20);
     struct lab_store_metric *metrics;
@@ -215,6 +229,68 @@ static void a_reader_sees_every_commit_while_the_writer_works(void **state) {
     assert_int_equal(count_files(folder, false), 1);
 }
 
+static void expect_progress(struct lab_store *store, int expected,
+                            const struct lab_run_progress *first) {
+    struct lab_run_progress *items;
+    int count;
+    assert_works(lab_store_progress(store, &arena, &items, &count, &err));
+    assert_int_equal(count, expected);
+    if (!first)
+        return;
+    assert_int_equal(items[0].run, first->run);
+    assert_string_equal(items[0].phase, first->phase);
+    assert_true(items[0].done == first->done && items[0].total == first->total);
+    assert_true(items[0].time_ns == first->time_ns);
+}
+
+static void progress_is_what_was_said_last(void **state) {
+    (void)state;
+    struct lab_store *writer = create(path), *reader = reopen(LAB_STORE_READ);
+    int64_t epoch;
+    assert_works(lab_store_epoch(writer, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(writer, 1, epoch, 1, &err));
+    assert_works(lab_store_begin_run(writer, 2, epoch, 1, &err));
+    expect_progress(reader, 0, NULL);
+    const struct lab_run_progress both[] = {{1, "warm-up", 3, 4, 100}, {2, "", 0, 0, 101}};
+    assert_works(lab_store_set_progress(writer, both, 2, &err));
+    expect_progress(reader, 2, &both[1]); /* run 2 is planned before run 1 */
+
+    /* one that isn't spoken of keeps what was said */
+    const struct lab_run_progress later = {2, "measure", 5, 20, INT64_MAX};
+    assert_works(lab_store_set_progress(writer, &later, 1, &err));
+    expect_progress(reader, 2, &later);
+
+    /* an end, and a new beginning, take it away; what comes late is not kept */
+    assert_works(lab_store_finish_run(writer, 1, &a_result, &err));
+    expect_progress(reader, 1, &later);
+    assert_works(lab_store_set_progress(writer, both, 1, &err));
+    expect_progress(reader, 1, &later);
+    assert_works(lab_store_begin_run(writer, 2, epoch, 2, &err));
+    expect_progress(reader, 0, NULL);
+    assert_works(lab_store_set_progress(writer, NULL, 0, &err));
+    lab_store_close(reader);
+    lab_store_close(writer);
+}
+
+static void runs_are_counted_by_state(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int counts[LAB_RUN_STATE_COUNT] = {9, 9, 9, 9};
+    assert_works(lab_store_count(store, counts, &err));
+    assert_int_equal(counts[LAB_RUN_PLANNED], 2);
+    assert_int_equal(counts[LAB_RUN_RUNNING] + counts[LAB_RUN_DONE] + counts[LAB_RUN_FAILED], 0);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 1, epoch, 1, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, 1, &err));
+    assert_works(lab_store_finish_run(store, 2, &a_result, &err));
+    assert_works(lab_store_count(store, counts, &err));
+    assert_int_equal(counts[LAB_RUN_PLANNED], 0);
+    assert_int_equal(counts[LAB_RUN_RUNNING], 1);
+    assert_int_equal(counts[LAB_RUN_DONE], 1);
+    lab_store_close(store);
+}
+
 static void one_file_remains(void **state) {
     (void)state;
     lab_store_close(create(path));
@@ -266,6 +342,8 @@ int main(void) {
         TEST(beginning_again_drops_what_the_earlier_attempt_left),
         TEST(what_contradicts_a_runs_life_is_refused),
         TEST(a_reader_sees_every_commit_while_the_writer_works),
+        TEST(progress_is_what_was_said_last),
+        TEST(runs_are_counted_by_state),
         TEST(one_file_remains),
         TEST(ten_thousand_runs_are_listed),
     };

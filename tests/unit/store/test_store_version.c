@@ -1,6 +1,9 @@
 /*
  * test_store_version.c: files of every version there has been are read by this one. Each fixture was
  * made once, by `test_store_version --make FILE` of its day, and is never made again.
+ *
+ * v1.db holds two_runs; v2.db a study as it is when its runner was killed: a run that is done, one
+ * that failed, one that was under way.
  */
 #include "store_fixture.h"
 
@@ -8,19 +11,97 @@
 
 #include "base/file.h"
 
+#define FIXTURE(version) LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v" #version ".db"
+
+/* --- making the newest one --- */
+
+#define VIT_OPTIONS                                                                                \
+    "{\"patch_size\": 32, \"depth\": 6, \"heads\": 8, \"dim\": 512, \"mlp_dim\": 2048,"            \
+    " \"batch_size\": 10, \"dtype\": \"fp32\"}"
+#define RANK(device, node, rate)                                                                   \
+    "{\"device\": \"" device "\", \"numa_node\": " node                                            \
+    ", \"iterations\": 120, \"samples\": 1200,"                                                    \
+    " \"rate\": " rate ", \"rate_unit\": \"samples/s\"}"
+
+static const struct lab_run three_runs[] = {
+    {.id = "gpu0_gpu1_numa0_numa3_vit32x6x512",
+     .identity = 0x8000000000000001,
+     .workload = "vit",
+     .label = "vit32x6x512",
+     .options = VIT_OPTIONS,
+     .series = "[\"strong\"]",
+     .test = "{\"num_samples\": 1200, \"warmup_samples\": 100, \"timeout_s\": 600}",
+     .iterations = 120,
+     .warmup_iterations = 10,
+     .ranks = two_ranks,
+     .rank_count = 2},
+    {.id = "gpu0_numa0_memcpy",
+     .identity = 5,
+     .position = 1,
+     .repeat = 1,
+     .workload = "memcpy",
+     .label = "memcpy",
+     .options = "{\"size\": 65536, \"direction\": \"h2d\"}",
+     .series = "[]",
+     .iterations = 50,
+     .ranks = two_ranks,
+     .rank_count = 1},
+    {.id = "gpu1_numa3_null",
+     .identity = 6,
+     .position = 2,
+     .workload = "null",
+     .label = "null",
+     .options = "{}",
+     .series = "[]",
+     .iterations = 50,
+     .ranks = two_ranks + 1,
+     .rank_count = 1},
+};
+
+static const struct lab_run done = {
+    .state = LAB_RUN_DONE,
+    .end_ns = 2500001000,
+    .result =
+        "{\"rate\": 850.5, \"rate_low\": 848, \"rate_high\": null, \"rate_unit\": \"samples/s\","
+        " \"samples_per_second\": 850.5, \"flops_per_second\": 1.5e12, \"h2d_gb_per_s\": 4.25,"
+        " \"d2h_gb_per_s\": 0.5, \"compute_utilization\": 0.875, \"overlap\": 0.25,"
+        " \"gang_overlap\": 0.99, \"peak_memory_mb\": 96.5,"
+        " \"latency_ms\": {\"mean\": 11.5, \"median\": 11.25, \"p90\": 12, \"p95\": 12.5,"
+        " \"p99\": 13.75, \"min\": 11, \"max\": 14},"
+        " \"valid\": true, \"warnings\": [\"load was 1.5, \\\"high\\\"\"], \"invalid\": [],"
+        " \"ranks\": [" RANK("cpu:0/2.0", "0", "425.5") ", " RANK("cpu:0/2.1", "3", "425") "]}",
+    .rate = 850.5,
+    .rate_low = 848,
+    .rate_high = NAN,
+    .rate_unit = "samples/s",
+    .valid = true,
+};
+
+static const struct lab_run failed = {.state = LAB_RUN_FAILED,
+                                      .end_ns = 2500002009,
+                                      .exit_code = 3,
+                                      .error =
+                                          "out of device memory: take a smaller size, or\nnode 1",
+                                      .rate = NAN,
+                                      .rate_low = NAN,
+                                      .rate_high = NAN};
+
+static const struct lab_run_progress under_way = {3, "measure", 12, 50, 2500003000};
+
 static void write_everything(struct lab_store *store) {
     int64_t epoch;
     struct lab_store_metric metric = {"loss", "1", -1, 3.25, 77};
-    struct lab_run failed = {.state = LAB_RUN_FAILED, .end_ns = 9, .exit_code = 3, .error = "no"};
     assert_works(lab_store_epoch(store, "runner", &epoch, &err));
     assert_works(lab_store_begin_run(store, 1, epoch, 1000, &err));
     assert_works(add_iterations(store, 1, 0, 0, 100));
     assert_works(add_iterations(store, 1, 0, 100, 20));
     assert_works(add_iterations(store, 1, 1, 0, 7));
     assert_works(lab_store_add_metric(store, 1, &metric, &err));
-    assert_works(lab_store_finish_run(store, 1, &a_result, &err));
-    assert_works(lab_store_begin_run(store, 2, epoch, 2000, &err));
+    assert_works(lab_store_finish_run(store, 1, &done, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, 2500002000, &err));
     assert_works(lab_store_finish_run(store, 2, &failed, &err));
+    assert_works(lab_store_begin_run(store, 3, epoch, 2500003000, &err));
+    assert_works(lab_store_set_progress(store, &under_way, 1, &err));
     /* no machine's name goes into a fixture */
     assert_works(lab_store_exec(store,
                                 "UPDATE epoch SET boot_id = '6a7e', host = 'a-host', mono_ns = 500,"
@@ -33,7 +114,7 @@ static void write_everything(struct lab_store *store) {
 static int make(const char *where) {
     lab_arena_init(&arena);
     struct lab_store *store;
-    if (lab_store_create(where, &a_study, two_runs, 2, &store, &err) < 0) {
+    if (lab_store_create(where, &a_study, three_runs, 3, &store, &err) < 0) {
         print_error("%s\n", err.text);
         return 1;
     }
@@ -43,7 +124,9 @@ static int make(const char *where) {
     return 0;
 }
 
-static void check_runs(struct lab_store *store) {
+/* --- what each of them holds --- */
+
+static void check_runs_1(struct lab_store *store) {
     struct lab_run run = read_run(store, 1);
     assert_int_equal(run.state, LAB_RUN_DONE);
     assert_true(run.identity == two_runs[0].identity);
@@ -52,21 +135,46 @@ static void check_runs(struct lab_store *store) {
     assert_int_equal(run.start_ns, 1000);
     assert_true(run.start_wall_ns == 1700000000000001000);
     assert_int_equal(run.end_ns, 9000);
-    assert_string_equal(run.result, a_result.result);
+    assert_string_equal(run.result, "{\"throughput\": 12.5}");
     assert_true(run.concurrent);
+    assert_string_equal(run.test, "{}");
+    assert_true(run.iterations == 0 && run.warmup_iterations == 0);
+    assert_true(isnan(run.rate) && isnan(run.rate_low) && isnan(run.rate_high) && run.valid);
+    assert_string_equal(run.rate_unit, "");
     run = read_run(store, 2);
     assert_int_equal(run.state, LAB_RUN_FAILED);
     assert_int_equal(run.exit_code, 3);
     assert_string_equal(run.error, "no");
 }
 
-static void check_content(struct lab_store *store) {
+static void check_runs_2(struct lab_store *store) {
+    struct lab_run run = read_run(store, 1);
+    assert_int_equal(run.state, LAB_RUN_DONE);
+    assert_string_equal(run.result, done.result);
+    assert_string_equal(run.test, three_runs[0].test);
+    assert_true(run.iterations == 120 && run.warmup_iterations == 10);
+    assert_true(run.rate == 850.5 && run.rate_low == 848 && isnan(run.rate_high) && run.valid);
+    assert_string_equal(run.rate_unit, "samples/s");
+    run = read_run(store, 2);
+    assert_int_equal(run.state, LAB_RUN_FAILED);
+    assert_string_equal(run.error, failed.error);
+    assert_true(isnan(run.rate) && !run.valid);
+    assert_int_equal(read_run(store, 3).state, LAB_RUN_RUNNING);
+    struct lab_run_progress *items;
+    int count;
+    assert_works(lab_store_progress(store, &arena, &items, &count, &err));
+    assert_int_equal(count, 1);
+    assert_string_equal(items[0].phase, "measure");
+    assert_true(items[0].run == 3 && items[0].done == 12 && items[0].total == 50);
+}
+
+static void check_content(struct lab_store *store, uint64_t machine_identity) {
     struct lab_store_study study;
     assert_works(lab_store_study(store, &arena, &study, &err));
     assert_string_equal(study.name, a_study.name);
     assert_true(study.seed == a_study.seed && study.identity == a_study.identity);
+    assert_true(study.machine_identity == machine_identity);
     assert_string_equal(study.config, a_study.config);
-    check_runs(store);
     struct lab_iteration *items;
     size_t count;
     assert_works(lab_store_iterations(store, 1, 0, &arena, &items, &count, &err));
@@ -84,35 +192,138 @@ static void check_content(struct lab_store *store) {
     assert_true(metrics[0].value == 3.25 && metrics[0].time_ns == 77 && metrics[0].rank == -1);
 }
 
+static void check_1(struct lab_store *store) {
+    check_content(store, 0);
+    check_runs_1(store);
+    struct lab_run_progress *items;
+    int count, counts[LAB_RUN_STATE_COUNT];
+    assert_works(lab_store_progress(store, &arena, &items, &count, &err));
+    assert_int_equal(count, 0);
+    assert_works(lab_store_count(store, counts, &err));
+    assert_int_equal(counts[LAB_RUN_DONE], 1);
+    assert_int_equal(counts[LAB_RUN_FAILED], 1);
+}
+
+static void check_2(struct lab_store *store) {
+    check_content(store, a_study.machine_identity);
+    check_runs_2(store);
+}
+
+/* --- reading --- */
+
 static void version_1_is_read(void **state) {
     (void)state;
-    path = LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v1.db";
+    path = FIXTURE(1);
     struct lab_store *store = reopen(LAB_STORE_READ);
-    check_content(store);
+    check_1(store);
     lab_store_close(store);
+}
+
+static void version_2_is_read(void **state) {
+    (void)state;
+    path = FIXTURE(2);
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    check_2(store);
+    lab_store_close(store);
+}
+
+/* --- going on --- */
+
+static void copy_fixture(const char *from) {
+    char *bytes;
+    size_t length;
+    assert_works(lab_file_read(from, 1 << 20, &arena, &bytes, &length, &err));
+    assert_works(lab_file_write_atomic(path, bytes, length, &err));
+}
+
+static void run_again(struct lab_store *store, int64_t run) {
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, run, epoch, 3000, &err));
+    const struct lab_run_progress progress = {run, "warm-up", 1, 2, 3};
+    assert_works(lab_store_set_progress(store, &progress, 1, &err));
+    assert_works(lab_store_finish_run(store, run, &a_result, &err));
+    struct lab_run again = read_run(store, run);
+    assert_int_equal(again.attempts, 2);
+    assert_true(again.rate == a_result.rate);
 }
 
 static void version_1_goes_on(void **state) {
     (void)state;
-    char *bytes;
-    size_t length;
-    assert_works(lab_file_read(LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v1.db", 1 << 20, &arena,
-                               &bytes, &length, &err));
-    assert_works(lab_file_write_atomic(path, bytes, length, &err));
+    copy_fixture(FIXTURE(1));
+    struct lab_store *reader = reopen(LAB_STORE_READ); /* of before, while it is upgraded */
     struct lab_store *store = reopen(LAB_STORE_WRITE);
-    check_content(store);
-    int64_t epoch;
-    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
-    assert_works(lab_store_begin_run(store, 2, epoch, 3000, &err));
-    assert_works(lab_store_finish_run(store, 2, &a_result, &err));
-    assert_int_equal(read_run(store, 2).attempts, 2);
+    check_1(store);
+    check_1(reader);
+    lab_store_close(reader);
+    run_again(store, 2);
     lab_store_close(store);
+    store = reopen(LAB_STORE_READ);
+    assert_true(read_run(store, 2).rate == a_result.rate);
+    lab_store_close(store);
+}
+
+static void version_2_goes_on(void **state) {
+    (void)state;
+    copy_fixture(FIXTURE(2));
+    struct lab_store *store = reopen(LAB_STORE_WRITE);
+    check_2(store);
+    run_again(store, 3);
+    lab_store_close(store);
+}
+
+/* A reader leaves a file of another version as it is. */
+static void a_reader_upgrades_nothing(void **state) {
+    (void)state;
+    copy_fixture(FIXTURE(1));
+    lab_store_close(reopen(LAB_STORE_READ));
+    char *before, *after;
+    size_t length_before, length_after;
+    assert_works(lab_file_read(FIXTURE(1), 1 << 20, &arena, &before, &length_before, &err));
+    assert_works(lab_file_read(path, 1 << 20, &arena, &after, &length_after, &err));
+    assert_int_equal(length_before, length_after);
+    assert_memory_equal(before, after, length_before);
+}
+
+/* Every table's and index's columns, as text. */
+static const char *describe_tables(void) {
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    sqlite3_stmt *row;
+    assert_int_equal(
+        sqlite3_prepare_v2(store->db,
+                           "SELECT group_concat(line, char(10)) FROM ("
+                           "SELECT m.type || ' ' || m.name || ': ' || c.name || ' ' || c.type"
+                           " || ' ' || c.\"notnull\" || ' ' || ifnull(c.dflt_value, '') AS line"
+                           " FROM sqlite_schema m, pragma_table_info(m.name) c"
+                           " ORDER BY m.name, c.cid)",
+                           -1, &row, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+    const char *text = lab_arena_strdup(&arena, (const char *)sqlite3_column_text(row, 0));
+    sqlite3_finalize(row);
+    lab_store_close(store);
+    return text;
+}
+
+static void an_upgraded_file_has_the_tables_of_a_new_one(void **state) {
+    (void)state;
+    lab_store_close(create(path));
+    const char *new = describe_tables();
+    assert_non_null(strstr(new, "table run: valid INTEGER 1 1"));
+    copy_fixture(FIXTURE(1));
+    assert_string_not_equal(describe_tables(), new);
+    lab_store_close(reopen(LAB_STORE_WRITE));
+    assert_string_equal(describe_tables(), new);
 }
 
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--make") == 0)
         return make(argv[2]);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {TEST(version_1_is_read), TEST(version_1_goes_on)};
+    const struct CMUnitTest tests[] = {
+        TEST(version_1_is_read),         TEST(version_2_is_read),
+        TEST(version_1_goes_on),         TEST(version_2_goes_on),
+        TEST(a_reader_upgrades_nothing), TEST(an_upgraded_file_has_the_tables_of_a_new_one),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,91 @@
+/*
+ * common.cuh: stands before every kernel file when it is compiled. NVRTC has no headers, so the number
+ * formats are written here: DTYPE is 0 for fp32 and 1 for tf32 (both stored as float), 2 for bf16,
+ * 3 for fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
+ */
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+#if DTYPE <= 1
+typedef float element;
+__device__ __forceinline__ float to_float(element x) {
+    return x;
+}
+__device__ __forceinline__ element from_float(float x) {
+    return x;
+}
+#else
+typedef u16 element;
+__device__ __forceinline__ float to_float(element x) {
+#if DTYPE == 2
+    return __uint_as_float((u32)x << 16);
+#else
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+    return y;
+#endif
+}
+__device__ __forceinline__ element from_float(float x) {
+    element y;
+#if DTYPE == 2
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+#else
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+#endif
+    return y;
+}
+#endif
+
+#define ELEMENT_BYTES ((int)sizeof(element))
+#define PER_16_BYTES  (16 / ELEMENT_BYTES)
+
+/* 16 bytes of elements, moved by one instruction. */
+union chunk {
+    uint4 bits;
+    element items[PER_16_BYTES];
+};
+
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    return x;
+}
+
+__device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+    return x;
+}
+
+/*
+ * Over the N threads of one row (a power of two, at least 32). Where a row has several warps, `shared`
+ * is their row's own 32 floats, and every thread of the block must come here.
+ */
+template <int N> __device__ __forceinline__ float row_sum(float x, float *shared) {
+    x = warp_sum(x);
+    if (N == 32)
+        return x;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    __syncthreads();
+    if (lane == 0)
+        shared[warp] = x;
+    __syncthreads();
+    return warp_sum(lane < N / 32 ? shared[lane] : 0.0f);
+}
+
+template <int N> __device__ __forceinline__ float row_max(float x, float *shared) {
+    x = warp_max(x);
+    if (N == 32)
+        return x;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    __syncthreads();
+    if (lane == 0)
+        shared[warp] = x;
+    __syncthreads();
+    return warp_max(lane < N / 32 ? shared[lane] : __int_as_float(0xff800000));
+}

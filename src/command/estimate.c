@@ -1,0 +1,229 @@
+/*
+ * estimate.c: `gpulab estimate`: how long studies take, run by run: those that run or were interrupted,
+ * or one that hasn't begun. What a word means is decided as `run` and `status` would: the name of a
+ * study and key=value are a plan, anything else is a study on disk.
+ */
+#include "command/command.h"
+
+#include "base/json.h"
+#include "command/support/estimate_view.h"
+#include "command/support/run_study.h"
+#include "command/support/study_watch.h"
+#include "machine/machine.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define STUDIES_SHOWN 10
+#define RUNS_SHOWN    50
+
+struct estimate_config {
+    bool multirun, all;
+    const char *config_dir;
+};
+
+static const struct lab_option estimate_options[] = {
+    {"multirun", LAB_OPTION_FLAG, offsetof(struct estimate_config, multirun), .letter = 'm',
+     .help = "allow overrides that stand for several values (key=1,2,3): a sweep"},
+    {"config-dir", LAB_OPTION_STRING, offsetof(struct estimate_config, config_dir),
+     .value_name = "DIR", .help = "look for configs here first, then in ~/.config/gpulab"},
+    {"all", LAB_OPTION_FLAG, offsetof(struct estimate_config, all),
+     .help = "every unfinished study and every run, however many"},
+    {NULL},
+};
+
+/* --- output --- */
+
+static void print(const struct lab_command_call *call, struct lab_report_estimate *estimates,
+                  int count, bool more) {
+    const struct estimate_config *config = call->config;
+    if (call->shared->json) {
+        struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
+        for (int i = 0; i < count; i++)
+            lab_value_append(call->arena, list,
+                             lab_report_estimate_value(&estimates[i], call->arena));
+        lab_value_set(call->arena, map, "estimates", list);
+        lab_command_print_json(call, map);
+        return;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    for (int i = 0; i < count; i++) {
+        estimates[i].rows_max = config->all ? 0 : RUNS_SHOWN;
+        lab_str_add(&text, i ? "\n" : "");
+        lab_report_estimate(&estimates[i], call->style, &text);
+    }
+    if (more)
+        lab_str_add(&text, "\n… and older ones that are unfinished (--all)\n");
+    if (count == 0) {
+        lab_str_add(&text, "No study is running, and none was interrupted.\n");
+        if (!call->shared->quiet)
+            lab_str_add(&text, "'gpulab estimate quick_test' says what one would take.\n");
+    }
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+/* --- studies on disk --- */
+
+static int estimate_watched(const struct lab_command_call *call, struct lab_study_watch *watch,
+                            struct lab_err *err) {
+    struct lab_report_estimate *estimates =
+        lab_arena_alloc(call->arena, (size_t)watch->count + 1, sizeof *estimates);
+    for (int i = 0; i < watch->count; i++) {
+        struct lab_study_view view;
+        if (lab_study_watch_read(watch, i, call->arena, &view, err) < 0)
+            return -1;
+        estimates[i] = lab_estimate_of_study(&view, watch->items[i].history, call->arena);
+    }
+    print(call, estimates, watch->count, watch->more);
+    return 0;
+}
+
+static int estimate_studies(const struct lab_command_call *call, const char *word,
+                            struct lab_err *err) {
+    const struct estimate_config *config = call->config;
+    struct lab_study_watch watch;
+    if (lab_study_watch_open(word, config->all ? 0 : STUDIES_SHOWN, call->arena, &watch, err) < 0)
+        return -1;
+    int result = estimate_watched(call, &watch, err);
+    lab_study_watch_close(&watch);
+    return result;
+}
+
+/* --- plans --- */
+
+/* The command that would start it. */
+static const char *run_command(const struct lab_command_call *call) {
+    const struct estimate_config *config = call->config;
+    struct lab_value *list = lab_value_list(call->arena);
+    if (config->multirun)
+        lab_value_append(call->arena, list, lab_value_string(call->arena, "-m"));
+    if (config->config_dir)
+        lab_value_append(
+            call->arena, list,
+            lab_value_string(call->arena,
+                             lab_arena_printf(call->arena, "--config-dir=%s", config->config_dir)));
+    if (!lab_str_equal(call->shared->device, "auto"))
+        lab_value_append(call->arena, list,
+                         lab_value_string(call->arena, lab_arena_printf(call->arena, "--device=%s",
+                                                                        call->shared->device)));
+    for (int i = 0; i < call->word_count; i++)
+        lab_value_append(call->arena, list, lab_value_string(call->arena, call->words[i]));
+    struct lab_str words;
+    lab_str_init(&words);
+    lab_json_write(list, 0, &words);
+    const char *command = lab_study_view_command(words.text, call->arena);
+    lab_str_release(&words);
+    return command;
+}
+
+static int estimate_sweep(const struct lab_command_call *call, const struct lab_config_path *path,
+                          const struct lab_sweep *sweep, struct lab_err *err) {
+    struct lab_machine *machine;
+    struct lab_plan plan;
+    if (lab_machine_open(NULL, &machine, err) < 0)
+        return -1;
+    int result = lab_plan_make(machine, path, sweep, call->arena, &plan, err);
+    if (result == 0) {
+        struct lab_history *history = lab_run_history(machine);
+        struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);
+        estimate.command = run_command(call);
+        print(call, &estimate, 1, false);
+        lab_history_close(history);
+    }
+    lab_machine_close(machine);
+    return result;
+}
+
+static int estimate_plan(const struct lab_command_call *call, const struct lab_config_path *path,
+                         struct lab_err *err) {
+    const struct estimate_config *config = call->config;
+    const char *device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device;
+    struct lab_override *words;
+    struct lab_sweep sweep;
+    int count;
+    if (lab_run_words(path, device, call->words, call->word_count, call->arena, &words, &count,
+                      err) < 0 ||
+        lab_sweep_init(path, words, count, config->multirun, call->arena, &sweep, err) < 0)
+        return -1;
+    return estimate_sweep(call, path, &sweep, err);
+}
+
+/* --- which --- */
+
+static bool names_study(const struct lab_config_path *path, const char *word,
+                        struct lab_arena *arena) {
+    const char *const *all = lab_config_options(path, "experiment", arena);
+    for (int i = 0; all[i]; i++)
+        if (strcmp(all[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* Whether the words are a study on disk. A single one that is neither is refused as a study's name
+ * would be, unless only a path can look like it. */
+static bool is_on_disk(const struct lab_command_call *call, const struct lab_config_path *path) {
+    const char *word = call->words[0], *found;
+    if (call->word_count != 1 || names_study(path, word, call->arena))
+        return false;
+    if (lab_folder_resolve(word, call->arena, &found, NULL) == 0)
+        return true;
+    return strchr(word, '/') && !strpbrk(word, "=~,()");
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct estimate_config *config = call->config;
+    struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
+    if (call->word_count == 0)
+        return estimate_studies(call, NULL, err);
+    if (is_on_disk(call, &path))
+        return estimate_studies(call, call->words[0], err);
+    return estimate_plan(call, &path, err);
+}
+
+/* --- manual --- */
+
+static const char *const *complete(struct lab_arena *arena) {
+    static const struct lab_config_path built_in;
+    return lab_config_options(&built_in, "experiment", arena);
+}
+
+static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+    (void)arena;
+    (void)word;
+    return lab_plan_keys;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab estimate", "what is left of all studies that run or were interrupted"},
+    {"gpulab estimate outputs/numa_locality_study/2026-11-15/10-42-03", "of one of them"},
+    {"gpulab estimate numa_study experiment.test.num_samples=5000",
+     "what a study would take before it starts"},
+    {"gpulab estimate -m scaling_study experiment.test.compile_model=true,false",
+     "the same of a sweep"},
+    {NULL},
+};
+
+const struct lab_command lab_command_estimate = {
+    .name = "estimate",
+    .summary = "show how long studies take, run by run",
+    .usage = "[PATH | STUDY [key=value...]]",
+    .description =
+        "Without a word, or with a study's folder, it shows for each run how far it is, what it "
+        "took or what is left of it, and by what that is known: its own 'progress' once it is past "
+        "5 %, before that the 'same run' in an earlier study, the same work 'scaled' by its "
+        "iterations, or 'similar' runs. The total says when the study ends.\n\n"
+        "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
+        "take of time and disk if it were started. A word that is both the name of a study and of "
+        "a folder means the former; 'gpulab estimate ./NAME' is the folder.",
+    .options = estimate_options,
+    .config_size = sizeof(struct estimate_config),
+    .uses_device = true,
+    .max_words = -1,
+    .examples = examples,
+    .complete = complete,
+    .word_keys = word_keys,
+    .run = run,
+};

@@ -1,0 +1,22 @@
+/*
+ * support/estimate_view.h: studies and plans as report/estimate.h shows them: which run takes how
+ * long, and how that is known.
+ */
+#ifndef LAB_COMMAND_SUPPORT_ESTIMATE_VIEW_H
+#define LAB_COMMAND_SUPPORT_ESTIMATE_VIEW_H
+
+#include "command/support/study_view.h"
+#include "report/estimate.h"
+#include "study/plan.h"
+
+/* Of a study on disk. `history` is the one that the view was read with. Lives in the arena. */
+struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *view,
+                                                 const struct lab_history *history,
+                                                 struct lab_arena *arena);
+
+/* Of one that hasn't begun. */
+struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
+                                                const struct lab_history *history,
+                                                struct lab_arena *arena);
+
+#endif

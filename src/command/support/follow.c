@@ -1,0 +1,123 @@
+/* support/follow.c */
+#include "command/support/follow.h"
+
+#include "base/clock.h"
+#include "command/support/interrupt.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define ROWS_UNKNOWN 24
+
+/* --- the terminal --- */
+
+/* Keys one by one and unseen. Only in the foreground: elsewhere the terminal isn't ours to change. */
+static void read_keys(struct lab_follow *follow) {
+    if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
+        tcgetattr(STDIN_FILENO, &follow->saved) < 0)
+        return;
+    struct termios keys = follow->saved;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    follow->reads_keys = tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
+}
+
+void lab_follow_begin(struct lab_follow *follow, const struct lab_command_call *call) {
+    const char *term = getenv("TERM");
+    *follow = (struct lab_follow){
+        .call = call,
+        .in_place = call->out_is_terminal && !call->shared->json && term && *term &&
+                    !lab_str_equal(term, "dumb"),
+    };
+    lab_interrupt_watch(NULL);
+    if (follow->in_place)
+        read_keys(follow);
+}
+
+void lab_follow_end(struct lab_follow *follow) {
+    if (follow->reads_keys)
+        tcsetattr(STDIN_FILENO, TCSANOW, &follow->saved);
+    follow->reads_keys = false;
+}
+
+struct lab_style lab_follow_style(const struct lab_follow *follow) {
+    return follow->in_place ? lab_command_style(true, STDOUT_FILENO) : follow->call->style;
+}
+
+/* --- drawing --- */
+
+int lab_follow_cut(const char *text, int rows, struct lab_str *out) {
+    int count = 0;
+    while (*text && count < rows) {
+        size_t length = strcspn(text, "\n");
+        bool last = count == rows - 1 && text[length] && text[length + 1];
+        if (last)
+            lab_str_add(out, "…");
+        else
+            lab_str_add_bytes(out, text, length);
+        lab_str_add(out, "\n");
+        text += length + (text[length] == '\n');
+        count++;
+    }
+    return count;
+}
+
+static int terminal_rows(void) {
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 2 ? size.ws_row
+                                                                           : ROWS_UNKNOWN;
+}
+
+void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
+    struct lab_str shown, screen;
+    lab_str_init(&shown);
+    lab_str_init(&screen);
+    /* a line above the cursor's own is the furthest that it can go back to */
+    int lines = lab_follow_cut(text->text, terminal_rows() - 1, &shown);
+    if (follow->lines)
+        lab_str_printf(&screen, "\r\033[%dA", follow->lines);
+    for (const char *line = shown.text; *line; line += strcspn(line, "\n") + 1) {
+        lab_str_add_bytes(&screen, line, strcspn(line, "\n"));
+        lab_str_add(&screen, "\033[K\n"); /* clearing line by line doesn't flicker */
+    }
+    lab_str_add(&screen, "\033[J");
+    follow->lines = lines;
+    lab_command_print(follow->call, &screen);
+    fflush(follow->call->out);
+    lab_str_release(&shown);
+    lab_str_release(&screen);
+}
+
+/* --- waiting --- */
+
+/* A key that came. The end of the keys' stream is no key: the terminal is gone. */
+static bool key_leaves(struct lab_follow *follow) {
+    char keys[64];
+    ssize_t count = read(STDIN_FILENO, keys, sizeof keys);
+    if (count <= 0)
+        follow->reads_keys = false;
+    for (ssize_t i = 0; i < count; i++)
+        if (keys[i] == 'q' || keys[i] == 'Q' || keys[i] == 4 /* Ctrl-D */)
+            return true;
+    return false;
+}
+
+bool lab_follow_wait(struct lab_follow *follow, double seconds) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t until_ns = lab_clock_now(clock) + (int64_t)(seconds * (double)LAB_NS_PER_S);
+    fflush(follow->call->out);
+    for (;;) {
+        if (lab_interrupt_seen() || ferror(follow->call->out))
+            return false;
+        int64_t left_ns = until_ns - lab_clock_now(clock);
+        if (left_ns <= 0)
+            return true;
+        struct pollfd key = {.fd = follow->reads_keys ? STDIN_FILENO : -1, .events = POLLIN};
+        /* not longer than this at once: Ctrl-C may come just before poll */
+        int64_t wait_ms = left_ns / LAB_NS_PER_MS + 1;
+        if (poll(&key, 1, wait_ms < 200 ? (int)wait_ms : 200) > 0 && key_leaves(follow))
+            return false;
+    }
+}

@@ -1,0 +1,38 @@
+/*
+ * support/follow.h: text that is drawn again and again at the same place of a terminal, until what it
+ * shows has ended or the user leaves: q or Ctrl-C. Where stdout is no terminal nothing is drawn over
+ * and no key is read; the caller prints lines instead.
+ */
+#ifndef LAB_COMMAND_SUPPORT_FOLLOW_H
+#define LAB_COMMAND_SUPPORT_FOLLOW_H
+
+#include "command/command.h"
+
+#include <termios.h>
+
+struct lab_follow {
+    const struct lab_command_call *call;
+    bool in_place; /* the terminal can be drawn over */
+    bool reads_keys;
+    struct termios saved; /* the terminal as it was, while keys are read */
+    int lines;            /* drawn, above the cursor */
+};
+
+/* From here on Ctrl-C asks for the end. The terminal is given back by lab_follow_end. */
+void lab_follow_begin(struct lab_follow *follow, const struct lab_command_call *call);
+void lab_follow_end(struct lab_follow *follow);
+
+/* What the terminal can show now: it may have been resized. */
+struct lab_style lab_follow_style(const struct lab_follow *follow);
+
+/* Replaces what was drawn before. What the terminal has no lines for is cut off. */
+void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text);
+
+/* false: the user has left, or nobody reads the output any more. */
+bool lab_follow_wait(struct lab_follow *follow, double seconds);
+
+/* Appends at most `rows` whole lines of the text; the last one becomes "…" where more follow.
+ * Returns how many. */
+int lab_follow_cut(const char *text, int rows, struct lab_str *out);
+
+#endif

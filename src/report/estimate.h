@@ -1,0 +1,56 @@
+/*
+ * report/estimate.h: how long a study takes, run by run and in all: of one that runs, was interrupted,
+ * or hasn't begun. Where a figure comes from stands beside it, since one that was scaled from another
+ * run deserves less trust than the run's own progress.
+ */
+#ifndef LAB_REPORT_ESTIMATE_H
+#define LAB_REPORT_ESTIMATE_H
+
+#include "report/report.h"
+
+struct lab_report_estimate_run {
+    const char *id;
+    const char *state;   /* "done", "measuring", "planned", … */
+    bool ended;          /* nothing is left of it */
+    int64_t done, total; /* iterations; total 0 = unknown */
+    double taken_s;      /* of what it has begun with; NaN = not begun */
+    double left_s;       /* NaN = unknown */
+    const char *basis;   /* of left_s: "same run", "scaled"; "" where nothing is left */
+};
+
+struct lab_report_estimate {
+    const char *study;  /* "numa_study" */
+    const char *folder; /* as the user would write it; NULL = it hasn't begun */
+    const char *state;  /* "running", "interrupted", "ended"; unused where it hasn't begun */
+    bool running;
+    bool simulated;
+    const char *holder;  /* who runs it; "" = nobody */
+    const char *command; /* which goes on with it, or starts it; "" = unknown */
+    const struct lab_report_estimate_run *runs;
+    int run_count;
+    int rows_max; /* of the table; 0 = all */
+    int done, failed;
+    double taken_s; /* Σ of done runs */
+    double left_s;  /* NaN = unknown */
+    int unknown;    /* runs that nothing is known about, in left_s by the mean of the others */
+    double most_s;  /* of one that hasn't begun: what its timeouts allow; NaN = not said */
+    int64_t disk_bytes;
+    int64_t now_wall_ns;
+};
+
+/* The answer, a line for each run, and what the answer rests on. Where there are more than rows_max
+ * runs, those that have ended are left out first. */
+void lab_report_estimate(const struct lab_report_estimate *estimate, struct lab_style style,
+                         struct lab_str *out);
+/* All runs. */
+struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *estimate,
+                                            struct lab_arena *arena);
+
+/* --- pieces that others use --- */
+
+/* "41 s", "12 min", "4.2 h", "3.1 days"; appends. */
+void lab_report_add_duration(double seconds, struct lab_str *out);
+/* "14:32", on another day than `now` "Mon 16 Nov 14:32"; appends local time. */
+void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *out);
+
+#endif

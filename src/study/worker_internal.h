@@ -1,0 +1,103 @@
+/*
+ * worker_internal.h: what the files of the worker share. Others use worker.h.
+ *
+ *   worker.c         the conversation: job in, ranks started, acknowledgement
+ *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
+ *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
+ *   worker_result.c  what a rank has to tell at its end
+ */
+#ifndef LAB_STUDY_WORKER_INTERNAL_H
+#define LAB_STUDY_WORKER_INTERNAL_H
+
+#include "base/str.h"
+#include "machine/machine.h"
+#include "measure/measure.h"
+#include "study/frame.h"
+#include "study/job.h"
+#include "workload/workload.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct worker {
+    int fd;
+    pthread_mutex_t send_mutex;
+    struct lab_str outgoing; /* the frame being sent; under send_mutex */
+
+    struct lab_arena arena;
+    struct lab_job job;
+    struct lab_machine *machine;
+    const struct lab_workload *workload;
+    const void *config; /* the job's options, checked; shared by all ranks */
+    struct lab_workload_cost cost;
+
+    pthread_mutex_t mutex; /* of what follows, up to the line */
+    pthread_cond_t changed;
+    bool go, acknowledged;
+    int results_left; /* ranks whose RESULT is not on its way yet */
+    /* --- */
+    atomic_bool stopping; /* a rank has failed: the others end soon */
+
+    /* the guard's own once it runs */
+    struct lab_frame_reader reader;
+    pthread_t guard;
+    bool guarded;
+    pid_t parent;
+    int signal_fd; /* the parent's end */
+    int wake_fd;   /* told by worker_guard_stop */
+};
+
+struct rank {
+    struct worker *worker;
+    const struct lab_job_rank *job;
+    pthread_t thread;
+    struct lab_arena arena;
+    struct lab_device_ref ref;
+    struct lab_device *device; /* NULL for an external workload */
+    struct lab_sink sink;
+    void *state; /* the workload's */
+
+    bool go;                             /* the runner has let it measure */
+    const struct lab_iteration *stretch; /* the last one's records, while they last */
+    int stretch_count;
+    int64_t sent;               /* iterations told so far */
+    atomic_llong progress_ns;   /* when PROGRESS was told last */
+    atomic_bool tells_progress; /* the workload does so itself */
+
+    struct lab_measurement measurement;
+    struct lab_verification verification;
+    bool verified; /* `verification` holds something */
+    bool overlaps; /* copies can run beside compute on this device */
+    bool thread_proven, memory_proven;
+    const char *invalid[2]; /* sentences */
+    int invalid_count;
+};
+
+/* Sends one frame whole; any thread. A runner that is gone is the guard's business: no failure. */
+void worker_send(struct worker *worker, const struct lab_frame *frame);
+
+/* Something went wrong: true for the first who says so, and that one tells the runner. Wakes all. */
+bool worker_stop(struct worker *worker);
+
+/* Waits until the runner says GO; false if another rank's failure came first. */
+bool worker_wait_go(struct worker *worker);
+
+/* --- guard --- */
+
+/* From here on the guard owns the reader. Threads started before it are not protected. */
+int worker_guard_start(struct worker *worker, struct lab_err *err);
+void worker_guard_stop(struct worker *worker); /* accepts a worker without one */
+
+/* Kills whatever descends from this process; the process itself goes on. */
+void worker_kill_descendants(void);
+
+/* --- ranks --- */
+
+void *worker_rank_main(void *rank); /* of its thread */
+
+/* The rank's RESULT as JSON. */
+void worker_write_result(struct rank *rank, struct lab_str *out);
+
+#endif

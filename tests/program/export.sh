@@ -1,0 +1,105 @@
+#!/usr/bin/env bash
+# A study's data as CSV and JSON, to standard output and into files, and what is refused.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+export XDG_STATE_HOME=$work/state TZ=UTC
+study=$work/outputs/numa_locality_study/2026-11-15/10-42-03
+mkdir -p "$study/logs" "$work/empty"
+cp "$source_dir/tests/fixtures/store/v2.db" "$study/study.db"
+before=$(sha256sum <"$study/study.db")
+
+# csv EXPRESSION: evaluates a Python expression over the rows `d` (maps) of the table in the output
+csv() {
+    python3 -c '
+import csv, sys
+d = list(csv.DictReader(open(sys.argv[1], newline="")))
+sys.exit(0 if eval(sys.argv[2]) else 1)' "$work/out" "$1" 2>/dev/null || fail "$what: not so: $1
+$(head -5 "$work/out")"
+}
+
+# the study by its folder, by its file, and from within
+for path in "$study" "$study/study.db" "$study/logs"; do
+    run export "$path"
+    expect_status 0
+    csv 'len(d) == 3 and [r["state"] for r in d] == ["done", "failed", "running"]'
+done
+csv 'd[0]["rate"] == "850.5" and d[0]["rate_high"] == "" and d[0]["latency_p95_ms"] == "12.5"'
+csv 'd[0]["option.dim"] == "512" and d[1]["option.dim"] == "" and d[1]["error"].endswith("or\nnode 1")'
+csv 'd[0]["start_time"] == "2023-11-14T22:13:20.000001+00:00" and d[0]["devices"] == "cpu:0/2.0;cpu:0/2.1"'
+
+run export "$study" --format csv --what iterations
+expect_status 0
+csv 'len(d) == 127 and d[0]["compute_ms"] == "0.799990" and d[0]["h2d_ms"] == ""'
+csv '{r["rank"] for r in d} == {"0", "1"} and d[119]["iteration"] == "119"'
+run export "$study" -w metrics
+csv 'd == [{"run_id": d[0]["run_id"], "rank": "", "name": "loss", "unit": "1", "value": "3.25", "time_ns": "77"}]'
+
+for words in "--format json" "-f json" "--json"; do
+    # shellcheck disable=SC2086 # several words
+    run export "$study" $words
+    expect_status 0
+    json 'd["study"]["name"] == "numa_locality_study" and d["machine"] == {"nodes": 2}'
+    json '[r["success"] for r in d["runs"]] == [True, False, False]'
+    json 'd["runs"][0]["validity"]["warnings"] == ["load was 1.5, \"high\""] and len(d["runs"][0]["metrics"]) == 1'
+    json '"iteration_times" not in d["runs"][0] and d["summary"]["success_rate"] == 50'
+done
+run export "$study" --format json --what iterations
+json 'len(d["runs"][0]["iteration_times"][0]["rows"]) == 120'
+
+# into a file: new, again, with its permissions, behind a link, to a device
+run export "$study" -o "$work/runs.csv"
+expect_status 0
+[ ! -s "$work/out" ] || fail "$what: wrote to standard output, too"
+[ "$(wc -l <"$work/runs.csv")" = 5 ] || fail "$what: $(wc -l <"$work/runs.csv") lines"
+echo old >"$work/times.csv"
+chmod 600 "$work/times.csv"
+ln -s times.csv "$work/link.csv"
+run export "$study" --what iterations --output "$work/link.csv"
+expect_status 0
+[ -L "$work/link.csv" ] || fail "$what: replaced the link instead of the file"
+[ "$(stat -c %a "$work/times.csv")" = 600 ] || fail "$what: permissions became $(stat -c %a "$work/times.csv")"
+[ "$(wc -l <"$work/times.csv")" = 128 ] || fail "$what: $(wc -l <"$work/times.csv") lines"
+run export "$study" -o /dev/null
+expect_status 0
+[ -c /dev/null ] || fail "$what: /dev/null is no device any more"
+run export "$study" -o -
+csv 'len(d) == 3'
+
+# what is refused leaves nothing behind and everything as it was
+refuse() {
+    local pattern=$1
+    shift
+    run export "$@"
+    expect_status 2
+    expect_one_line
+    expect_err "$pattern"
+}
+refuse "^gpulab: .*format.*xml.*csv or json" "$study" --format xml
+refuse "^gpulab: .*what.*rows.*runs, iterations or metrics" "$study" --what rows
+refuse "no study 'numa_locality_stud'" numa_locality_stud
+refuse "no study in $work/empty" "$work/empty"
+refuse "too many words" "$study" "$study"
+refuse "$work/empty is a directory" "$study" -o "$work/empty"
+refuse "$work/none/runs.csv can't be written.*No such file" "$study" -o "$work/none/runs.csv"
+refuse "the study's own file" "$study" -o "$study/study.db"
+refuse "needs a file's name" "$study" -o ''
+refuse "there is no study yet" --format csv
+run export "$study" --format csv --json
+expect_status 2
+json '"exclude each other" in d["error"]["message"]'
+echo "no database" >"$work/empty/study.db"
+refuse "is not a study's file" "$work/empty"
+[ "$(sha256sum <"$study/study.db")" = "$before" ] || fail "an export changed the study"
+[ -z "$(find "$work" -name '.gpulab-*')" ] || fail "left over: $(find "$work" -name '.gpulab-*')"
+
+# a reader that has enough
+"$gpulab" export "$study" --what iterations 2>"$work/err" | head -1 >"$work/out"
+[ ! -s "$work/err" ] || fail "export | head -1: $(cat "$work/err")"
+if [ -w /dev/full ]; then
+    "$gpulab" export "$study" >/dev/full 2>"$work/err" && fail "a full disk went unnoticed"
+    expect_err 'No space left'
+    "$gpulab" export "$study" -o /dev/full 2>"$work/err" && fail "a full disk went unnoticed"
+    expect_err 'No space left'
+fi
+
+finish

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# gpulab status and estimate, where no study has run yet, and of studies that haven't begun.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+export XDG_STATE_HOME="$work/state" XDG_CONFIG_HOME="$work/config"
+cd "$work" || exit 1
+
+# --- nothing is there ---
+run status
+expect_status 0
+expect_out '^No study is running, and none was interrupted\.$'
+expect_out 'gpulab run quick_test'
+run status --quiet
+grep -q "gpulab run" "$work/out" && fail "--quiet, but a hint"
+run status --json
+expect_status 0
+json 'd["studies"] == []'
+run status --follow
+expect_status 0
+expect_out '^No study is running'
+run status --follow --json
+expect_status 0
+json 'd["studies"] == []'
+[ "$(wc -l <"$work/out")" = 1 ] || fail "--follow --json: more than one line"
+run estimate
+expect_status 0
+expect_out '^No study is running'
+
+# --- words that mean nothing ---
+run status quick_test
+expect_status 2
+expect_one_line
+run status outputs/nothing/here
+expect_status 2
+expect_one_line
+expect_err 'outputs/nothing/here'
+run status "$source_dir"
+expect_status 2
+expect_err 'no study'
+run status one two
+expect_status 2
+run status --interval 0
+expect_status 2
+expect_err 'interval'
+run estimate quick_tset
+expect_status 2
+expect_one_line
+expect_err "did you mean 'quick_test'"
+run estimate outputs/nothing/here
+expect_status 2
+expect_err 'outputs/nothing/here'
+run estimate quick_test experiment.tset.num_samples=1
+expect_status 2
+
+# --- before a study begins ---
+run estimate quick_test device=cpu
+expect_status 0
+expect_out '^quick_test: 3 runs, nothing like them has run here$'
+expect_out 'gpu0_numa0_vit32x4x512 +20 +\? +unknown'
+expect_out '^  Disk +about [0-9.]+ KiB$'
+expect_out '^  Start +gpulab run quick_test device=cpu$'
+run estimate quick_test device=cpu experiment.duration=2min experiment.cooldown=10s --json
+expect_status 0
+json 'd["estimates"][0]["left_s"] == 3 * 120 + 2 * 10'
+json 'd["estimates"][0]["most_s"] == 3 * 2 * 300 + 2 * 10'
+json 'd["estimates"][0]["disk_bytes"] > 50000'
+json 'all(r["basis"] == "duration" for r in d["estimates"][0]["runs"])'
+run estimate -m quick_test device=cpu experiment.test.batch_size=5,10 --json
+expect_status 0
+json 'd["estimates"][0]["run_count"] == 6'
+[ ! -e outputs ] || fail "an estimate leaves files"
+finish

@@ -1,0 +1,95 @@
+/* test_estimate_command.c: `gpulab estimate` as a user calls it. */
+#include "status_fixture.h"
+
+extern const struct lab_command lab_command_estimate;
+
+static struct lab_value *first_estimate(void) {
+    struct lab_value *list = lab_value_get(output_value(), "estimates");
+    assert_true(list->count > 0);
+    return list->items[0];
+}
+
+static void without_studies_it_says_so(void **state) {
+    (void)state;
+    CALL(lab_command_estimate, NULL);
+    assert_output("No study is running, and none was interrupted.\n");
+    assert_output("gpulab estimate quick_test");
+    CALL(lab_command_estimate, "--json");
+    assert_int_equal(lab_value_get(output_value(), "estimates")->count, 0);
+}
+
+static void all_unfinished_studies_are_estimated(void **state) {
+    (void)state;
+    given_study("ended", "dddd");
+    given_study("stopped", "ddr.");
+    const char *path = given_study("busy", "dr..");
+    given_runner("busy");
+    given_progress(path, 2, "measuring", 50);
+    CALL(lab_command_estimate, NULL);
+    assert_output("busy: running, 1 of 4 runs done; about ");
+    assert_output("stopped: interrupted, 2 of 4 runs done; about 16");
+    assert_output("Resume    gpulab run stopped\n");
+    assert_output("gpu0_numa0_vit1  measuring      50/100");
+    assert_null(strstr(output, "ended:"));
+}
+
+static void one_study_is_named_by_its_folder(void **state) {
+    (void)state;
+    const char *path = given_study("stopped", "d...");
+    given_study("other", "d...");
+    CALL(lab_command_estimate, path);
+    assert_output("stopped: interrupted");
+    assert_null(strstr(output, "other:"));
+    CALL(lab_command_estimate, "stopped", "--json");
+    assert_string_equal(lab_value_get(first_estimate(), "state")->string, "interrupted");
+    assert_int_equal(lab_value_get(first_estimate(), "runs")->count, 4);
+}
+
+static void studys_name_is_a_plan(void **state) {
+    (void)state;
+    CALL(lab_command_estimate, "quick_test");
+    assert_output("quick_test: 3 runs, nothing like them has run here\n");
+    assert_output("Total     unknown, since nothing like it has run here; the timeouts allow 30");
+    assert_output("Disk      about ");
+    assert_output("Start     gpulab run --device=cpu quick_test\n");
+    CALL(lab_command_estimate, "quick_test", "experiment.duration=60s", "--json");
+    assert_true(lab_value_get(first_estimate(), "left_s")->number == 180);
+    assert_string_equal(lab_value_get(first_estimate(), "state")->string, "planned");
+}
+
+static void sweep_is_estimated_as_a_whole(void **state) {
+    (void)state;
+    CALL(lab_command_estimate, "--multirun", "quick_test", "experiment.test.batch_size=5,10",
+         "--json");
+    assert_int_equal(lab_value_get(first_estimate(), "run_count")->integer, 6);
+}
+
+static void unknown_words_are_refused(void **state) {
+    (void)state;
+    const char *const name[] = {"quick_tets", NULL}, *const path[] = {"outputs/nothing", NULL};
+    assert_int_equal(call_for_output(&lab_command_estimate, name), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    assert_non_null(strstr(err.text, "did you mean 'quick_test'?"));
+    assert_int_equal(call_for_output(&lab_command_estimate, path), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    assert_non_null(strstr(err.text, "outputs/nothing"));
+}
+
+static void many_runs_are_shown_on_demand(void **state) {
+    (void)state;
+    CALL(lab_command_estimate, "quick_test", "experiment.repeat=20");
+    assert_output("… and 10 more (--all)\n");
+    CALL(lab_command_estimate, "quick_test", "experiment.repeat=20", "--all");
+    assert_null(strstr(output, "more (--all)"));
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    static const struct CMUnitTest tests[] = {
+        TEST(without_studies_it_says_so),       TEST(all_unfinished_studies_are_estimated),
+        TEST(one_study_is_named_by_its_folder), TEST(studys_name_is_a_plan),
+        TEST(sweep_is_estimated_as_a_whole),    TEST(unknown_words_are_refused),
+        TEST(many_runs_are_shown_on_demand),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,218 @@
+/* How long a study takes, as people and programs read it. */
+#include "report/estimate.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+static const struct lab_style plain = {.columns = 80, .unicode = true};
+
+/* Sunday 2026-11-15 10:42:00 UTC */
+static const int64_t now_ns = 1794739320 * LAB_NS_PER_S;
+
+static int set_up(void **state) {
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    return 0;
+}
+
+static void assert_clock(int64_t later_s, const char *expected) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_add_clock(now_ns + later_s * LAB_NS_PER_S, now_ns, &out);
+    assert_string_equal(out.text, expected);
+    lab_str_release(&out);
+}
+
+static void another_day_is_named(void **state) {
+    (void)state;
+    assert_clock(0, "10:42");
+    assert_clock(13 * 3600, "23:42");
+    assert_clock(14 * 3600, "Mon 16 Nov 00:42");
+    assert_clock(60 * 86400, "Thu 14 Jan 10:42");
+    assert_clock(400 * 86400, "2027-12-20");
+}
+
+static const struct lab_report_estimate_run runs[] = {
+    {"gpu0_numa0_vit0x0x0", "done", true, 20, 20, 1.5, NAN, ""},
+    {"gpu0_numa0_vit32x2x256", "measuring", false, 12, 20, 3, 2, "progress"},
+    {"gpu0_numa0_vit32x4x512", "planned", false, 0, 20, NAN, 250, "same run"},
+    {"gpu0_numa0_script", "planned", false, 0, 0, NAN, NAN, "unknown"},
+};
+
+static const struct lab_report_estimate a_study = {
+    .study = "quick_test",
+    .folder = "outputs/quick_test/2026-11-15/10-41-50",
+    .state = "running",
+    .running = true,
+    .holder = "process 4711 on node7",
+    .command = "gpulab run quick_test",
+    .runs = runs,
+    .run_count = 4,
+    .done = 1,
+    .taken_s = 1.5,
+    .left_s = 378,
+    .unknown = 1,
+    .most_s = NAN,
+    .now_wall_ns = 1794739320 * LAB_NS_PER_S,
+};
+
+static void assert_text(const struct lab_report_estimate *estimate, const char *expected) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_estimate(estimate, plain, &out);
+    assert_string_equal(out.text, expected);
+    lab_str_release(&out);
+}
+
+static void assert_holds(const struct lab_report_estimate *estimate, const char *part) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_estimate(estimate, plain, &out);
+    if (!strstr(out.text, part))
+        fail_msg("no '%s' in:\n%s", part, out.text);
+    lab_str_release(&out);
+}
+
+static void running_study_says_what_is_left_and_why(void **state) {
+    (void)state;
+    assert_text(&a_study,
+                "quick_test: running, 1 of 4 runs done; about 6 min left\n"
+                "  Run                     State      Iterations   Taken   Left  By\n"
+                "  ──────────────────────  ─────────  ──────────  ──────  ─────  ────────\n"
+                "  gpu0_numa0_vit0x0x0     done            20/20  1.50 s\n"
+                "  gpu0_numa0_vit32x2x256  measuring       12/20  3.00 s    2 s  progress\n"
+                "  gpu0_numa0_vit32x4x512  planned          0/20          4 min  same run\n"
+                "  gpu0_numa0_script       planned                            ?  unknown\n"
+                "\n"
+                "  Total     1.50 s taken by runs that are done, about 6 min left; it ends at\n"
+                "            about 10:48\n"
+                "  Unknown   1 run is unlike any that has run here; in the total by the mean of\n"
+                "            the others\n"
+                "  Folder    outputs/quick_test/2026-11-15/10-41-50\n"
+                "  Run by    process 4711 on node7\n");
+}
+
+static void interrupted_study_says_how_to_go_on(void **state) {
+    (void)state;
+    struct lab_report_estimate study = a_study;
+    study.running = false;
+    study.state = "interrupted";
+    study.holder = "";
+    assert_holds(&study, "quick_test: interrupted, 1 of 4 runs done; about 6 min left\n");
+    assert_holds(&study, "resumed now,\n            it would end at about 10:48");
+    assert_holds(&study, "  Resume    gpulab run quick_test\n");
+}
+
+static void planned_study_names_limit_and_disk(void **state) {
+    (void)state;
+    struct lab_report_estimate study = a_study;
+    study.folder = NULL;
+    study.running = false;
+    study.holder = "";
+    study.runs = runs + 2;
+    study.run_count = 2;
+    study.done = 0;
+    study.taken_s = 0;
+    study.left_s = 500;
+    study.most_s = 1800;
+    study.disk_bytes = 200 * 1024;
+    assert_text(&study,
+                "quick_test: 2 runs, about 8 min\n"
+                "  Run                     Iterations  Expected  By\n"
+                "  ──────────────────────  ──────────  ────────  ────────\n"
+                "  gpu0_numa0_vit32x4x512          20     4 min  same run\n"
+                "  gpu0_numa0_script                          ?  unknown\n"
+                "\n"
+                "  Total     about 8 min; started now, it would end at about 10:50; the timeouts\n"
+                "            allow 30 min at most, retries included\n"
+                "  Unknown   1 run is unlike any that has run here; in the total by the mean of\n"
+                "            the others\n"
+                "  Disk      about 200 KiB\n"
+                "  Start     gpulab run quick_test\n");
+}
+
+static void unknown_total_is_said(void **state) {
+    (void)state;
+    struct lab_report_estimate study = a_study;
+    study.left_s = NAN;
+    assert_holds(&study, "1 of 4 runs done; unknown time left\n");
+    assert_holds(&study, "unknown time left, since nothing\n            like it has run here\n");
+    study.folder = NULL;
+    assert_holds(&study, "quick_test: 4 runs, nothing like them has run here\n");
+}
+
+static void many_runs_leave_out_the_ended_first(void **state) {
+    (void)state;
+    struct lab_report_estimate study = a_study;
+    study.rows_max = 3;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_estimate(&study, plain, &out);
+    assert_null(strstr(out.text, "gpu0_numa0_vit0x0x0"));
+    assert_non_null(strstr(out.text, "gpu0_numa0_script"));
+    assert_non_null(strstr(out.text, "  … and 1 that has ended (--all)\n"));
+    lab_str_release(&out);
+    study.rows_max = 2;
+    assert_holds(&study, "  … and 1 more and 1 that has ended (--all)\n");
+}
+
+static void long_names_are_not_cut(void **state) {
+    (void)state;
+    static const struct lab_report_estimate_run one = {
+        "gpu0_numa0_vit16x12x1024_compiled_batch32", "measuring", false, 12, 20, 3, 2, "progress"};
+    struct lab_report_estimate study = a_study;
+    study.runs = &one;
+    study.run_count = 1;
+    assert_holds(&study,
+                 "  gpu0_numa0_vit16x12x1024_compiled_batch32  measuring       12/20   2 s\n");
+}
+
+static void simulated_stands_in_the_heading(void **state) {
+    (void)state;
+    struct lab_report_estimate study = a_study;
+    study.simulated = true;
+    assert_holds(&study, "quick_test (simulated): running");
+}
+
+static void programs_get_every_run(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_report_estimate study = a_study;
+    study.rows_max = 1;
+    struct lab_value *value = lab_report_estimate_value(&study, &arena);
+    struct lab_value *list = lab_value_get(value, "runs");
+    assert_int_equal(list->count, 4);
+    assert_true(lab_value_get(value, "end_unix_s")->number == 1794739320 + 378);
+    assert_int_equal(lab_value_get(list->items[1], "iterations_done")->integer, 12);
+    assert_string_equal(lab_value_get(list->items[1], "basis")->string, "progress");
+    assert_int_equal(lab_value_get(list->items[3], "left_s")->type, LAB_VALUE_NULL);
+    lab_arena_release(&arena);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_day_is_named),
+        cmocka_unit_test(running_study_says_what_is_left_and_why),
+        cmocka_unit_test(interrupted_study_says_how_to_go_on),
+        cmocka_unit_test(planned_study_names_limit_and_disk),
+        cmocka_unit_test(unknown_total_is_said),
+        cmocka_unit_test(many_runs_leave_out_the_ended_first),
+        cmocka_unit_test(long_names_are_not_cut),
+        cmocka_unit_test(simulated_stands_in_the_heading),
+        cmocka_unit_test(programs_get_every_run),
+    };
+    return cmocka_run_group_tests(tests, set_up, NULL);
+}

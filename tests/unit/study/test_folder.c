@@ -1,0 +1,446 @@
+/* A study's folder: a new one gets its name, an unfinished one is found again, two runners never
+ * share one. */
+#include "folder_fixture.h"
+
+#include "base/clock.h"
+
+#include <time.h>
+
+static struct lab_folder_request request(bool resume) {
+    return (struct lab_folder_request){.output_dir = in_root("outputs"),
+                                       .study = "quick_test",
+                                       .identity = PLAN,
+                                       .machine_identity = MACHINE,
+                                       .resume = resume,
+                                       .command = "gpulab run quick_test"};
+}
+
+static const char *in_study(const char *name) {
+    return lab_arena_printf(&arena, "%s/outputs/quick_test/%s", root, name);
+}
+
+/* --- a new one --- */
+
+static void a_new_folder_is_hidden_until_it_is_published(void **state) {
+    (void)state;
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_false(folder.resumed);
+    const char *name = strrchr(folder.path, '/') + 1;
+    assert_int_equal(name[0], '.');
+    assert_non_null(strstr(name, lab_arena_printf(&arena, ".%d", (int)getpid())));
+    assert_true(exists(lab_arena_printf(&arena, "%s/lock", folder.path)));
+    assert_true(exists(lab_arena_printf(&arena, "%s/logs", folder.path)));
+    assert_false(exists(folder.place));
+    assert_true(lab_str_starts(folder.place, in_study("20")));
+
+    const char *hidden = lab_arena_strdup(&arena, folder.path);
+    assert_works(lab_folder_publish(&folder, &err));
+    assert_string_equal(folder.path, folder.place);
+    assert_true(exists(folder.path));
+    assert_false(exists(hidden));
+    lab_folder_close(&folder);
+}
+
+static void a_relative_output_dir_gives_absolute_paths(void **state) {
+    (void)state;
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(root), 0);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    wanted.output_dir = "./outputs//";
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_true(lab_str_starts(folder.path, in_study("20")));
+    assert_true(lab_str_starts(folder.place, in_study("20")));
+    lab_folder_close(&folder);
+    assert_int_equal(chdir(before), 0);
+}
+
+static void one_that_is_never_published_leaves_nothing(void **state) {
+    (void)state;
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    write_file(lab_arena_printf(&arena, "%s/logs/a.stdout", folder.path), "text");
+    lab_folder_close(&folder);
+    assert_int_equal(count_entries(in_root("outputs")), 0);
+    lab_folder_close(&folder); /* twice does no harm */
+}
+
+static void a_name_that_is_taken_gets_a_suffix(void **state) {
+    (void)state;
+    struct lab_folder folders[3];
+    struct lab_folder_request wanted = request(false);
+    for (int i = 0; i < 3; i++) {
+        folders[i] = LAB_FOLDER_INIT;
+        assert_works(lab_folder_open(&wanted, &folders[i], &err));
+        /* as if all of them had begun in the same second */
+        free(folders[i].place);
+        folders[i].place = lab_mem_strdup(in_study("2026-11-15/10-42-03"));
+        make_directories(in_study("2026-11-15"));
+    }
+    for (int i = 0; i < 3; i++)
+        assert_works(lab_folder_publish(&folders[i], &err));
+    assert_string_equal(folders[0].path, in_study("2026-11-15/10-42-03"));
+    assert_string_equal(folders[1].path, in_study("2026-11-15/10-42-03_2"));
+    assert_string_equal(folders[2].path, in_study("2026-11-15/10-42-03_3"));
+    for (int i = 0; i < 3; i++)
+        lab_folder_close(&folders[i]);
+}
+
+static void an_empty_directory_in_its_place_is_not_replaced(void **state) {
+    (void)state;
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(false);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    make_directories(folder.place);
+    const char *taken = lab_arena_strdup(&arena, folder.place);
+    assert_works(lab_folder_publish(&folder, &err));
+    assert_string_equal(folder.path, lab_arena_printf(&arena, "%s_2", taken));
+    lab_folder_close(&folder);
+}
+
+static void places_where_nothing_can_be_made_are_refused(void **state) {
+    (void)state;
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    write_file(in_root("outputs"), "a file");
+    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "is a file");
+    assert_non_null(strstr(err.text, in_root("outputs")));
+    assert_non_null(strstr(err.text, "output_dir="));
+    wanted.output_dir = "/proc/self/outputs";
+    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "/proc/self/outputs");
+    assert_non_null(strstr(err.text, "output_dir="));
+    assert_int_equal(folder.lock_fd, -1);
+}
+
+static void a_study_needs_a_name_that_can_be_a_directory(void **state) {
+    (void)state;
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    static const char *const names[] = {"", "..", ".hidden", "a/b"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        wanted.study = names[i];
+        assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "experiment.name=");
+    }
+}
+
+/* --- what others left under hidden names --- */
+
+static const char *today(void) {
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(false);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    const char *path = lab_arena_strdup(&arena, folder.path);
+    lab_folder_close(&folder);
+    return lab_arena_strndup(&arena, path, (size_t)(strrchr(path, '/') - path));
+}
+
+static bool open_and_keep(const void *what) {
+    static struct lab_folder folder;
+    return lab_folder_open(what, &folder, &err) == 0;
+}
+
+static void hidden_folders_of_the_dead_are_removed_and_no_others(void **state) {
+    (void)state;
+    /* given: one of a living process, one of a killed one, one that hadn't got its lock yet, and
+     * things that look a little like it */
+    struct lab_folder_request wanted = request(false);
+    struct other living = start_other(open_and_keep, &wanted);
+    struct other dead = start_other(open_and_keep, &wanted);
+    kill_other(&dead);
+    const char *date = today(); /* makes one too, and so removes the dead one's */
+    assert_int_equal(count_entries(date), 1);
+    make_directories(lab_arena_printf(&arena, "%s/.10-42-03.99/logs", date));
+    make_directories(lab_arena_printf(&arena, "%s/.git", date));
+    make_directories(lab_arena_printf(&arena, "%s/.10-42-03.mine", date));
+    make_directories(lab_arena_printf(&arena, "%s/10-42-03", date));
+    /* when */
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    /* then */
+    assert_false(exists(lab_arena_printf(&arena, "%s/.10-42-03.99", date)));
+    assert_true(exists(lab_arena_printf(&arena, "%s/.git", date)));
+    assert_true(exists(lab_arena_printf(&arena, "%s/.10-42-03.mine", date)));
+    assert_true(exists(lab_arena_printf(&arena, "%s/10-42-03", date)));
+    assert_int_equal(count_entries(date), 5); /* these, the living one's, our own */
+    lab_folder_close(&folder);
+    assert_int_equal(count_entries(date), 4);
+    wait_for_other(&living);
+}
+
+static void killed_around_its_naming_it_is_hidden_or_whole(void **state) {
+    (void)state;
+    static const char *const points[] = {"before-publish", "after-publish"};
+    for (int i = 0; i < 2; i++) {
+        pid_t child = fork();
+        if (child == 0) {
+            struct lab_folder folder = LAB_FOLDER_INIT;
+            struct lab_folder_request wanted = request(false);
+            setenv("GPULAB_FAILPOINT", points[i], 1);
+            if (lab_folder_open(&wanted, &folder, &err) == 0)
+                lab_folder_publish(&folder, &err);
+            _exit(0);
+        }
+        int status;
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        const char *date = today(); /* removes what is hidden */
+        assert_int_equal(exists(date) ? count_entries(date) : 0, i);
+    }
+}
+
+/* Makers remove what looks dead while others are about to take their lock. */
+static void many_at_once_don_t_lose_a_folder(void **state) {
+    (void)state;
+    enum { PROCESSES = 4, EACH = 10 };
+    pid_t children[PROCESSES];
+    for (int i = 0; i < PROCESSES; i++) {
+        children[i] = fork();
+        for (int j = 0; children[i] == 0 && j < EACH; j++) {
+            struct lab_folder folder = LAB_FOLDER_INIT;
+            struct lab_folder_request wanted = request(false);
+            if (lab_folder_open(&wanted, &folder, &err) < 0 ||
+                lab_folder_publish(&folder, &err) < 0 || !lab_folder_held(folder.path, NULL))
+                _exit(1);
+            lab_folder_close(&folder);
+        }
+        if (children[i] == 0)
+            _exit(0);
+    }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    int count = 0; /* over midnight they are in two of them */
+    DIR *directory = opendir(in_root("outputs/quick_test"));
+    for (const struct dirent *entry; (entry = readdir(directory));)
+        if (entry->d_name[0] != '.')
+            count += count_entries(in_study(entry->d_name));
+    closedir(directory);
+    assert_int_equal(count, PROCESSES * EACH);
+}
+
+/* --- resume --- */
+
+static void the_newest_unfinished_one_of_the_same_plan_goes_on(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-13/09-00-00"), PLAN, MACHINE, 0);
+    make_study(in_study("2026-11-14/23-59-59_9"), PLAN, MACHINE, 1);
+    make_study(in_study("2026-11-14/23-59-59_10"), PLAN, MACHINE, 1);
+    make_study(in_study("2026-11-14/23-59-59"), PLAN, MACHINE, 0);
+    make_study(in_study("2026-11-15/08-00-00"), PLAN, MACHINE, 2);     /* finished */
+    make_study(in_study("2026-11-15/09-00-00"), PLAN + 1, MACHINE, 0); /* another plan */
+    make_study(in_study("2026-11-15/10-00-00"), PLAN, MACHINE + 1, 0); /* another machine */
+    make_directories(in_study("2026-11-15/11-00-00"));                 /* no study at all */
+    make_directories(in_study("notes"));
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_true(folder.resumed);
+    assert_string_equal(folder.path, in_study("2026-11-14/23-59-59_10"));
+    assert_string_equal(folder.place, folder.path);
+    lab_folder_close(&folder);
+    assert_true(exists(in_study("2026-11-14/23-59-59_10/study.db")));
+}
+
+static void a_failed_run_is_unfinished(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 1);
+    struct lab_store *store;
+    assert_works(
+        lab_store_open(in_study("2026-11-14/10-00-00/study.db"), LAB_STORE_WRITE, &store, &err));
+    finish_run(store, 2, LAB_RUN_FAILED, 1.0);
+    lab_store_close(store);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_true(folder.resumed);
+    lab_folder_close(&folder);
+}
+
+static void without_resume_a_new_one_is_made(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(false);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_false(folder.resumed);
+    lab_folder_close(&folder);
+}
+
+static void a_file_that_cannot_be_read_is_passed_over(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    make_directories(in_study("2026-11-15/10-00-00"));
+    write_file(in_study("2026-11-15/10-00-00/study.db"), "this was never a database of ours");
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_string_equal(folder.path, in_study("2026-11-14/10-00-00"));
+    lab_folder_close(&folder);
+}
+
+/* --- two runners --- */
+
+static void a_held_one_is_refused_and_says_by_whom(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct lab_folder_request wanted = request(true);
+    struct lab_holder holder;
+    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
+    struct other other = start_other(open_and_keep, &wanted);
+
+    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
+    assert_int_equal(holder.pid, other.pid);
+    assert_string_equal(holder.command, "gpulab run quick_test");
+    assert_string_equal(holder.folder, in_study("2026-11-14/10-00-00"));
+    assert_true(holder.since_wall_ns > 0);
+    assert_true(*holder.host);
+
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER,
+                   lab_arena_printf(&arena, "is being worked on by process %d on ", other.pid));
+    assert_non_null(strstr(err.text, "(gpulab run quick_test, since "));
+    assert_non_null(strstr(err.text, "experiment.resume=false"));
+
+    /* a killed one's lock goes with it, its content stays */
+    kill_other(&other);
+    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
+    assert_int_equal(holder.pid, 0);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_true(folder.resumed);
+    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
+    lab_folder_close(&folder);
+}
+
+/* Holds it, but not for long: as the workers of a runner that was just killed. */
+static bool open_for_a_moment(const void *what) {
+    if (!open_and_keep(what))
+        return false;
+    ualarm(200000, 0);
+    return true;
+}
+
+static void one_whose_holder_is_dying_is_waited_for(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct lab_folder_request wanted = request(true);
+    struct other other = start_other(open_for_a_moment, &wanted);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_true(folder.resumed);
+    lab_folder_close(&folder);
+    wait_for_other(&other);
+}
+
+static void a_worker_that_lives_on_keeps_its_folder(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    struct lab_folder_request wanted = request(true);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    int inherited = dup(folder.lock_fd);
+    lab_folder_close(&folder);
+    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
+    close(inherited);
+    assert_false(lab_folder_held(in_study("2026-11-14/10-00-00"), NULL));
+}
+
+/* --- what a lock says --- */
+
+static bool lock_file(const void *what) {
+    struct lab_folder_request wanted = request(true);
+    static struct lab_folder folder;
+    if (lab_folder_open(&wanted, &folder, &err) < 0 || ftruncate(folder.lock_fd, 0) < 0)
+        return false;
+    const char *text = what;
+    return pwrite(folder.lock_fd, text, strlen(text), 0) == (ssize_t)strlen(text);
+}
+
+static void any_content_of_a_lock_is_survived(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    char *long_text = lab_arena_alloc(&arena, 100001, 1);
+    memset(long_text, '[', 100000);
+    const char *const texts[] = {"",
+                                 "{\"pid\": 47",
+                                 "[1, 2]",
+                                 "{\"pid\": \"x\", \"host\": 3, \"command\": null}",
+                                 "{\"pid\": -4, \"since_wall_ns\": 1e300}",
+                                 "\xff\xfe\x01",
+                                 long_text};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct other other = start_other(lock_file, texts[i]);
+        struct lab_holder holder;
+        struct lab_str text;
+        lab_str_init(&text);
+        assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
+        lab_holder_describe(&holder, &text);
+        assert_string_equal(text.text, "another process");
+        lab_str_release(&text);
+        kill_other(&other);
+    }
+}
+
+static void a_lock_cannot_steer_the_terminal(void **state) {
+    (void)state;
+    make_study(in_study("2026-11-14/10-00-00"), PLAN, MACHINE, 0);
+    struct other other =
+        start_other(lock_file, "{\"pid\": 7, \"host\": \"a\\u001b[2J\\u009bb\xc3\xa4\"}");
+    struct lab_holder holder;
+    assert_true(lab_folder_held(in_study("2026-11-14/10-00-00"), &holder));
+    assert_string_equal(holder.host, "a?[2J??b\xc3\xa4");
+    kill_other(&other);
+}
+
+static void holders_are_described_by_what_is_known(void **state) {
+    (void)state;
+    struct lab_str text;
+    lab_str_init(&text);
+    struct lab_holder holder = {.pid = 4711, .host = "node7"};
+    lab_holder_describe(&holder, &text);
+    assert_string_equal(text.text, "process 4711 on node7");
+    lab_str_clear(&text);
+    snprintf(holder.command, sizeof holder.command, "gpulab run quick_test");
+    lab_holder_describe(&holder, &text);
+    assert_string_equal(text.text, "process 4711 on node7 (gpulab run quick_test)");
+    lab_str_clear(&text);
+    setenv("TZ", "UTC", 1);
+    tzset();
+    holder.since_wall_ns = 1700000000LL * LAB_NS_PER_S; /* not today */
+    lab_holder_describe(&holder, &text);
+    assert_string_equal(text.text,
+                        "process 4711 on node7 (gpulab run quick_test, since 2023-11-14 22:13:20)");
+    lab_str_release(&text);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_new_folder_is_hidden_until_it_is_published),
+        TEST(a_relative_output_dir_gives_absolute_paths),
+        TEST(one_that_is_never_published_leaves_nothing),
+        TEST(a_name_that_is_taken_gets_a_suffix),
+        TEST(an_empty_directory_in_its_place_is_not_replaced),
+        TEST(places_where_nothing_can_be_made_are_refused),
+        TEST(a_study_needs_a_name_that_can_be_a_directory),
+        TEST(hidden_folders_of_the_dead_are_removed_and_no_others),
+        TEST(killed_around_its_naming_it_is_hidden_or_whole),
+        TEST(many_at_once_don_t_lose_a_folder),
+        TEST(the_newest_unfinished_one_of_the_same_plan_goes_on),
+        TEST(a_failed_run_is_unfinished),
+        TEST(without_resume_a_new_one_is_made),
+        TEST(a_file_that_cannot_be_read_is_passed_over),
+        TEST(a_held_one_is_refused_and_says_by_whom),
+        TEST(one_whose_holder_is_dying_is_waited_for),
+        TEST(a_worker_that_lives_on_keeps_its_folder),
+        TEST(any_content_of_a_lock_is_survived),
+        TEST(a_lock_cannot_steer_the_terminal),
+        TEST(holders_are_described_by_what_is_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
