@@ -61,7 +61,7 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
 void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible,
                            struct lab_arena *arena);
 
-/* How finely multiprocessors can be grouped: 8 on compute capability 9.0 and later. */
+/* Multiprocessors of the smallest slice, and what others are multiples of: 8 on 9.0 and later. */
 int cuda_slice_unit(int capability);
 
 /* --- the device and what belongs to it --- */
@@ -81,6 +81,7 @@ struct cuda_device {
     lab_cu_device ordinal;
     lab_cu_context context;
     lab_cu_green_context green; /* of a slice; NULL = the whole GPU */
+    bool retained;              /* the primary context, which lives as long as all users of it */
     int capability;             /* 90 for 9.0 */
     int sm_count;               /* multiprocessors that it has: the slice's own */
     int shared_bytes_max;       /* per block, when opted in */
@@ -117,6 +118,7 @@ struct cuda_graph {
 };
 
 extern const struct lab_backend lab_backend_cuda;
+extern const struct lab_device_ops cuda_device_ops; /* cuda.c */
 
 /* --- error.c --- */
 
