@@ -84,8 +84,9 @@ static void *lookup(void *handle, const char *name) {
 
 static void *find(const struct lab_dl_library *library, const struct lab_dl_symbol *symbol,
                   void *handle) {
-    void *address = library->find ? library->find(symbol, lookup, handle) : NULL;
-    return address ? address : dlsym(handle, symbol->name);
+    if (library->find)
+        return library->find(symbol, lookup, handle);
+    return dlsym(handle, symbol->name);
 }
 
 static void resolve(const struct lab_dl_library *library, struct lab_arena *arena,

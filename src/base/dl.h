@@ -33,8 +33,8 @@ struct lab_dl_library {
     const char
         *refused; /* part of a path ("/stubs/"): a library found there is none; may be NULL */
     /*
-     * May be NULL. Some libraries have a lookup of their own that knows versions of a function;
-     * `find` asks it, given how to look up a name, and returns NULL to have the plain name taken.
+     * May be NULL. Some libraries have a lookup of their own that knows versions of a function:
+     * `find` then decides alone, given how to look up a name; NULL = missing.
      */
     void *(*find)(const struct lab_dl_symbol *symbol,
                   void *(*lookup)(void *handle, const char *name), void *handle);

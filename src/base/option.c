@@ -78,6 +78,8 @@ void lab_options_defaults(const struct lab_option *table, void *config, struct l
             *(int64_t *)field = 0;
         } else if (row->type == LAB_OPTION_FLOAT || row->type == LAB_OPTION_DURATION) {
             *(double *)field = 0;
+        } else if (row->type == LAB_OPTION_VALUE) {
+            *(struct lab_value **)field = NULL;
         } else {
             *(const char **)field = NULL;
         }
@@ -93,7 +95,8 @@ static int read_value(const struct lab_option *row, const char *text, struct lab
     struct lab_err why = LAB_ERR_INIT;
     if (lab_value_parse(text, arena, ret_value, &why) == 0)
         return 0;
-    if (row->type == LAB_OPTION_INTS || row->type == LAB_OPTION_STRING)
+    if (row->type == LAB_OPTION_INTS || row->type == LAB_OPTION_STRING ||
+        row->type == LAB_OPTION_VALUE)
         return lab_err_set(err, why.code, "%s", why.text);
     *ret_value = lab_value_string(arena, text);
     return 0;

@@ -39,6 +39,7 @@ enum lab_option_type {                   /* what the value is, and the field at 
                        LAB_OPTION_STRING, /* const char * */
                        LAB_OPTION_CHOICE, /* const char *, one of `choices`, as spelt there */
                        LAB_OPTION_INTS,   /* struct lab_option_ints; [3,224,224] */
+                       LAB_OPTION_VALUE, /* struct lab_value *, any tree, the row's own copy; NULL = none */
 };
 
 #define LAB_OPTION_INTS_MAX 16
@@ -72,7 +73,7 @@ void lab_options_defaults(const struct lab_option *table, void *config, struct l
  * Sets one row from text or from a value. The error names the key, what came, and what would be
  * right: "depth=-1: must be 0 to 512"; "unknown key 'dept'; did you mean 'depth'?"; "dtype=fp31:
  * must be fp32, tf32, bf16 or fp16". A value from a file puts "file:line: " before that. `null`
- * makes a STRING or CHOICE absent (NULL).
+ * makes a STRING, CHOICE or VALUE absent (NULL).
  */
 int lab_options_set(const struct lab_option *table, void *config, struct lab_arena *arena,
                     const char *key, const char *text, struct lab_err *err);

@@ -103,6 +103,7 @@ void lab_option_describe(const struct lab_option *row, struct lab_str *out) {
         [LAB_OPTION_STRING] = "text",
         [LAB_OPTION_CHOICE] = "",
         [LAB_OPTION_INTS] = "a list of whole numbers such as [0,2]",
+        [LAB_OPTION_VALUE] = "text, a number, a list [a,b] or a map {a: 1}",
     };
     if (row->type == LAB_OPTION_CHOICE) {
         lab_str_add_list(out, row->choices, "or");
@@ -119,7 +120,7 @@ const char *lab_option_value_name(const struct lab_option *row) {
     static const char *const names[] = {
         [LAB_OPTION_FLAG] = NULL,       [LAB_OPTION_INT] = "N",      [LAB_OPTION_FLOAT] = "X",
         [LAB_OPTION_DURATION] = "TIME", [LAB_OPTION_SIZE] = "SIZE",  [LAB_OPTION_STRING] = "TEXT",
-        [LAB_OPTION_CHOICE] = "CHOICE", [LAB_OPTION_INTS] = "N,...",
+        [LAB_OPTION_CHOICE] = "CHOICE", [LAB_OPTION_INTS] = "N,...", [LAB_OPTION_VALUE] = "VALUE",
     };
     return row->value_name && row->type != LAB_OPTION_FLAG ? row->value_name : names[row->type];
 }
@@ -327,6 +328,12 @@ static int set_ints(const struct lab_option *row, void *field,
     return 0;
 }
 
+/* A tree may come from a file that goes before the config does. */
+static void set_tree(void *field, const struct lab_value *value, struct lab_arena *arena) {
+    *(struct lab_value **)field =
+        value->type == LAB_VALUE_NULL ? NULL : lab_value_copy(arena, value);
+}
+
 static int set_size(const struct lab_option *row, void *field,
                     const struct lab_option_source *source, struct lab_err *err) {
     double bytes;
@@ -384,6 +391,9 @@ int lab_option_store(const struct lab_option *row, void *config, struct lab_aren
         return set_text(row, field, source, arena, err);
     case LAB_OPTION_INTS:
         return set_ints(row, field, source, err);
+    case LAB_OPTION_VALUE:
+        set_tree(field, source->value, arena);
+        return 0;
     }
     return -1;
 }
@@ -409,6 +419,10 @@ struct lab_value *lab_options_value(const struct lab_option *row, const void *co
         for (int i = 0; i < ints->count; i++)
             lab_value_append(arena, list, lab_value_int(arena, ints->items[i]));
         return list;
+    }
+    case LAB_OPTION_VALUE: {
+        const struct lab_value *tree = *(struct lab_value *const *)field;
+        return tree ? lab_value_copy(arena, tree) : lab_value_null(arena);
     }
     }
     const char *text = *(const char *const *)field;

@@ -24,6 +24,7 @@
 #define LINGER_NS        (100 * LAB_NS_PER_MS) /* for what others still write once it has ended */
 #define GIVE_UP_AFTER_NS (5 * LAB_NS_PER_S)    /* after KILL: it hangs in the kernel */
 #define TICK_NS          (10 * LAB_NS_PER_MS)  /* between looks where there is no pidfd */
+#define ASK_NS           (50 * LAB_NS_PER_MS)  /* between questions to the watcher */
 
 enum { IN, OUT, ERR, CHILD, PIPES = 3, WATCHED = 4 };
 
@@ -34,9 +35,9 @@ struct child {
     int theirs[PIPES];
     struct lab_str kept[PIPES]; /* OUT and ERR */
     size_t fed, input_length;
-    bool ended, timed_out, killed, truncated;
+    bool ended, timed_out, stopped, killed, truncated;
     int64_t start_ns, end_ns; /* end: when it was seen to have ended */
-    int64_t stop_ns;          /* when TERM was sent */
+    int64_t stop_ns;          /* when TERM was sent; 0 = not yet */
 };
 
 static void close_fd(int *fd) {
@@ -103,7 +104,8 @@ static const char **make_env(const char *const *extra, struct lab_arena *arena) 
             env[count++] = environ[i];
     }
     for (int j = 0; j < added; j++)
-        env[count++] = extra[j];
+        if (strchr(extra[j], '='))
+            env[count++] = extra[j];
     return env;
 }
 
@@ -160,6 +162,9 @@ static void drain(struct child *child, int which) {
         close_fd(&child->watched[which].fd);
         return;
     }
+    const struct lab_subprocess_watcher *watcher = child->spec->watcher;
+    if (watcher && watcher->output)
+        watcher->output(watcher->state, which == ERR, chunk, (size_t)got);
     struct lab_str *kept = &child->kept[which];
     size_t room = child->spec->max_output_bytes - kept->length;
     size_t keep = (size_t)got < room ? (size_t)got : room;
@@ -175,15 +180,23 @@ static bool has_ended(pid_t pid) {
     return info.si_pid == pid;
 }
 
-/* Moves on what time alone moves: TERM, KILL. */
+static bool can_be_stopped(const struct child *child) {
+    return child->spec->watcher && child->spec->watcher->stopped;
+}
+
+/* Moves on what time or the watcher move: TERM, KILL. */
 static void enforce(struct child *child, int64_t now) {
     int64_t timeout = child->spec->timeout_ns;
-    if (!child->timed_out && !child->ended && timeout > 0 && now - child->start_ns >= timeout) {
-        child->timed_out = true;
-        child->stop_ns = now;
-        kill(-child->pid, SIGTERM);
+    if (!child->stop_ns && !child->ended) {
+        child->timed_out = timeout > 0 && now - child->start_ns >= timeout;
+        child->stopped = !child->timed_out && can_be_stopped(child) &&
+                         child->spec->watcher->stopped(child->spec->watcher->state);
+        if (child->timed_out || child->stopped) {
+            child->stop_ns = now;
+            kill(-child->pid, SIGTERM);
+        }
     }
-    if (child->timed_out && !child->killed && now - child->stop_ns >= KILL_AFTER_NS) {
+    if (child->stop_ns && !child->killed && now - child->stop_ns >= KILL_AFTER_NS) {
         child->killed = true;
         kill(-child->pid, SIGKILL);
     }
@@ -197,13 +210,15 @@ static bool output_is_open(const struct child *child) {
 static int64_t next_deadline(const struct child *child, int64_t now) {
     int64_t deadline = INT64_MAX;
     if (child->ended)
-        deadline = child->timed_out ? child->stop_ns + KILL_AFTER_NS : child->end_ns + LINGER_NS;
+        deadline = child->stop_ns ? child->stop_ns + KILL_AFTER_NS : child->end_ns + LINGER_NS;
     else if (child->killed)
         deadline = child->stop_ns + KILL_AFTER_NS + GIVE_UP_AFTER_NS;
-    else if (child->timed_out)
+    else if (child->stop_ns)
         deadline = child->stop_ns + KILL_AFTER_NS;
     else if (child->spec->timeout_ns > 0)
         deadline = child->start_ns + child->spec->timeout_ns;
+    if (can_be_stopped(child) && !child->stop_ns && !child->ended && now + ASK_NS < deadline)
+        deadline = now + ASK_NS;
     if (child->watched[CHILD].fd < 0 && !child->ended && now + TICK_NS < deadline)
         deadline = now + TICK_NS;
     return deadline;
@@ -260,9 +275,9 @@ static void watch_without_sigpipe(struct child *child, const struct lab_clock *c
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
-/* Takes leave of the process, and of whatever a timeout left of its group. */
+/* Takes leave of the process, and of whatever ending it left of its group. */
 static void reap(struct child *child, struct lab_subprocess_result *result) {
-    if (child->timed_out)
+    if (child->stop_ns)
         kill(-child->pid, SIGKILL);
     siginfo_t info = {0};
     result->exit_status = -1;
@@ -290,9 +305,13 @@ static int run(struct child *child, struct lab_arena *arena, struct lab_subproce
         return -1;
     child->start_ns = lab_clock_now(clock);
     int problem = spawn(child, arena);
+    const struct lab_subprocess_watcher *watcher = child->spec->watcher;
+    if (watcher && watcher->started)
+        watcher->started(watcher->state);
+    bool not_there = problem == ENOENT || problem == EACCES || problem == ENOEXEC;
     if (problem)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, problem, "can't start '%s'",
-                                 child->spec->argv[0]);
+        return lab_err_set_errno(err, not_there ? LAB_ERR_USER : LAB_ERR_SYSTEM, problem,
+                                 "can't start '%s'", child->spec->argv[0]);
     for (int i = 0; i < PIPES; i++)
         close_fd(&child->theirs[i]);
     /* may be missing (Linux before 5.3): then the loop looks every few milliseconds */
@@ -302,8 +321,10 @@ static int run(struct child *child, struct lab_arena *arena, struct lab_subproce
     watch_without_sigpipe(child, clock);
     reap(child, result);
     int64_t end_ns = child->ended ? child->end_ns : lab_clock_now(clock);
+    result->start_ns = child->start_ns;
     result->duration_ns = end_ns - child->start_ns;
     result->timed_out = child->timed_out;
+    result->stopped = child->stopped;
     result->truncated = child->truncated;
     result->out = lab_arena_strndup(arena, child->kept[OUT].text, child->kept[OUT].length);
     result->out_length = child->kept[OUT].length;

@@ -12,25 +12,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Who follows a program while it runs, from the thread that runs it. Each slot may be NULL. */
+struct lab_subprocess_watcher {
+    /* it has been started, or could not be: what it was to inherit can be taken back */
+    void (*started)(void *state);
+    /* what it printed, as it comes */
+    void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);
+    /* asked twenty times a second: true ends it as a timeout does */
+    bool (*stopped)(void *state);
+    void *state;
+};
+
 struct lab_subprocess_spec {
     const char *const *argv; /* NULL-terminated; argv[0] is looked up on PATH */
-    const char *const *env;  /* "K=V" that are added or replaced; NULL = none */
+    const char *const *env;  /* "K=V" is added or replaced, "K" taken away; NULL = none */
     const char *input;       /* fed to stdin; NULL = /dev/null */
     size_t max_output_bytes; /* kept of each of stdout and stderr; the rest is read and dropped */
     int64_t timeout_ns;      /* 0 = none; then TERM to its group, and KILL after a second */
+    const struct lab_subprocess_watcher *watcher; /* NULL = nobody */
 };
 
 struct lab_subprocess_result {
-    int exit_status; /* 0–255, or -1 if a signal ended it */
-    int signal;      /* 0, or the signal */
-    bool timed_out;
-    bool truncated;  /* output beyond max_output_bytes was dropped */
-    char *out, *err; /* NUL-terminated, in the arena */
+    int exit_status;         /* 0–255, or -1 if a signal ended it */
+    int signal;              /* 0, or the signal */
+    bool timed_out, stopped; /* why it was ended: the time, the watcher */
+    bool truncated;          /* output beyond max_output_bytes was not kept */
+    char *out, *err;         /* NUL-terminated, in the arena */
     size_t out_length, err_length;
-    int64_t duration_ns;
+    int64_t start_ns, duration_ns; /* start: CLOCK_MONOTONIC */
 };
 
-/* Runs to the end. Fails only if the program could not be started; its own failure is a result. */
+/*
+ * Runs to the end. Fails only if the program could not be started, with LAB_ERR_USER where there is
+ * none of that name or it can't be executed; its own failure is a result.
+ */
 int lab_subprocess_run(const struct lab_subprocess_spec *spec, struct lab_arena *arena,
                        struct lab_subprocess_result *ret_result, struct lab_err *err);
 

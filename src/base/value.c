@@ -157,6 +157,52 @@ void lab_value_set_bool(struct lab_arena *arena, struct lab_value *map, const ch
     lab_value_set(arena, map, key, lab_value_bool(arena, value));
 }
 
+/* Values of one file share the text of its name: it is copied when it changes. */
+struct origin {
+    const char *from, *copy;
+};
+
+static struct lab_value *copy(struct lab_arena *arena, const struct lab_value *value,
+                              struct origin *origin) {
+    struct lab_value *made = make(arena, value->type);
+    if (value->origin && value->origin != origin->from)
+        *origin = (struct origin){value->origin, lab_arena_strdup(arena, value->origin)};
+    made->quoted = value->quoted;
+    made->origin = value->origin ? origin->copy : NULL;
+    made->line = value->line;
+    made->column = value->column;
+    switch (value->type) {
+    case LAB_VALUE_NULL:
+        break;
+    case LAB_VALUE_BOOL:
+        made->boolean = value->boolean;
+        break;
+    case LAB_VALUE_INT:
+        made->integer = value->integer;
+        break;
+    case LAB_VALUE_FLOAT:
+        made->number = value->number;
+        break;
+    case LAB_VALUE_STRING:
+        made->string = lab_arena_strdup(arena, value->string);
+        break;
+    case LAB_VALUE_LIST:
+        for (int i = 0; i < value->count; i++)
+            lab_value_append(arena, made, copy(arena, value->items[i], origin));
+        break;
+    case LAB_VALUE_MAP:
+        for (int i = 0; i < value->count; i++)
+            lab_value_set(arena, made, value->keys[i], copy(arena, value->items[i], origin));
+        break;
+    }
+    return made;
+}
+
+struct lab_value *lab_value_copy(struct lab_arena *arena, const struct lab_value *value) {
+    struct origin origin = {0};
+    return copy(arena, value, &origin);
+}
+
 void lab_value_add_place(const struct lab_value *value, struct lab_str *out) {
     if (value->origin && value->line > 0)
         lab_str_printf(out, "%s:%d: ", value->origin, value->line);

@@ -42,6 +42,7 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     struct lab_cpus cpus;    /* cpu backend: one logical CPU for each of its cores */
     int64_t memory_bytes;    /* of the whole physical device */
     bool simulated;
+    const char *uuid; /* of the physical device, "GPU-…" or "MIG-…"; NULL = it has none */
 };
 
 struct lab_device_list {

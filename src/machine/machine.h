@@ -64,6 +64,25 @@ int lab_memory_map(const struct lab_machine *machine, int node, size_t size_byte
                    void **ret_memory, struct lab_err *err);
 void lab_memory_unmap(void *memory, size_t size_bytes); /* accepts NULL */
 
+/* --- for programs that a thread starts --- */
+
+/* How a thread was bound before lab_bind_lend; sized for as many CPUs and nodes as Linux can have. */
+struct lab_bind_loan {
+    unsigned long cpus[8192 / (8 * sizeof(long))], nodes[1024 / (8 * sizeof(long))];
+    int policy;
+    bool has_cpus, has_policy;
+};
+
+/*
+ * A program inherits where the thread that starts it may run and where that thread's memory goes.
+ * Between these two the calling thread is bound to `cpus` (an empty list: as it was) and prefers the
+ * node's memory (-1: as it was). Needs no machine: a worker may not have read it. CPUs that can't be
+ * had are an error; a kernel without memory policies is logged, since all its memory is alike.
+ */
+int lab_bind_lend(const struct lab_cpus *cpus, int node, struct lab_bind_loan *ret_loan,
+                  struct lab_err *err);
+void lab_bind_take_back(struct lab_bind_loan *loan); /* the second time does nothing */
+
 /* --- proof --- */
 
 #define LAB_MACHINE_NODES_MAX 1024 /* as many as Linux can have */

@@ -7,6 +7,7 @@
 #include "measure/measure_internal.h"
 
 #include <math.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define FILE_BYTES_MOST (4 << 20) /* /proc/stat lists every CPU and interrupt */
@@ -76,6 +77,15 @@ static double seconds_of(clockid_t id) {
     return clock_gettime(id, &t) == 0 ? (double)t.tv_sec + 1e-9 * (double)t.tv_nsec : NAN;
 }
 
+/* Programs that a workload ran and that have ended are ours as well. */
+static double seconds_of_children(void) {
+    struct rusage usage;
+    if (getrusage(RUSAGE_CHILDREN, &usage) < 0)
+        return 0;
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
 static const char *text_of(const char *path, struct lab_arena *arena) {
     struct lab_err ignored = LAB_ERR_INIT;
     char *text;
@@ -92,7 +102,7 @@ struct lab_conditions_reading lab_conditions_read(void) {
                              text_of("/proc/pressure/cpu", &arena),
                              text_of("/proc/pressure/memory", &arena), ticks_per_s);
     reading.time_s = seconds_of(CLOCK_MONOTONIC);
-    reading.own_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+    reading.own_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID) + seconds_of_children();
     reading.age_s = seconds_of(CLOCK_BOOTTIME) -
                     lab_conditions_parse_start(text_of("/proc/self/stat", &arena), ticks_per_s);
     lab_arena_release(&arena);

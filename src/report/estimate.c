@@ -2,6 +2,7 @@
 #include "report/estimate.h"
 
 #include "base/clock.h"
+#include "report/study_internal.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,39 +10,12 @@
 
 /* --- times --- */
 
-/* "2 h 5 min": whole units, the second one only where it isn't 0. */
-static void add_two(int64_t count, int64_t part, const char *unit, const char *part_unit,
-                    struct lab_str *out) {
-    lab_str_printf(out, "%lld %s", (long long)count, unit);
-    if (part)
-        lab_str_printf(out, " %lld %s", (long long)part, part_unit);
-}
-
 void lab_report_add_duration(double seconds, struct lab_str *out) {
-    enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
-    if (seconds < 99.5) {
-        lab_str_add_time(out, seconds);
-        return;
-    }
-    if (!(seconds < 1e12)) {
-        lab_str_printf(out, "%.3g days", seconds / DAY);
-        return;
-    }
-    int64_t s = (int64_t)(seconds + 0.5);
-    if (s < HOUR) {
-        add_two(s / MINUTE, s % MINUTE, "min", "s", out);
-        return;
-    }
-    int64_t min = (s + MINUTE / 2) / MINUTE;
-    if (min < 48 * 60) {
-        add_two(min / 60, min % 60, "h", "min", out);
-        return;
-    }
-    int64_t h = (s + HOUR / 2) / HOUR;
-    add_two(h / 24, h % 24, "days", "h", out);
+    study_add_duration(out, seconds);
 }
 
 void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *out) {
+    enum { HALF_YEAR_S = 180 * 86400 };
     time_t then = (time_t)(wall_ns / LAB_NS_PER_S), now = (time_t)(now_wall_ns / LAB_NS_PER_S);
     struct tm at, today;
     char text[64] = "";
@@ -50,7 +24,7 @@ void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *
     bool same_day = at.tm_year == today.tm_year && at.tm_yday == today.tm_yday;
     bool same_year = at.tm_year == today.tm_year;
     /* within half a year the year is clear, also across its end */
-    bool near = same_year || (then > now && then - now < 180 * 86400);
+    bool near = same_year || (then > now && then - now < HALF_YEAR_S);
     if (strftime(text, sizeof text,
                  same_day ? "%H:%M"
                  : near   ? "%a %d %b %H:%M"
@@ -69,10 +43,6 @@ static int64_t end_wall_ns(const struct lab_report_estimate *estimate) {
 
 /* --- the answer --- */
 
-static const char *plural(int count) {
-    return count == 1 ? "" : "s";
-}
-
 static void add_left(const struct lab_report_estimate *estimate, struct lab_str *out) {
     if (isnan(estimate->left_s)) {
         lab_str_add(out, "unknown time left");
@@ -89,7 +59,8 @@ static void add_title(const struct lab_report_estimate *estimate, struct lab_sty
     lab_str_init(&title);
     lab_str_printf(&title, "%s%s: ", estimate->study, estimate->simulated ? " (simulated)" : "");
     if (!estimate->folder) {
-        lab_str_printf(&title, "%d run%s, ", estimate->run_count, plural(estimate->run_count));
+        lab_str_printf(&title, "%d run%s, ", estimate->run_count,
+                       study_plural(estimate->run_count));
         if (isnan(estimate->left_s)) {
             lab_str_add(&title, "nothing like them has run here");
         } else {
@@ -99,7 +70,7 @@ static void add_title(const struct lab_report_estimate *estimate, struct lab_sty
     } else {
         bool ended = estimate->left_s == 0;
         lab_str_printf(&title, "%s, %d of %d run%s done", estimate->state, estimate->done,
-                       estimate->run_count, plural(estimate->run_count));
+                       estimate->run_count, study_plural(estimate->run_count));
         if (estimate->failed)
             lab_str_printf(&title, ", %d failed", estimate->failed);
         if (!ended) {
@@ -113,11 +84,20 @@ static void add_title(const struct lab_report_estimate *estimate, struct lab_sty
 
 /* --- runs --- */
 
-static void add_time_cell(struct lab_table *table, double seconds) {
+/* What was measured is exact; what is expected is rounded as it deserves. NaN adds nothing. */
+static void add_time(double seconds, bool measured, struct lab_str *out) {
+    if (isnan(seconds))
+        return;
+    if (measured && seconds < 99.5)
+        lab_str_add_time(out, seconds);
+    else
+        study_add_duration(out, seconds);
+}
+
+static void add_time_cell(struct lab_table *table, double seconds, bool measured) {
     struct lab_str text;
     lab_str_init(&text);
-    if (!isnan(seconds))
-        lab_report_add_duration(seconds, &text);
+    add_time(seconds, measured, &text);
     lab_table_cell(table, "%s", text.text);
     lab_str_release(&text);
 }
@@ -131,26 +111,27 @@ static void widen(int *width, int columns) {
     *width = columns > *width ? columns : *width;
 }
 
-static int time_columns(double seconds) {
+static int time_columns(double seconds, bool measured) {
     struct lab_str text;
     lab_str_init(&text);
-    if (!isnan(seconds))
-        lab_report_add_duration(seconds, &text);
+    add_time(seconds, measured, &text);
     int columns = lab_str_columns(text.text);
     lab_str_release(&text);
     return columns;
 }
 
 static struct shown fitting(const struct lab_report_estimate *estimate, int columns) {
-    enum { GAP = 2, STATE = 9, ITERATIONS = 10, BASIS = 8 };
-    int name = 0, taken = (int)strlen("Taken"), left = (int)strlen("Left");
+    enum { GAP = 2, ITERATIONS = 10, BASIS = 8 };
+    int name = 0, state = (int)strlen("State");
+    int taken = (int)strlen("Taken"), left = (int)strlen("Left");
     for (int i = 0; i < estimate->run_count; i++) {
         const struct lab_report_estimate_run *run = &estimate->runs[i];
         widen(&name, lab_str_columns(run->id));
-        widen(&taken, time_columns(run->taken_s));
-        widen(&left, time_columns(run->left_s));
+        widen(&state, lab_str_columns(run->state));
+        widen(&taken, time_columns(run->taken_s, true));
+        widen(&left, time_columns(run->left_s, false));
     }
-    int least = GAP + name + GAP + ITERATIONS + GAP + left + (estimate->folder ? GAP + STATE : 0);
+    int least = GAP + name + GAP + ITERATIONS + GAP + left + (estimate->folder ? GAP + state : 0);
     least += GAP + BASIS;
     return (struct shown){.taken = estimate->folder && least + GAP + taken <= columns,
                           .basis = least <= columns};
@@ -181,13 +162,13 @@ static void add_row(struct lab_table *table, const struct lab_report_estimate *e
     else
         lab_table_cell(table, "%lld", (long long)run->total);
     if (shown.taken)
-        add_time_cell(table, run->taken_s);
+        add_time_cell(table, run->taken_s, true);
     if (run->ended)
         lab_table_cell(table, "%s", "");
     else if (isnan(run->left_s))
         lab_table_cell(table, "?");
     else
-        add_time_cell(table, run->left_s);
+        add_time_cell(table, run->left_s, false);
     if (shown.basis)
         lab_table_cell(table, "%s", run->basis);
 }
@@ -241,7 +222,7 @@ static void add_whole_line(const char *title, const char *text, struct lab_str *
 static void add_total(const struct lab_report_estimate *estimate, struct lab_str *line) {
     const char *comma = "";
     if (estimate->taken_s > 0) {
-        lab_report_add_duration(estimate->taken_s, line);
+        add_time(estimate->taken_s, true, line);
         lab_str_add(line, " taken by runs that are done");
         comma = ", ";
     }

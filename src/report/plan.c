@@ -1,8 +1,9 @@
 /*
- * plan.c: what a study will do, before it does it. How long it takes isn't known until a run has been
- * timed, so what is shown is the limit that its timeouts set.
+ * plan.c: what a study will do, before it does it. How long it takes is known where runs like its own
+ * were timed; else what is shown is the limit that their time-outs set.
  */
 #include "report/report.h"
+#include "report/study_internal.h"
 
 #include <math.h>
 
@@ -10,19 +11,6 @@
 #define DEVICES_SHOWN 16
 
 /* --- parts --- */
-
-static const char *plural(int64_t count) {
-    return count == 1 ? "" : "s";
-}
-
-static void add_long_time(struct lab_str *out, double seconds) {
-    if (seconds >= 2 * 86400)
-        lab_str_printf(out, "%.3g days", seconds / 86400);
-    else if (seconds >= 2 * 3600)
-        lab_str_printf(out, "%.3g h", seconds / 3600);
-    else
-        lab_str_add_time(out, seconds);
-}
 
 /* "  Order     text", wrapped behind the title. */
 static void add_line(const char *title, const char *text, struct lab_style style,
@@ -37,12 +25,13 @@ static void add_title(const struct lab_report_plan *plan, struct lab_style style
                       struct lab_str *out) {
     struct lab_str title;
     lab_str_init(&title);
-    lab_str_printf(&title, "%s: %d run%s", plan->option, plan->run_count, plural(plan->run_count));
+    lab_str_printf(&title, "%s: %d run%s", plan->option, plan->run_count,
+                   study_plural(plan->run_count));
     int64_t distinct = plan->run_count / plan->repeat;
     if (plan->repeat > 1)
         lab_str_printf(&title, " = %lld × %d", (long long)distinct, plan->repeat);
     lab_str_printf(&title, ", %lld point%s", (long long)plan->point_count,
-                   plural(plan->point_count));
+                   study_plural(plan->point_count));
     if (plan->point_count > distinct)
         lab_str_add(&title, "; what several points share runs once");
     lab_text_heading(title.text, style, out);
@@ -104,17 +93,47 @@ static double time_limit_s(const struct lab_report_plan *plan) {
     return sum;
 }
 
+static double most_s(const struct lab_report_plan *plan) {
+    return plan->expected_most_s > 0 ? plan->expected_most_s : time_limit_s(plan);
+}
+
 static void add_time(const struct lab_report_plan *plan, struct lab_style style,
                      struct lab_str *out) {
     struct lab_str line;
     lab_str_init(&line);
-    lab_str_add(&line, "unknown until a run has been timed; the runs' timeouts add up to ");
-    add_long_time(&line, time_limit_s(plan));
+    bool known = plan->expected_s > 0;
+    if (known) {
+        lab_str_add(&line, "takes about ");
+        study_add_duration(&line, plan->expected_s);
+        lab_str_add(&line, " (from earlier runs here");
+        if (plan->expected_unknown > 0)
+            lab_str_printf(&line, "; %d of %d runs unknown", plan->expected_unknown,
+                           plan->run_count);
+        lab_str_add(&line, "), ");
+    }
+    lab_str_add(&line, "at most ");
+    study_add_duration(&line, most_s(plan));
+    lab_str_printf(&line, " by %s time-out%s", plan->run_count == 1 ? "its" : "their",
+                   study_plural(plan->run_count));
     if (plan->budget_s > 0) {
         lab_str_add(&line, ", and no run starts after ");
-        add_long_time(&line, plan->budget_s);
+        study_add_duration(&line, plan->budget_s);
     }
+    if (!known)
+        lab_str_add(&line, "; nothing like it has run here yet");
     add_line("Time", line.text, style, out);
+    lab_str_release(&line);
+}
+
+static void add_disk(const struct lab_report_plan *plan, struct lab_style style,
+                     struct lab_str *out) {
+    if (plan->disk_bytes <= 0)
+        return;
+    struct lab_str line;
+    lab_str_init(&line);
+    lab_str_add(&line, "writes about ");
+    lab_str_add_bytes_binary(&line, (double)plan->disk_bytes);
+    add_line("Disk", line.text, style, out);
     lab_str_release(&line);
 }
 
@@ -212,6 +231,7 @@ void lab_report_plan(const struct lab_report_plan *plan, struct lab_style style,
     add_devices(plan, style, out);
     add_order(plan, style, out);
     add_time(plan, style, out);
+    add_disk(plan, style, out);
     struct lab_str results;
     lab_str_init(&results);
     lab_str_printf(&results, "%s/%s/<date>/<time>", plan->output_dir, plan->study);
@@ -282,6 +302,13 @@ struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
     lab_value_set_int(arena, map, "repeat", plan->repeat);
     lab_value_set_int(arena, map, "max_workers", plan->max_workers);
     lab_value_set_float(arena, map, "timeouts_s", time_limit_s(plan));
+    lab_value_set_float(arena, map, "expected_s", plan->expected_s > 0 ? plan->expected_s : NAN);
+    lab_value_set_int(arena, map, "expected_unknown",
+                      plan->expected_s > 0 ? plan->expected_unknown : plan->run_count);
+    lab_value_set_float(arena, map, "expected_most_s", most_s(plan));
+    lab_value_set(arena, map, "disk_bytes",
+                  plan->disk_bytes > 0 ? lab_value_int(arena, plan->disk_bytes)
+                                       : lab_value_null(arena));
     lab_value_set(arena, map, "runs", runs);
     return map;
 }

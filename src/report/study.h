@@ -15,8 +15,12 @@ struct lab_report_study {
     const char *machine;       /* one line */
     const char *version;       /* of gpulab */
     int64_t created_wall_ns;
+    uint64_t seed; /* of the runs' order and data */
+    bool seed_known;
     const struct lab_run *runs; /* all, in their order */
     int run_count;
+    /* LAB_RUN_STATE_COUNT of them; for lab_report_studies alone, where the runs aren't read. Else NULL */
+    const int *state_counts;
     int64_t point_count; /* 0 = unknown */
     bool simulated;      /* some device of it is: the word stands in every heading */
     bool running;        /* a runner works on it now */
@@ -28,10 +32,11 @@ struct lab_report_study {
 };
 
 /*
- * The end of `gpulab run`: one sentence that answers first ("3 of 3 runs succeeded: 12.4 to 310
- * samples/s."), a table (run, device, node, rate with its interval, p95 latency, state or what is
- * wrong), warnings that several runs share said once, failures with their hint, where everything lies,
- * how to go on. A study of many runs shows the first, the slowest and the failed ones and says so.
+ * The end of `gpulab run`: one sentence that answers first ("3 of 3 runs succeeded: 12.4 samples/s
+ * (gpu0_numa0_vit32x4x512) to 310 samples/s (gpu0_numa0_vit0x0x0)."), a table (run, device, node, rate
+ * with its interval, p95 latency, remark), warnings that several runs share said once, failures with
+ * their hint, where everything lies, how to go on. Runs that differ only in `repeat` are one row. A
+ * study of many rows shows the fastest, the slowest and the failed ones and says so.
  */
 void lab_report_study(const struct lab_report_study *study, struct lab_style style,
                       struct lab_str *out);
@@ -45,6 +50,9 @@ void lab_report_status(const struct lab_report_study *study, struct lab_style st
 /* `gpulab list`: a line each. */
 void lab_report_studies(const struct lab_report_study *studies, int count, struct lab_style style,
                         struct lab_str *out);
+
+/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing. */
+void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 
 /* --- hints --- */
 

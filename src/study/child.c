@@ -24,8 +24,9 @@
 #define MARK             "GPULAB_WORKER_OF"
 #define TICK_NS          (10 * LAB_NS_PER_MS) /* between looks where there is no pidfd */
 #define GIVE_UP_AFTER_NS (10 * LAB_NS_PER_S)  /* after KILL: it hangs in the kernel */
-#define LOOK_NS          (500 * LAB_NS_PER_MS)
-#define LOOK_SHARE       200 /* looking takes at most this part of the time */
+#define LOOK_NS          LAB_NS_PER_S
+#define LOOK_SHARE       1000 /* looking takes at most this part of the time */
+#define CLEAN_LOOKS      2 /* in a row: who starts others while the tree is read may hide in one */
 #define PAUSE_MIN_NS     (2 * LAB_NS_PER_MS)
 #define PAUSE_MAX_NS     (100 * LAB_NS_PER_MS)
 
@@ -202,9 +203,10 @@ static struct lab_child *owner_by_marks(const struct lab_children *children,
 
 /* Up the line of its parents: to a child of the set, or to ourselves by way of an adopted orphan. */
 static struct lab_child *find_owner(const struct lab_children *children,
-                                    const struct lab_process *process) {
+                                    const struct lab_process *of) {
     pid_t self = getpid();
     struct lab_child *marked = NULL;
+    const struct lab_process *process = of;
     for (int steps = 0; process && steps < children->tree.count; steps++) {
         struct lab_child *owner = owner_by_pid(children, process->pid);
         if (owner)
@@ -216,12 +218,15 @@ static struct lab_child *find_owner(const struct lab_children *children,
             return marked;
         process = lab_process_tree_find(&children->tree, process->parent);
     }
-    return NULL; /* not below us */
+    /* not below us; or a parent ended while the tree was read */
+    return marked && has_seen(marked, of) ? marked : NULL;
 }
 
-static void reap(pid_t pid) {
-    siginfo_t info;
-    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
+/* false = it isn't over: the last of several threads may still be ending. */
+static bool reap(pid_t pid) {
+    siginfo_t info = {0};
+    int result = waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
+    return result < 0 ? errno == ECHILD : info.si_pid == pid;
 }
 
 /*
@@ -239,18 +244,18 @@ static void look(struct lab_children *children) {
     lab_process_tree_read(&children->tree);
     struct lab_child **owners =
         lab_mem_alloc((size_t)children->tree.count + 1, sizeof(struct lab_child *));
-    for (int i = 0; i < children->tree.count; i++) {
-        const struct lab_process *process = &children->tree.items[i];
-        owners[i] = find_owner(children, process);
-        if (is_dead_orphan(children, process))
-            reap(process->pid);
-    }
+    for (int i = 0; i < children->tree.count; i++)
+        owners[i] = find_owner(children, &children->tree.items[i]);
     for (struct lab_child *child = children->first; child; child = child->next)
         child->seen_count = 0;
     for (int i = 0; i < children->tree.count; i++) {
         const struct lab_process *process = &children->tree.items[i];
         struct lab_child *child = owners[i];
-        if (!child || process->dead || (process->pid == child->pid && !child->reaped))
+        /* one that is dead is over once its parent has reaped it, which only we are sure to do */
+        bool over = process->dead && process->parent != getpid();
+        if (is_dead_orphan(children, process))
+            over = reap(process->pid);
+        if (!child || over || (process->pid == child->pid && !child->reaped))
             continue;
         LAB_MEM_GROW(&child->seen, child->seen_count, &child->seen_capacity);
         child->seen[child->seen_count].pid = process->pid;
@@ -353,6 +358,16 @@ static bool has_no_children(void) {
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
+static int64_t next_pause(struct lab_child *child) {
+    int64_t cost_ns = 4 * child->children->tree_cost_ns;
+    if (child->seen_count == 0)
+        return 0;
+    child->pause_ns = child->pause_ns ? 2 * child->pause_ns : PAUSE_MIN_NS;
+    if (child->pause_ns > PAUSE_MAX_NS)
+        child->pause_ns = PAUSE_MAX_NS;
+    return child->pause_ns > cost_ns ? child->pause_ns : cost_ns;
+}
+
 /*
  * Ends what an ended child leaves behind, once it has had its grace if it was asked to end. Repeated
  * until nothing is found: who is killed may just have started another.
@@ -366,25 +381,20 @@ static void sweep(struct lab_child *child, int64_t now_ns) {
         child->reaped = true;
     }
     /* what it left would be ours by now, so that mostly there is nothing to look for */
-    if (!has_no_children()) {
-        look(child->children);
-        if (child->seen_count > 0) {
-            if (!gentle)
-                signal_seen(child, SIGKILL);
-            int64_t cost_ns = 4 * child->children->tree_cost_ns;
-            child->pause_ns = 2 * child->pause_ns;
-            if (child->pause_ns < PAUSE_MIN_NS)
-                child->pause_ns = PAUSE_MIN_NS;
-            if (child->pause_ns > PAUSE_MAX_NS)
-                child->pause_ns = PAUSE_MAX_NS;
-            child->sweep_ns = now_ns + (child->pause_ns > cost_ns ? child->pause_ns : cost_ns);
-            int64_t since_ns = child->ended_ns + (child->stopped ? child->grace_ns : 0);
-            child->stuck = now_ns - since_ns >= GIVE_UP_AFTER_NS;
-            if (!child->stuck)
-                return;
-        }
+    if (has_no_children()) {
+        child->state = LAB_CHILD_GONE;
+        return;
     }
-    child->state = LAB_CHILD_GONE;
+    look(child->children);
+    child->clean_looks = child->seen_count > 0 ? 0 : child->clean_looks + 1;
+    if (!gentle)
+        signal_seen(child, SIGKILL);
+    int64_t since_ns = child->ended_ns + (child->stopped ? child->grace_ns : 0);
+    child->stuck = child->seen_count > 0 && now_ns - since_ns >= GIVE_UP_AFTER_NS;
+    if (child->clean_looks >= CLEAN_LOOKS || child->stuck)
+        child->state = LAB_CHILD_GONE;
+    else
+        child->sweep_ns = now_ns + next_pause(child);
 }
 
 enum lab_child_state lab_child_tend(struct lab_child *child, int64_t now_ns) {

@@ -78,7 +78,7 @@ struct lab_child {
         pid_t pid;
         uint64_t start;
     } * seen;
-    int seen_count, seen_capacity;
+    int seen_count, seen_capacity, clean_looks;
     int64_t grace_ns, stop_ns, ended_ns, sweep_ns, pause_ns;
     bool reaped;
 };

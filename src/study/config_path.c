@@ -74,7 +74,7 @@ int lab_config_read(const struct lab_config_path *path, const char *name, struct
         struct stat info;
         int there = look_up(*folder, name, arena, &full, &info);
         if (there < 0)
-            return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", full);
+            return lab_err_set_errno(err, LAB_ERR_USER, errno, "%s", full);
         char *text = NULL;
         if (!there)
             continue;

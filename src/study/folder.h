@@ -84,9 +84,10 @@ void lab_folder_register(const char *path);
 void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_count);
 
 /*
- * Which study a word of a command line means: a folder, a study.db, the beginning of a known folder's
- * path below its output_dir ("quick_test", "quick_test/2026-11-15"): the newest. NULL = the newest of
- * all. LAB_ERR_USER names the nearest.
+ * Which study a word of a command line means: a folder, anything in it such as study.db or
+ * results.json, the newest known one below a directory, the beginning of a known folder's path below
+ * its output_dir ("quick_test", "quick_test/2026-11-15"): the newest; or what it was run by
+ * ("numa_study"). NULL = the newest of all. LAB_ERR_USER names the nearest.
  */
 int lab_folder_resolve(const char *word, struct lab_arena *arena, const char **ret_path,
                        struct lab_err *err);

@@ -233,26 +233,44 @@ static int refuse_word(const char *word, const char *const *paths, int count,
                        word);
 }
 
+/* The newest study somewhere below a directory, "outputs/quick_test"; NULL where there is none. */
+static const char *newest_below(const char *word, const char *const *paths, int count) {
+    char *real = realpath(word, NULL);
+    size_t length = real ? strlen(real) : 0;
+    const char *found = NULL;
+    for (int i = 0; length > 1 && i < count && !found; i++)
+        if (lab_str_starts(paths[i], real) && paths[i][length] == '/')
+            found = paths[i];
+    free(real);
+    return found;
+}
+
+static const char *find_word(const char *word, const char *const *paths, int count,
+                             struct lab_arena *arena) {
+    const char *below = newest_below(word, paths, count);
+    if (below)
+        return below;
+    for (int how = 0; how < MATCH_COUNT; how++)
+        for (int i = 0; i < count; i++)
+            if (matches(paths[i], word, (enum match)how, arena))
+                return paths[i];
+    return NULL;
+}
+
 int lab_folder_resolve(const char *word, struct lab_arena *arena, const char **ret_path,
                        struct lab_err *err) {
     const char *const *paths;
     int count;
-    if (word) {
-        const char *path = study_of_path(word, arena);
-        if (path) {
-            *ret_path = path;
-            return 0;
-        }
+    const char *path = word ? study_of_path(word, arena) : NULL;
+    if (!path) {
+        lab_folder_known(arena, &paths, &count);
+        path = word ? find_word(word, paths, count, arena) : paths[0];
     }
-    lab_folder_known(arena, &paths, &count);
-    if (count == 0 && !word)
+    if (!path && word)
+        return refuse_word(word, paths, count, arena, err);
+    if (!path)
         return lab_err_set(err, LAB_ERR_USER,
                            "there is no study yet: 'gpulab run quick_test' makes one");
-    for (int how = 0; how < MATCH_COUNT; how++)
-        for (int i = 0; i < count; i++)
-            if (!word || matches(paths[i], word, (enum match)how, arena)) {
-                *ret_path = paths[i];
-                return 0;
-            }
-    return refuse_word(word, paths, count, arena, err);
+    *ret_path = path;
+    return 0;
 }

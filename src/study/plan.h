@@ -21,13 +21,19 @@
  * an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key that
  * begins with '_' is nobody's and may hold what others interpolate.
  *
+ * A key directly below `experiment` that is one of the workload's options is the workload's. Where
+ * such an option is a map (`matrix` of the workload command), an axis below it (matrix.lr) sets one
+ * key of it, and keys that the workload doesn't use are left out: they make no other run. A workload
+ * that runs a program of the user's does so once (num_samples 1, no warm-up) unless told otherwise.
+ *
  * A run's identity is a hash of what makes its result what it is: workload and its options, ranks
  * (device and node), iterations, workload version, repeat index. Paths, order, seed, timeouts and
  * times are not in it, so that an interrupted study finds its finished runs again. It is FNV-1a (64
  * bits) of the text
  *
  *     workload vit version 1 NL (KEY=VALUE NL)… by ascending key, defaults included; lists without
- *     brackets (3,224,224), texts behind their length in bytes (4:fp32),
+ *     brackets (3,224,224), texts behind their length in bytes (4:fp32); trees in the value grammar,
+ *     a map's keys ascending and behind their length ({2:lr:0.1,9:max_iters:500}),
  *     (rank DEVICE NODE NL)… iterations N NL warmup N NL repeat N NL
  *
  * with the options in the form that the workload calls canonical, so that two ways of writing the

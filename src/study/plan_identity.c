@@ -16,9 +16,40 @@ static void write_ints(const struct lab_option_ints *ints, bool for_name, struct
         lab_str_printf(out, "%s%lld", i ? (for_name ? "x" : ",") : "", (long long)ints->items[i]);
 }
 
+static int by_key(const void *a, const void *b) {
+    return strcmp(**(const char **const *)a, **(const char **const *)b);
+}
+
+/* In the value grammar, but the keys of a map in ascending order: they mean the same in any. */
+static void write_tree(const struct lab_value *value, struct lab_str *out) {
+    if (!value || (value->type != LAB_VALUE_LIST && value->type != LAB_VALUE_MAP)) {
+        if (value)
+            lab_value_write(value, out);
+        else
+            lab_str_add(out, "null");
+        return;
+    }
+    bool map = value->type == LAB_VALUE_MAP;
+    const char ***order = lab_mem_alloc((size_t)value->count, sizeof *order);
+    for (int i = 0; map && i < value->count; i++)
+        order[i] = &value->keys[i];
+    if (map)
+        qsort(order, (size_t)value->count, sizeof *order, by_key);
+    lab_str_add(out, map ? "{" : "[");
+    for (int i = 0; i < value->count; i++) {
+        lab_str_add(out, i ? "," : "");
+        if (map)
+            lab_str_printf(out, "%zu:%s:", strlen(*order[i]), *order[i]);
+        write_tree(value->items[map ? order[i] - value->keys : i], out);
+    }
+    lab_str_add(out, map ? "}" : "]");
+    lab_mem_free(order);
+}
+
 void plan_option_write(const struct lab_option *row, const void *config, bool for_name,
                        struct lab_str *out) {
     const void *field = (const char *)config + row->offset;
+    const struct lab_value *tree;
     const char *text;
     switch (row->type) {
     case LAB_OPTION_FLAG:
@@ -34,6 +65,13 @@ void plan_option_write(const struct lab_option *row, const void *config, bool fo
         return;
     case LAB_OPTION_INTS:
         write_ints(field, for_name, out);
+        return;
+    case LAB_OPTION_VALUE:
+        tree = *(struct lab_value *const *)field;
+        if (for_name && tree && tree->type == LAB_VALUE_STRING)
+            lab_str_add(out, tree->string);
+        else
+            write_tree(tree, out);
         return;
     case LAB_OPTION_STRING:
     case LAB_OPTION_CHOICE:

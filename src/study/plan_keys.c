@@ -142,6 +142,19 @@ const struct lab_option *plan_find_option(const struct lab_option *table, const 
     return NULL;
 }
 
+/* As identities see it: the order of a map's keys doesn't count. */
+static bool same_tree(const struct lab_option *row, const void *a, const void *b) {
+    struct lab_str left, right;
+    lab_str_init(&left);
+    lab_str_init(&right);
+    plan_option_write(row, a, false, &left);
+    plan_option_write(row, b, false, &right);
+    bool same = lab_str_equal(left.text, right.text);
+    lab_str_release(&left);
+    lab_str_release(&right);
+    return same;
+}
+
 bool plan_option_equal(const struct lab_option *row, const void *a, const void *b) {
     const char *left = (const char *)a + row->offset, *right = (const char *)b + row->offset;
     switch (row->type) {
@@ -156,6 +169,8 @@ bool plan_option_equal(const struct lab_option *row, const void *a, const void *
     case LAB_OPTION_STRING:
     case LAB_OPTION_CHOICE:
         return lab_str_equal(*(const char *const *)left, *(const char *const *)right);
+    case LAB_OPTION_VALUE:
+        return same_tree(row, a, b);
     case LAB_OPTION_INTS:
         break;
     }
@@ -207,7 +222,8 @@ static int set_row(const struct lab_option *table, const struct lab_option *row,
         return -1;
     if (value->type == LAB_VALUE_NULL)
         return 0;
-    if (value->type == LAB_VALUE_LIST && row->type != LAB_OPTION_INTS)
+    if (value->type == LAB_VALUE_LIST && row->type != LAB_OPTION_INTS &&
+        row->type != LAB_OPTION_VALUE)
         return refuse_list(row, value, err);
     if (lab_options_set_value(table, config, arena, row->name, value, err) < 0)
         return say_once(row->name, value, err);
@@ -320,6 +336,10 @@ int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
         snprintf(text, sizeof text, "%s", err->text);
         return plan_refuse(value, err, "experiment.workload: %s", text);
     }
+    if (job->workload->external) { /* one run of the program, unless told otherwise */
+        job->keys.test.num_samples = 1;
+        job->keys.test.warmup_samples = 0;
+    }
     return 0;
 }
 
@@ -358,6 +378,19 @@ static int read_hardware(const struct plan_job *job, struct lab_arena *arena, st
     return 0;
 }
 
+/* Of a map that is one of the workload's options, the keys that no axis sets. */
+static void set_constants(struct plan_job *job, const struct lab_option *row,
+                          const struct lab_value *map, struct lab_arena *arena) {
+    struct lab_value *constants = lab_value_map(arena);
+    for (int i = 0; i < map->count; i++) {
+        char path[160];
+        snprintf(path, sizeof path, "%s.%s", row->name, map->keys[i]);
+        if (!plan_is_axis(&job->product, path))
+            lab_value_set(arena, constants, map->keys[i], lab_value_copy(arena, map->items[i]));
+    }
+    *(struct lab_value **)(void *)((char *)job->base + row->offset) = constants;
+}
+
 static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     static const char *const parts[] = {"hardware", "test", "axes", "series", "runs", NULL};
     for (int i = 0; i < job->experiment->count; i++) {
@@ -367,10 +400,15 @@ static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_e
                      (!strchr(key, '.') && find_study_key("experiment.", key));
         for (int k = 0; parts[k]; k++)
             known |= lab_str_equal(key, parts[k]);
+        const struct lab_option *row = plan_find_option(job->workload->options, key);
+        if (row && row->type == LAB_OPTION_VALUE && known && value->type == LAB_VALUE_MAP)
+            set_constants(job, row, value, arena);
         if (known)
             continue;
-        if (plan_find_option(job->workload->options, key)) {
-            if (plan_set_option(job->workload, job->base, arena, key, value, err) < 0)
+        if (row) {
+            const char *path = lab_arena_printf(arena, "experiment.%s", key);
+            if (plan_require(value, path, err) < 0 ||
+                plan_set_option(job->workload, job->base, arena, key, value, err) < 0)
                 return -1;
             continue;
         }

@@ -33,6 +33,38 @@ static int apply_element(const struct walk *w, struct point *point, const char *
     return 0;
 }
 
+static struct lab_value **tree_at(void *config, const struct lab_option *row) {
+    return (struct lab_value **)(void *)((char *)config + row->offset);
+}
+
+/* Below one of the workload's maps: what stands for "matrix.lr" goes to the map's key `lr`, and an
+ * element that is a map brings several keys. The job's constants stay as they are. */
+static void apply_below(const struct walk *w, struct point *point, const struct lab_option *row,
+                        const char *key, const struct lab_value *value) {
+    struct lab_arena *arena = w->book->arena;
+    struct lab_value **field = tree_at(point->config, row);
+    if (*field == *tree_at(w->job->base, row)) {
+        const struct lab_value *constants = *field;
+        *field = lab_value_map(arena);
+        for (int i = 0; constants && i < constants->count; i++)
+            lab_value_set(arena, *field, constants->keys[i], constants->items[i]);
+    }
+    if (value->type != LAB_VALUE_MAP)
+        lab_value_set(arena, *field, key, lab_value_copy(arena, value));
+    for (int i = 0; value->type == LAB_VALUE_MAP && i < value->count; i++)
+        lab_value_set(arena, *field, value->keys[i], lab_value_copy(arena, value->items[i]));
+}
+
+/* The workload's map option that the path leads into, or NULL. */
+static const struct lab_option *map_above(const struct lab_workload *workload, const char *path) {
+    size_t length = strcspn(path, ".");
+    for (const struct lab_option *row = workload->options; path[length] && row->name; row++)
+        if (row->type == LAB_OPTION_VALUE && strlen(row->name) == length &&
+            strncmp(row->name, path, length) == 0)
+            return row;
+    return NULL;
+}
+
 static int apply(const struct walk *w, struct point *point, const char *path,
                  const struct lab_value *value) {
     if (strcmp(path, PLAN_GPU_IDS) == 0) {
@@ -46,13 +78,37 @@ static int apply(const struct walk *w, struct point *point, const char *path,
     if (lab_str_starts(path, "test."))
         return plan_set_test(w->job, &point->test, point->config, w->book->arena, path + 5, value,
                              w->err);
-    if (value->type == LAB_VALUE_MAP)
+    const struct lab_option *map = map_above(w->job->workload, path);
+    if (map) {
+        apply_below(w, point, map, path + strlen(map->name) + 1, value);
+        return 0;
+    }
+    const struct lab_option *row = plan_find_option(w->job->workload->options, path);
+    if (value->type == LAB_VALUE_MAP && !(row && row->type == LAB_OPTION_VALUE))
         return apply_element(w, point, path, value);
     const char *dot = strrchr(path, '.');
     if (plan_set_option(w->job->workload, point->config, w->book->arena, dot ? dot + 1 : path,
                         value, w->err) < 0)
         return lab_err_context(w->err, "experiment.%s", path);
     return 0;
+}
+
+/* Without what plays no part: points that differ in nothing else are one run. */
+static void drop_unused(const struct walk *w, struct point *point) {
+    const struct lab_workload *workload = w->job->workload;
+    struct lab_arena *arena = w->book->arena;
+    for (const struct lab_option *row = workload->options; workload->uses && row->name; row++) {
+        if (row->type != LAB_OPTION_VALUE)
+            continue;
+        struct lab_value **field = tree_at(point->config, row), *all = *field, *used = NULL;
+        for (int i = 0; all && all->type == LAB_VALUE_MAP && i < all->count; i++)
+            if (!workload->uses(point->config, row->name, all->keys[i]))
+                used = lab_value_map(arena);
+        for (int i = 0; used && i < all->count; i++)
+            if (workload->uses(point->config, row->name, all->keys[i]))
+                lab_value_set(arena, used, all->keys[i], all->items[i]);
+        *field = used ? used : all;
+    }
 }
 
 /* --- ranks; plan_check_hardware has seen to it that all of them are here --- */
@@ -176,6 +232,7 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
                 return -1;
     if (workload->check && workload->check(point.config, w->err) < 0)
         return lab_err_context(w->err, "%s", w->book->option);
+    drop_unused(w, &point);
     memcpy(w->canonical, point.config, workload->config_size);
     if (workload->canonical)
         workload->canonical(w->canonical);

@@ -19,7 +19,7 @@
 #define ENVIRONMENT_MAX ((size_t)1 << 20) /* bytes looked at */
 
 static ssize_t read_proc(pid_t pid, const char *file, char *buffer, size_t size) {
-    char path[64];
+    char path[128];
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -46,19 +46,19 @@ static bool read_process(pid_t pid, struct lab_process *ret_process) {
     /* the name stands in parentheses and may hold anything, parentheses too */
     const char *behind_name = strrchr(text, ')');
     char state = 0;
-    int parent = 0, group = 0, session = 0;
+    int parent = 0, group = 0, session = 0, threads = 0;
     unsigned long long start = 0;
     if (!behind_name ||
         sscanf(behind_name + 1,
-               " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-               &state, &parent, &group, &session, &start) != 5)
+               " %c %d %d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d %*d %llu",
+               &state, &parent, &group, &session, &threads, &start) != 6)
         return false;
     *ret_process = (struct lab_process){.pid = pid,
                                         .parent = parent,
                                         .group = group,
                                         .session = session,
                                         .start = start,
-                                        .dead = state == 'Z' || state == 'X'};
+                                        .dead = (state == 'Z' || state == 'X') && threads <= 1};
     return true;
 }
 
@@ -112,9 +112,7 @@ void lab_process_signal(const struct lab_process *process, int signal) {
         close(pidfd);
 }
 
-bool lab_process_has_variable(pid_t pid, const char *variable) {
-    char *environment = lab_mem_alloc(ENVIRONMENT_MAX, 1);
-    ssize_t length = read_proc(pid, "environ", environment, ENVIRONMENT_MAX);
+static bool holds(const char *environment, ssize_t length, const char *variable) {
     size_t wanted = strlen(variable) + 1;
     bool found = false;
     const char *at = environment, *end = environment + (length > 0 ? length : 0);
@@ -123,6 +121,27 @@ bool lab_process_has_variable(pid_t pid, const char *variable) {
         const char *zero = memchr(at, '\0', (size_t)(end - at));
         at = zero ? zero + 1 : end;
     }
+    return found;
+}
+
+bool lab_process_has_variable(pid_t pid, const char *variable) {
+    char path[64];
+    bool found = false;
+    snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    if (!threads)
+        return false;
+    char *environment = lab_mem_alloc(ENVIRONMENT_MAX, 1);
+    ssize_t length = 0;
+    /* the first thread that still has memory: those that have ended show none */
+    for (const struct dirent *entry; length <= 0 && (entry = readdir(threads));) {
+        if (entry->d_name[0] == '.')
+            continue;
+        snprintf(path, sizeof path, "task/%.20s/environ", entry->d_name);
+        length = read_proc(pid, path, environment, ENVIRONMENT_MAX);
+        found = holds(environment, length, variable);
+    }
+    closedir(threads);
     lab_mem_free(environment);
     return found;
 }

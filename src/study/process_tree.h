@@ -12,7 +12,8 @@
 struct lab_process {
     pid_t pid, parent, group, session;
     uint64_t start; /* since boot, in the kernel's ticks */
-    bool dead;      /* a zombie: only its parent can still do something about it */
+    bool dead;      /* a zombie: only its parent can still do something about it. One whose first
+                     * thread has ended while others go on shows as such too, but isn't */
 };
 
 struct lab_process_tree {

@@ -41,6 +41,19 @@ struct lab_runner_event {
     const struct lab_run *outcome; /* state, times, error, result, rate, valid of the run */
 };
 
+/* How long things may take that a sound worker does at once. */
+struct lab_runner_patience {
+    int64_t grace_ns;      /* between TERM and KILL */
+    int64_t exit_ns;       /* from the acknowledgement, or a worker's last word, to its end */
+    int64_t close_ns;      /* from the end of its events to its own */
+    int64_t log_max_bytes; /* of stdout, and of stderr, in one attempt; the rest is dropped */
+};
+#define LAB_RUNNER_PATIENCE                                                                        \
+    ((struct lab_runner_patience){.grace_ns = 2000000000LL,                                        \
+                                  .exit_ns = 5000000000LL,                                         \
+                                  .close_ns = 1000000000LL,                                        \
+                                  .log_max_bytes = 16 << 20})
+
 struct lab_runner_spec {
     const struct lab_plan *plan; /* engine keys: max_workers, retries, timeouts, cool-down, … */
     const struct lab_machine *machine;
@@ -52,6 +65,7 @@ struct lab_runner_spec {
     const int *inherit_fds; /* that workers keep open: locks */
     int inherit_count;
     const char *const *worker_argv; /* NULL = this program's own worker; tests bring others */
+    const struct lab_runner_patience *patience; /* NULL = LAB_RUNNER_PATIENCE */
     /* 0 = go on, 1 = finish what runs, 2 = end it now; asked at least five times a second */
     int (*stop)(void *state);
     void (*event)(const struct lab_runner_event *event, void *state); /* may be NULL */

@@ -186,6 +186,13 @@ static const char *driver_version(struct lab_arena *arena) {
                             version % 1000 / 10);
 }
 
+static const char *nvrtc_version(struct lab_arena *arena) {
+    int version = lab_nvrtc_version();
+    bool newer = version / 1000 > lab_cuda_version() / 1000;
+    return lab_arena_printf(arena, "%d.%d%s", version / 1000, version % 1000 / 10,
+                            newer ? ", too new for the driver" : "");
+}
+
 static const char *nccl_version(struct lab_arena *arena) {
     int version = 0;
     if (!others.ncclGetVersion || others.ncclGetVersion(&version) != 0)
@@ -215,10 +222,7 @@ int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_lib
     lab_nvml_load(&report);
     list[count++] = describe("NVML", report, LAB_NVML_ESSENTIAL, NULL, arena);
     lab_nvrtc_load(&report);
-    int version = lab_nvrtc_version();
-    list[count++] =
-        describe("NVRTC", report, LAB_NVRTC_ESSENTIAL,
-                 lab_arena_printf(arena, "%d.%d", version / 1000, version % 1000 / 10), arena);
+    list[count++] = describe("NVRTC", report, LAB_NVRTC_ESSENTIAL, nvrtc_version(arena), arena);
     lab_cublaslt_load(&report);
     int64_t lt = lab_cublaslt_version();
     list[count++] = describe("cuBLASLt", report, LAB_LT_ESSENTIAL,

@@ -75,6 +75,10 @@ struct lab_workload {
      * one run; what comes out is a valid config. NULL = each is as it is */
     void (*canonical)(void *config);
 
+    /* optional: of an option that is a map, whether this key plays a part in this (checked) config;
+     * a plan drops what plays none, so that it makes no other run. NULL = all do */
+    bool (*uses)(const void *config, const char *option, const char *key);
+
     /* a short name that is the same for the same model: "vit32x6x512"; NULL = the workload's name
      */
     void (*label)(const void *config, struct lab_str *out);

@@ -18,6 +18,8 @@ static const struct {
     const char *workload;
     const char *words[9];
 } cases[] = {
+    {"command", {"command=true"}},
+    {"command", {"command=[sh, -c, 'exit {x}']", "matrix={x: 0}", "env={A: '{device}'}"}},
     {"gemm", {"m=33", "n=17", "k=65"}},
     {"gemm", {"m=33", "n=17", "k=65", "layout=nt", "epilogue=bias"}},
     {"gemm", {"m=33", "n=17", "k=65", "layout=tn", "epilogue=bias_gelu"}},
@@ -55,6 +57,8 @@ static size_t field_bytes(enum lab_option_type type) {
         return sizeof(const char *);
     case LAB_OPTION_INTS:
         return sizeof(struct lab_option_ints);
+    case LAB_OPTION_VALUE:
+        return sizeof(struct lab_value *);
     }
     return 0;
 }
@@ -135,7 +139,10 @@ static void defaults_are_within_bounds(void **state) {
             if (o->fallback &&
                 lab_options_set(w->options, config, &arena, o->name, o->fallback, &err))
                 fail_msg("%s: %s", w->name, err.text);
-        if (w->check && w->check(config, &err))
+        /* nobody but the user knows which program an external one is to run */
+        if (w->external)
+            assert_true(w->check && w->check(config, &err) < 0 && err.code == LAB_ERR_USER);
+        else if (w->check && w->check(config, &err))
             fail_msg("%s: %s", w->name, err.text);
         lab_arena_release(&arena);
     }
@@ -210,7 +217,8 @@ static void use_once(const struct place *place, struct lab_device *device) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_verification verification = {0};
     struct lab_iteration records[5];
-    struct lab_rank rank = {.device = device, .numa_node = place->ref.node, .count = 1, .seed = 42};
+    struct lab_rank rank = {
+        .device = device, .ref = &place->ref, .numa_node = place->ref.node, .count = 1, .seed = 42};
     void *state = NULL;
     if (w->open(place->config, &rank, &state, &err) || w->run(state, 1, records, &err) ||
         w->run(state, 5, records, &err) || w->verify(state, 7, &verification, &err))
@@ -218,6 +226,7 @@ static void use_once(const struct place *place, struct lab_device *device) {
     check_records(records, 5);
     if (verification.applicable && !verification.passed)
         fail_msg("%s on %s: %s", w->name, place->ref.name, verification.text);
+    assert_true(!w->external || !verification.applicable);
     assert_true(*verification.text && !strstr(verification.text, "applicable"));
     if (w->prove_placement && w->prove_placement(state, &err))
         fail_msg("%s on %s: %s", w->name, place->ref.name, err.text);
@@ -231,7 +240,8 @@ static void use_twice(const struct place *place) {
     struct lab_device *device = NULL;
     struct lab_device_setup setup =
         place->workload->setup ? place->workload->setup(place->config) : LAB_DEVICE_SETUP;
-    if (lab_device_open(place->machine, &place->ref, setup, &device, &err))
+    if (!place->workload->external &&
+        lab_device_open(place->machine, &place->ref, setup, &device, &err))
         fail_msg("%s", err.text);
     use_once(place, device);
     use_once(place, device);

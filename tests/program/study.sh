@@ -76,7 +76,8 @@ fi
 # --- interrupted: Ctrl-C once finishes the run under way, and the same command goes on ---
 long=(scaling_study "${small[@]}" experiment.test.num_samples=40 experiment.order=as_given
     output_dir=interrupted)
-"$gpulab" run "${long[@]}" >"$work/out" 2>"$work/err" </dev/null &
+# (a shell's background job would ignore it)
+env --default-signal=INT "$gpulab" run "${long[@]}" >"$work/out" 2>"$work/err" </dev/null &
 runner=$!
 until grep -q '^\[1/8\].*samples/s' "$work/err"; do sleep 0.02; done
 kill -INT $runner
@@ -118,7 +119,7 @@ expect_status 143
 run run quick_test "${small[@]}" experiment.test.timeout_s=0.001 experiment.max_retries=0 \
     output_dir=failing
 expect_status 1
-expect_out "0 of 3 runs"
+expect_out "none of 3 runs"
 expect_err "timed out"
 expect_err "experiment.test.timeout_s"
 run run quick_test "${small[@]}" output_dir="$work/err"

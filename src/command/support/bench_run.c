@@ -71,7 +71,7 @@ static void describe_work(struct bench *bench) {
     report->memory_bytes = cost.compute.bytes_read + cost.compute.bytes_written;
     report->h2d_bytes = cost.h2d_bytes;
     report->d2h_bytes = cost.d2h_bytes;
-    report->dtype = lab_dtype_name(cost.dtype);
+    report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;
     report->config = bench->request->config_value;
     report->backend = bench->ref.backend->name;
@@ -110,6 +110,16 @@ static int examine_device(struct bench *bench, struct lab_device *device, struct
     report->overlaps = device->info.overlaps;
     report->overlap_why_not = keep(bench, device->info.overlap_why_not);
     return 0;
+}
+
+/* Nobody but the program opens the device: what it can do at best stays unknown. */
+static void describe_external(struct bench *bench) {
+    struct lab_bench_report *report = bench->report;
+    report->limits.how = "not measured: the program opens the device itself";
+    report->overlap_why_not = "the program's copies and computations aren't seen";
+    report->compute_units = bench->ref.cpus.count;
+    report->verification.done = bench->request->verify;
+    report->verification.text = "a program of your own: its results are not checked";
 }
 
 static int verify(struct bench *bench, void *state, struct lab_err *err) {
@@ -184,6 +194,25 @@ static void prove(struct bench *bench, void *state) {
         add_invalid(bench, "memory isn't where it was asked for", err.text);
 }
 
+/* The program is in a group of its own, and a second Ctrl-C must not leave it behind. */
+static bool ends_at_once(void *state) {
+    (void)state;
+    return lab_interrupt_seen_twice();
+}
+
+static int use_external(struct bench *bench, void *state, int index, struct lab_err *err) {
+    describe_external(bench);
+    bench->progress.drawn_ns = 0;
+    if (lab_interrupt_seen())
+        return 0;
+    lab_interrupt_hold(true);
+    int result = measure(bench, state, index, err);
+    lab_interrupt_hold(false);
+    if (result == 0)
+        prove(bench, state);
+    return result;
+}
+
 static int use_workload(struct bench *bench, struct lab_device *device, void *state, int index,
                         struct lab_err *err) {
     if (index == 0 && !lab_interrupt_seen()) {
@@ -212,17 +241,22 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
         workload->setup ? workload->setup(request->config) : LAB_DEVICE_SETUP;
     bench->progress.run = index + 1;
     lab_progress_phase(&bench->progress, "opening");
-    struct lab_device *device;
-    if (lab_device_open(bench->machine, &bench->ref, setup, &device, err) < 0)
+    struct lab_device *device = NULL;
+    if (!workload->external &&
+        lab_device_open(bench->machine, &bench->ref, setup, &device, err) < 0)
         return -1;
+    const struct lab_sink sink = {.stopped = ends_at_once};
     struct lab_rank rank = {.device = device,
+                            .sink = &sink,
+                            .ref = &bench->ref,
                             .numa_node = bench->report->numa_node,
                             .count = 1,
                             .seed = request->plan.seed};
     void *state;
     int result = workload->open(request->config, &rank, &state, err);
     if (result == 0) {
-        result = use_workload(bench, device, state, index, err);
+        result = workload->external ? use_external(bench, state, index, err)
+                                    : use_workload(bench, device, state, index, err);
         workload->close(state);
     }
     lab_device_close(device);

@@ -9,4 +9,8 @@
 void lab_interrupt_watch(const char *reply);
 bool lab_interrupt_seen(void);
 
+/* While held, the second Ctrl-C is only noted too: whoever holds it has a program to end first. */
+void lab_interrupt_hold(bool on);
+bool lab_interrupt_seen_twice(void);
+
 #endif

@@ -46,18 +46,6 @@ static int find_run(const struct lab_run_progress_view *view, int64_t number) {
 
 /* --- lines --- */
 
-static void say_rate(const struct lab_run *run, struct lab_str *out) {
-    if (!isfinite(run->rate)) {
-        lab_str_add(out, "done");
-        return;
-    }
-    lab_str_add_si(out, run->rate, "");
-    lab_str_add(out, run->rate_unit);
-    double half = (run->rate_high - run->rate_low) / 2 / run->rate;
-    if (isfinite(half))
-        lab_str_printf(out, " ± %.1f %%", 100 * half);
-}
-
 static void say_left(const struct lab_run_progress_view *view, struct lab_str *out) {
     if (isfinite(view->estimate.left_s) && view->done + view->failed < view->run_count) {
         lab_str_add(out, ", about ");
@@ -76,7 +64,7 @@ static void say_end(const struct lab_run_progress_view *view,
     if (event->kind == LAB_RUNNER_FAILED)
         lab_str_printf(&line, "failed: %s", run->error);
     else
-        say_rate(run, &line);
+        lab_report_rate(run, &line);
     if (event->kind == LAB_RUNNER_DONE && !run->valid)
         lab_str_add(&line, ", not valid");
     lab_str_add(&line, " (");

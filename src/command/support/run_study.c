@@ -2,6 +2,7 @@
 #include "command/support/run_study.h"
 
 #include "command/support/device.h"
+#include "study/plan_estimate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,9 @@ struct lab_report_plan lab_run_report(const struct lab_plan *plan,
         lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
     for (int i = 0; i < plan->run_count; i++)
         runs[i] = report_run(&plan->runs[i], arena);
+    struct lab_history *history = lab_run_history(machine);
+    struct lab_plan_estimate estimate = lab_plan_estimate(plan, history);
+    lab_history_close(history);
     return (struct lab_report_plan){
         .option = plan->option,
         .study = plan->study,
@@ -212,5 +216,9 @@ struct lab_report_plan lab_run_report(const struct lab_plan *plan,
         .max_workers = plan->max_workers,
         .cooldown_s = plan->cooldown_s,
         .budget_s = plan->budget_s,
+        .expected_s = estimate.expected_s,
+        .expected_unknown = estimate.unknown,
+        .expected_most_s = estimate.most_s,
+        .disk_bytes = estimate.disk_bytes,
     };
 }

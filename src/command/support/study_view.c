@@ -129,30 +129,14 @@ static bool on_simulation(const struct lab_run *run) {
     return false;
 }
 
-/* Records that say no more than in which state a run is. */
-static void stand_in_runs(struct lab_study_view *view, struct lab_arena *arena) {
-    int count = 0;
-    for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
-        count += view->counts[state];
-    struct lab_run *runs = lab_arena_alloc(arena, (size_t)count, sizeof *runs);
-    view->report.runs = runs;
-    view->report.run_count = count;
-    for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
-        for (int i = 0; i < view->counts[state]; i++)
-            *runs++ = (struct lab_run){.id = "",
-                                       .workload = "",
-                                       .label = "",
-                                       .options = "",
-                                       .series = "",
-                                       .test = "",
-                                       .state = (enum lab_run_state)state,
-                                       .error = "",
-                                       .result = "",
-                                       .rate = NAN,
-                                       .rate_low = NAN,
-                                       .rate_high = NAN,
-                                       .rate_unit = "",
-                                       .valid = state == LAB_RUN_DONE};
+static int read_counts(struct lab_store *store, struct lab_study_view *view,
+                       struct lab_arena *arena, struct lab_err *err) {
+    if (lab_store_count(store, view->counts, err) < 0)
+        return -1;
+    int *counts = lab_arena_alloc(arena, LAB_RUN_STATE_COUNT, sizeof *counts);
+    memcpy(counts, view->counts, sizeof view->counts);
+    view->report.state_counts = counts;
+    return 0;
 }
 
 static int read_runs(struct lab_store *store, struct lab_study_view *view, struct lab_arena *arena,
@@ -223,6 +207,8 @@ static void describe(struct lab_study_view *view, struct lab_arena *arena) {
     report->machine = machine_line(study->machine, arena);
     report->version = study->version;
     report->created_wall_ns = study->created_wall_ns;
+    report->seed = study->seed;
+    report->seed_known = true;
     report->holder = "";
     report->running = lab_folder_held(view->path, &view->holder);
     if (report->running) {
@@ -249,11 +235,9 @@ static int read_view(const char *path, bool with_runs, struct lab_arena *arena,
     if (result == 0) {
         describe(view, arena);
         read_config(view, arena);
-        result = with_runs ? read_runs(store, view, arena, err)
-                           : lab_store_count(store, view->counts, err);
+        result =
+            with_runs ? read_runs(store, view, arena, err) : read_counts(store, view, arena, err);
     }
-    if (result == 0 && !with_runs)
-        stand_in_runs(view, arena);
     lab_store_close(store);
     return result;
 }
@@ -288,4 +272,36 @@ int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *aren
     }
     *ret_view = view;
     return 0;
+}
+
+static struct lab_value *holder_value(const struct lab_holder *holder, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "pid", holder->pid);
+    lab_value_set_string(arena, map, "host", holder->host);
+    lab_value_set_string(arena, map, "command", holder->command);
+    lab_value_set_int(arena, map, "since_wall_ns", holder->since_wall_ns);
+    return map;
+}
+
+struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct lab_arena *arena) {
+    const struct lab_report_study *report = &view->report;
+    struct lab_value *map = lab_value_map(arena), *counts = lab_value_map(arena);
+    lab_value_set_string(arena, map, "study", report->name);
+    lab_value_set_string(arena, map, "option", report->option);
+    lab_value_set_string(arena, map, "path", view->path);
+    lab_value_set_string(arena, map, "folder", report->folder);
+    lab_value_set_string(arena, map, "command", *report->command ? report->command : NULL);
+    lab_value_set_string(arena, map, "machine", *report->machine ? report->machine : NULL);
+    lab_value_set_string(arena, map, "gpulab", report->version);
+    lab_value_set_int(arena, map, "created_wall_ns", report->created_wall_ns);
+    lab_value_set_bool(arena, map, "simulated", report->simulated);
+    for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
+        lab_value_set_int(arena, counts, lab_run_state_name((enum lab_run_state)state),
+                          view->counts[state]);
+    lab_value_set(arena, map, "runs", counts);
+    lab_value_set_bool(arena, map, "running", report->running);
+    lab_value_set(arena, map, "holder",
+                  report->running ? holder_value(&view->holder, arena) : lab_value_null(arena));
+    lab_value_set_float(arena, map, "left_s", report->left_s);
+    return map;
 }

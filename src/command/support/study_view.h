@@ -26,9 +26,8 @@ struct lab_study_view {
 /*
  * Reads the study in the folder `path` (see lab_folder_resolve). Everything lives in the arena.
  *
- * Without its runs it is quick, whatever their number: `report.runs` then holds records of which only
- * the state says anything, in the order of the states, enough for a list of studies; and nothing is
- * estimated (NaN).
+ * Without its runs it is quick, whatever their number: enough for a line of a list (`counts`,
+ * `report.state_counts`). Then nothing is estimated (NaN).
  */
 int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *arena,
                         struct lab_study_view *ret_view, struct lab_err *err);
@@ -43,6 +42,9 @@ int lab_study_view_follow(const char *path, struct lab_history *history, struct 
 
 /* The history for that: of the newest studies of this user on the view's machine. Never NULL. */
 struct lab_history *lab_study_view_history(const struct lab_study_view *view);
+
+/* For programs: name, folder, command, machine, counts of runs by state, who runs it, time left. */
+struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct lab_arena *arena);
 
 /* A path as the user would write it here: below the working directory without that. */
 const char *lab_study_view_shorten(const char *path, struct lab_arena *arena);

@@ -398,6 +398,64 @@ static void once_or_the_last_wins(void **state) {
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+/* --- trees --- */
+
+struct tree_config {
+    struct lab_value *any;
+};
+
+static const struct lab_option tree_keys[] = {
+    {"any", LAB_OPTION_VALUE, offsetof(struct tree_config, any), .fallback = "{a: [1, 0.1]}"},
+    {NULL},
+};
+
+static const char *written(const struct lab_value *value) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_value_write(value, &text);
+    const char *kept = lab_arena_strdup(&arena, text.text);
+    lab_str_release(&text);
+    return kept;
+}
+
+static void a_tree_is_taken_whole(void **state) {
+    (void)state;
+    struct tree_config tree;
+    struct lab_err err = LAB_ERR_INIT;
+    lab_options_defaults(tree_keys, &tree, &arena);
+    assert_string_equal(written(tree.any), "{a:[1,0.1]}");
+    assert_int_equal(lab_options_set_word(tree_keys, &tree, &arena, "any='sleep 0.1'", &err), 0);
+    assert_string_equal(tree.any->string, "sleep 0.1");
+    assert_string_equal(written(lab_options_to_map(tree_keys, &tree, &arena)), "{any:sleep 0.1}");
+    assert_int_equal(lab_options_set_word(tree_keys, &tree, &arena, "any=null", &err), 0);
+    assert_null(tree.any);
+    assert_string_equal(written(lab_options_to_map(tree_keys, &tree, &arena)), "{any:null}");
+    assert_int_equal(lab_options_set_word(tree_keys, &tree, &arena, "any=[1", &err), -1);
+    assert_non_null(strstr(err.text, "any=[1: column"));
+    assert_string_equal(lab_option_value_name(&tree_keys[0]), "VALUE");
+}
+
+static void a_tree_outlives_where_it_came_from(void **state) {
+    (void)state;
+    struct tree_config tree;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_arena file;
+    struct lab_value *value;
+    lab_arena_init(&file);
+    assert_int_equal(lab_value_parse("{a: [x, {b: 'y'}], c: null}", &file, &value, &err), 0);
+    value->origin = lab_arena_strdup(&file, "mine.yaml");
+    value->line = 3;
+    assert_int_equal(lab_options_set_value(tree_keys, &tree, &arena, "any", value, &err), 0);
+    assert_true(lab_value_equal(tree.any, value));
+    lab_arena_release(&file);
+    assert_string_equal(written(tree.any), "{a:[x,{b:y}],c:null}");
+    struct lab_str place;
+    lab_str_init(&place);
+    lab_value_add_place(tree.any, &place);
+    assert_string_equal(place.text, "mine.yaml:3: ");
+    lab_str_release(&place);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(defaults),
@@ -417,6 +475,8 @@ int main(void) {
         TEST(behind_two_dashes_all_is_left_alone),
         TEST(arguments_of_options),
         TEST(once_or_the_last_wins),
+        TEST(a_tree_is_taken_whole),
+        TEST(a_tree_outlives_where_it_came_from),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

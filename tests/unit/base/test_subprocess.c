@@ -1,5 +1,6 @@
 /* test_subprocess.c: well-behaved children, and those that aren't. */
 #include "base/clock.h"
+#include "base/str.h"
 #include "base/subprocess.h"
 
 #include <dirent.h>
@@ -84,7 +85,7 @@ static void a_program_that_is_not_there(void **state) {
     const char *const argv[] = {"gpulab-no-such-program", NULL};
     struct lab_subprocess_spec spec = {.argv = argv};
     assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_SYSTEM);
+    assert_int_equal(err.code, LAB_ERR_USER);
     assert_string_equal(err.text,
                         "can't start 'gpulab-no-such-program': No such file or directory");
 }
@@ -221,6 +222,83 @@ static void our_signal_settings_stay_ours(void **state) {
     assert_false(sigismember(&now, SIGPIPE));
 }
 
+/* --- watchers --- */
+
+static struct {
+    struct lab_str out;
+    int started, asked, stop_after;
+} watched;
+
+static void on_started(void *state) {
+    assert_ptr_equal(state, &watched);
+    watched.started++;
+}
+
+static void on_output(void *state, bool is_stderr, const char *bytes, size_t length) {
+    assert_ptr_equal(state, &watched);
+    if (is_stderr)
+        lab_str_add(&watched.out, "!");
+    lab_str_add_bytes(&watched.out, bytes, length);
+}
+
+static bool on_stopped(void *state) {
+    assert_ptr_equal(state, &watched);
+    return ++watched.asked > watched.stop_after;
+}
+
+static const struct lab_subprocess_watcher watcher = {on_started, on_output, on_stopped, &watched};
+
+static void start_watching(int stop_after) {
+    memset(&watched, 0, sizeof watched);
+    lab_str_init(&watched.out);
+    watched.stop_after = stop_after;
+}
+
+static void a_watcher_sees_output_as_it_comes(void **state) {
+    (void)state;
+    start_watching(1000000);
+    run_shell("echo out; sleep 0.01; echo err >&2; exit 7",
+              (struct lab_subprocess_spec){.watcher = &watcher});
+    assert_int_equal(result.exit_status, 7);
+    assert_string_equal(watched.out.text, "out\n!err\n");
+    assert_int_equal(watched.started, 1);
+    assert_false(result.stopped);
+    assert_string_equal(result.out, ""); /* nothing was to be kept */
+    assert_true(result.start_ns > 0);
+    lab_str_release(&watched.out);
+}
+
+static void a_watcher_can_stop_it(void **state) {
+    (void)state;
+    start_watching(1);
+    run_shell("echo out; sleep 60", (struct lab_subprocess_spec){.watcher = &watcher});
+    assert_true(result.stopped);
+    assert_false(result.timed_out);
+    assert_int_equal(result.signal, SIGTERM);
+    assert_int_equal(watched.asked, 2); /* and not again */
+    lab_str_release(&watched.out);
+}
+
+static void a_watcher_hears_of_a_start_that_failed(void **state) {
+    (void)state;
+    start_watching(1);
+    const char *const argv[] = {"gpulab-no-such-program", NULL};
+    struct lab_subprocess_spec spec = {.argv = argv, .watcher = &watcher};
+    assert_int_equal(lab_subprocess_run(&spec, &arena, &result, &err), -1);
+    assert_int_equal(watched.started, 1);
+    lab_str_release(&watched.out);
+}
+
+static void a_variable_without_value_is_taken_away(void **state) {
+    (void)state;
+    setenv("GPULAB_TEST_GONE", "here", 1);
+    const char *const env[] = {"GPULAB_TEST_GONE", "GPULAB_TEST_NEW=1", NULL};
+    run_shell("echo ${GPULAB_TEST_GONE-gone} $GPULAB_TEST_NEW",
+              (struct lab_subprocess_spec){.env = env, .max_output_bytes = 100});
+    assert_string_equal(result.out, "gone 1\n");
+    unsetenv("GPULAB_TEST_GONE");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -239,6 +317,10 @@ int main(void) {
         TEST(a_grandchild_that_holds_the_pipe),
         TEST(a_child_that_closes_its_pipes_early),
         TEST(our_signal_settings_stay_ours),
+        TEST(a_watcher_sees_output_as_it_comes),
+        TEST(a_watcher_can_stop_it),
+        TEST(a_watcher_hears_of_a_start_that_failed),
+        TEST(a_variable_without_value_is_taken_away),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

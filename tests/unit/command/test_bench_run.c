@@ -211,6 +211,38 @@ static void unknown_places_are_the_users_mistake(void **state) {
     assert_int_equal(fake.opened, 0);
 }
 
+static int external_open(const void *config, const struct lab_rank *rank, void **ret_state,
+                         struct lab_err *err) {
+    (void)config;
+    (void)err;
+    fake.opened++;
+    assert_null(rank->device);
+    assert_string_equal(rank->ref->name, "cpu:0");
+    assert_false(rank->sink->stopped(rank->sink->state));
+    *ret_state = &fake;
+    return 0;
+}
+
+static void a_program_opens_its_device_itself(void **state) {
+    struct fixture *fixture = *state;
+    struct lab_workload external = workload;
+    external.external = true;
+    external.open = external_open;
+    fixture->request.workload = &external;
+    fixture->request.repeat = 2;
+    assert_int_equal(bench(fixture), 0);
+    assert_int_equal(fake.opened, 2);
+    assert_int_equal(fake.closed, 2);
+    assert_int_equal(fake.verified, 0);
+    assert_false(fixture->report.verification.applicable);
+    assert_non_null(strstr(fixture->report.verification.text, "not checked"));
+    assert_true(fixture->report.limits.flops_per_s == 0);
+    assert_non_null(strstr(fixture->report.limits.how, "not measured"));
+    assert_null(fixture->report.dtype);
+    assert_null(fixture->report.invalid[0]);
+    assert_int_equal(fixture->report.repetition_count, 2);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
 
 int main(void) {
@@ -224,6 +256,7 @@ int main(void) {
         TEST(a_failing_run_is_closed_and_told),
         TEST(a_verification_that_cannot_be_done_is_an_error),
         TEST(unknown_places_are_the_users_mistake),
+        TEST(a_program_opens_its_device_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

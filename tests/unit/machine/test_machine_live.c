@@ -408,6 +408,31 @@ static void a_container_that_forbids_numa_works_on_one_node(void **state) {
     in_a_child(live_where_numa_is_forbidden);
 }
 
+static void a_lent_place_is_taken_back(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_bind_loan loan;
+    struct lab_cpus before = {0}, during = {0}, after = {0};
+    assert_int_equal(lab_bind_read_cpus(0, &before, &err), 0);
+    struct lab_cpus last = {&before.items[before.count - 1], 1};
+    assert_int_equal(lab_bind_lend(&last, 0, &loan, &err), 0);
+    assert_int_equal(lab_bind_read_cpus(0, &during, &err), 0);
+    lab_bind_take_back(&loan);
+    lab_bind_take_back(&loan);
+    assert_int_equal(lab_bind_read_cpus(0, &after, &err), 0);
+    assert_int_equal(during.count, 1);
+    assert_int_equal(during.items[0], last.items[0]);
+    assert_int_equal(after.count, before.count);
+
+    int nowhere[] = {8000};
+    struct lab_cpus absent = {nowhere, 1};
+    assert_int_equal(lab_bind_lend(&absent, -1, &loan, &err), -1);
+    assert_non_null(strstr(err.text, "CPUs 8000"));
+    lab_mem_free(before.items);
+    lab_mem_free(during.items);
+    lab_mem_free(after.items);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_machine_is_what_the_kernel_says),
@@ -416,6 +441,7 @@ int main(void) {
         cmocka_unit_test(a_process_is_bound_with_all_its_threads),
         cmocka_unit_test(a_thread_on_a_node_is_proven_there),
         cmocka_unit_test(a_binding_to_nothing_is_refused),
+        cmocka_unit_test(a_lent_place_is_taken_back),
         cmocka_unit_test(touched_pages_are_counted_on_their_node),
         cmocka_unit_test(absent_pages_are_counted_as_such),
         cmocka_unit_test(a_range_counts_every_page_that_it_touches),

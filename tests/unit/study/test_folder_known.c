@@ -124,6 +124,16 @@ static void a_beginning_means_the_newest(void **state) {
     assert_string_equal(resolve("qu"), large);
 }
 
+static void a_directory_means_the_newest_below_it(void **state) {
+    (void)state;
+    const char *old = make_known("outputs/quick_test/2026-11-14/10-00-00");
+    const char *newer = make_known("outputs/numa/2026-11-15/10-00-00");
+    make_known("outputs-2/quick_test/2026-11-16/10-00-00");
+    assert_string_equal(resolve(in_root("outputs")), newer);
+    assert_string_equal(resolve(in_root("outputs/quick_test")), old);
+    assert_string_equal(resolve(in_root("outputs/quick_test/2026-11-14/")), old);
+}
+
 static void the_name_that_it_was_run_by_works_too(void **state) {
     (void)state;
     const char *folder = make_known("outputs/locality/2026-11-14/10-00-00");
@@ -154,6 +164,7 @@ int main(void) {
         TEST(a_registry_that_cannot_be_made_does_not_matter),
         TEST(a_path_to_or_into_a_study_is_that_study),
         TEST(a_beginning_means_the_newest),
+        TEST(a_directory_means_the_newest_below_it),
         TEST(the_name_that_it_was_run_by_works_too),
         TEST(words_that_mean_no_study_are_refused),
     };

@@ -1,0 +1,203 @@
+/*
+ * show.c: `gpulab show`: one study: its report, all its runs, one of them, or its config. It reads
+ * while the study runs, too.
+ */
+#include "command/command.h"
+
+#include "base/json.h"
+#include "base/yaml.h"
+#include "command/support/show_run.h"
+#include "command/support/study_view.h"
+#include "store/results.h"
+#include "study/config.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct show_config {
+    bool runs, config;
+    const char *run;
+};
+
+static const struct lab_option show_options[] = {
+    {"runs", LAB_OPTION_FLAG, offsetof(struct show_config, runs), .letter = 'r',
+     .help = "list every run"},
+    {"run", LAB_OPTION_STRING, offsetof(struct show_config, run), .value_name = "ID",
+     .help = "show one run: its options, ranks, result, metrics, logs, and what went wrong"},
+    {"config", LAB_OPTION_FLAG, offsetof(struct show_config, config),
+     .help = "print the study's config as it was composed"},
+    {NULL},
+};
+
+/* --- the whole study --- */
+
+static void print_report(const struct lab_command_call *call, const struct lab_study_view *view) {
+    struct lab_str text;
+    lab_str_init(&text);
+    if (call->shared->json) {
+        struct lab_arena *arena = call->arena;
+        struct lab_value *map = lab_study_view_value(view, arena);
+        const struct lab_report_study *report = &view->report;
+        lab_value_set(arena, map, "summary",
+                      lab_results_summary(report->name, report->runs, report->run_count, arena));
+        lab_command_print_json(call, map);
+    } else {
+        lab_report_study(&view->report, call->style, &text);
+        lab_command_print(call, &text);
+    }
+    lab_str_release(&text);
+}
+
+/* --- its runs --- */
+
+/* Runs' texts are spliced, not parsed: there may be 10,000 of them. */
+static void print_runs_json(const struct lab_command_call *call,
+                            const struct lab_study_view *view) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add(&text, "{\n  \"study\": ");
+    lab_json_write(lab_study_view_value(view, call->arena), 0, &text);
+    lab_str_add(&text, ",\n  \"runs\": [");
+    for (int i = 0; i < view->report.run_count; i++) {
+        lab_str_add(&text, i ? ",\n    {" : "\n    {");
+        lab_results_write_run(&view->report.runs[i], "\n      ", &text);
+        lab_str_add(&text, "\n    }");
+    }
+    lab_str_add(&text, view->report.run_count ? "\n  ]\n}\n" : "]\n}\n");
+    lab_command_write(call, text.text, text.length);
+    lab_str_release(&text);
+}
+
+static void print_runs(const struct lab_command_call *call, const struct lab_study_view *view) {
+    if (call->shared->json) {
+        print_runs_json(call, view);
+        return;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_show_runs(&view->report, call->style, &text);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+/* --- one of them --- */
+
+static const struct lab_run *find_run(const struct lab_study_view *view, const char *id,
+                                      struct lab_arena *arena, struct lab_err *err) {
+    int count = view->report.run_count;
+    const char **ids = lab_arena_alloc(arena, (size_t)count + 1, sizeof *ids);
+    for (int i = 0; i < count; i++) {
+        if (lab_str_equal(view->report.runs[i].id, id))
+            return &view->report.runs[i];
+        ids[i] = view->report.runs[i].id;
+    }
+    const char *nearest = lab_str_nearest(id, ids);
+    if (nearest)
+        lab_err_set(err, LAB_ERR_USER, "no run '%s' in %s; did you mean '%s'?", id,
+                    view->report.folder, nearest);
+    else
+        lab_err_set(err, LAB_ERR_USER, "no run '%s' in %s: 'gpulab show %s --runs' lists them", id,
+                    view->report.folder, view->report.folder);
+    return NULL;
+}
+
+static int print_run(const struct lab_command_call *call, const struct lab_study_view *view,
+                     const char *id, struct lab_err *err) {
+    const struct lab_run *found = find_run(view, id, call->arena, err);
+    struct lab_store *store;
+    struct lab_show_run shown = {.run = found, .study = &view->report};
+    if (!found || lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
+        return -1;
+    int result = lab_store_metrics(store, found->number, call->arena, &shown.metrics,
+                                   &shown.metric_count, err);
+    lab_store_close(store);
+    if (result < 0)
+        return -1;
+    if (call->shared->json) {
+        lab_command_print_json(call, lab_show_run_value(&shown, call->arena));
+        return 0;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_show_run(&shown, call->style, call->arena, &text);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    return 0;
+}
+
+/* --- its config --- */
+
+static int print_config(const struct lab_command_call *call, const struct lab_study_view *view,
+                        struct lab_err *err) {
+    const char *config = view->study.config;
+    if (call->shared->json) {
+        struct lab_value *tree;
+        if (lab_yaml_parse(config, strlen(config), view->report.folder, LAB_YAML_LIMITS,
+                           call->arena, &tree, err) < 0)
+            return -1;
+        lab_command_print_json(call, tree);
+        return 0;
+    }
+    lab_command_write(call, config, strlen(config));
+    return 0;
+}
+
+/* --- the command --- */
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct show_config *config = call->config;
+    struct lab_study_view view;
+    const char *path;
+    if (config->runs + config->config + (config->run != NULL) > 1)
+        return lab_err_set(err, LAB_ERR_USER, "give one of --runs, --run and --config");
+    if (lab_folder_resolve(call->word_count ? call->words[0] : NULL, call->arena, &path, err) < 0)
+        return -1;
+    /* only the report says how long it still takes, which means a look at other studies */
+    bool report = !config->runs && !config->config && !config->run;
+    int result = report           ? lab_study_view_open(path, true, call->arena, &view, err)
+                 : config->config ? lab_study_view_open(path, false, call->arena, &view, err)
+                                  : lab_study_view_follow(path, NULL, call->arena, &view, err);
+    if (result < 0)
+        return -1;
+    if (config->config)
+        return print_config(call, &view, err);
+    if (config->run)
+        return print_run(call, &view, config->run, err);
+    if (config->runs)
+        print_runs(call, &view);
+    else
+        print_report(call, &view);
+    return 0;
+}
+
+static const char *const *complete(struct lab_arena *arena) {
+    static const struct lab_config_path built_in;
+    return lab_config_options(&built_in, "experiment", arena);
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab show", "the newest study"},
+    {"gpulab show quick_test", "the newest one of that name"},
+    {"gpulab show outputs/quick_test/2026-11-15/10-42-03 --runs", "every run of one study"},
+    {"gpulab show quick_test --run gpu0_numa0_vit32x4x512", "one run, with its metrics and logs"},
+    {"gpulab show quick_test --config > mine.yaml", "the config that it was run with"},
+    {NULL},
+};
+
+const struct lab_command lab_command_show = {
+    .name = "show",
+    .summary = "show one study: its report, its runs, or its config",
+    .usage = "[PATH]",
+    .description =
+        "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "
+        "shows it; the newest such one is meant. Without it, the newest of all. A study that is "
+        "still running can be shown, too.",
+    .options = show_options,
+    .config_size = sizeof(struct show_config),
+    .max_words = 1,
+    .examples = examples,
+    .complete = complete,
+    .run = run,
+};

@@ -1,0 +1,348 @@
+/*
+ * command.c: any program of the user's as a workload. An iteration is one run of it, from start to
+ * exit. gpulab sees to where it runs, times it and reads the figures that it prints; what it computes,
+ * and on which device, is its own affair.
+ */
+#include "workload/workload.h"
+
+#include "base/subprocess.h"
+#include "machine/machine.h"
+#include "workload/command/command.h"
+
+#include <ctype.h>
+#include <signal.h>
+
+#define AT(field)     offsetof(struct command_config, field)
+#define LABEL_TEXT    32  /* bytes of one value in a label */
+#define LAST_LINE_MAX 240 /* bytes of a program's last words */
+
+static const struct lab_option options[] = {
+    {"command", LAB_OPTION_VALUE, AT(command),
+     .help = "the program and its arguments: one text, split as a shell would, or a list of words; "
+             "{name} is filled in"},
+    {"env", LAB_OPTION_VALUE, AT(env), .fallback = "{}",
+     .help = "environment variables that it is given: a map; null takes one away"},
+    {"metrics", LAB_OPTION_VALUE, AT(metrics), .fallback = "{json: true, patterns: []}",
+     .help = "how numbers are read from what it prints: JSON lines, and patterns such as 'loss "
+             "{loss}'"},
+    {"matrix", LAB_OPTION_VALUE, AT(matrix), .fallback = "{}",
+     .help = "a map of values for the {names} in command and env"},
+    {NULL},
+};
+
+/* --- before it runs --- */
+
+static int check_words(const struct command_config *config, struct lab_arena *arena,
+                       struct lab_err *err) {
+    const char **words;
+    int count;
+    if (command_words(config->command, arena, &words, &count, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        if (command_check_text("command", words[i], config->matrix, config->command, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int check(void *opaque, struct lab_err *err) {
+    const struct command_config *config = opaque;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct command_reader *reader;
+    int result = command_check_matrix(config->matrix, err) < 0 ||
+                         check_words(config, &arena, err) < 0 ||
+                         command_check_env(config->env, config->matrix, err) < 0 ||
+                         command_reader_make(config->metrics, &arena, &reader, err) < 0
+                     ? -1
+                     : 0;
+    lab_arena_release(&arena);
+    return result;
+}
+
+static bool value_uses(const struct lab_value *value, const char *key) {
+    if (!value)
+        return false;
+    if (value->type == LAB_VALUE_STRING)
+        return command_text_uses(value->string, key);
+    for (int i = 0; i < value->count; i++)
+        if (value_uses(value->items[i], key))
+            return true;
+    return false;
+}
+
+/* A value that nothing is filled with makes no other run. */
+static bool uses(const void *opaque, const char *option, const char *key) {
+    const struct command_config *config = opaque;
+    return strcmp(option, "matrix") != 0 || value_uses(config->command, key) ||
+           value_uses(config->env, key);
+}
+
+static void cost(const void *config, struct lab_workload_cost *ret_cost) {
+    (void)config;
+    *ret_cost = (struct lab_workload_cost){.dtype = LAB_FP32};
+}
+
+/* Fit for a file's name. */
+static void add_plain(struct lab_str *out, const char *text) {
+    for (int i = 0; text[i] && i < LABEL_TEXT; i++) {
+        bool plain = isalnum((unsigned char)text[i]) || strchr("._+-", text[i]);
+        lab_str_add_bytes(out, plain ? &text[i] : "-", 1);
+    }
+}
+
+static void add_program(const struct command_config *config, struct lab_str *out) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char **words;
+    int count;
+    struct lab_err ignored;
+    const char *name = "command";
+    if (command_words(config->command, &arena, &words, &count, &ignored) == 0) {
+        const char *slash = strrchr(words[0], '/');
+        name = slash && slash[1] ? slash + 1 : words[0];
+    }
+    add_plain(out, name);
+    lab_arena_release(&arena);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(**(const char **const *)a, **(const char **const *)b);
+}
+
+/* "lr0.1_max_iters500", by ascending name: whoever wrote them in another order gets the same. */
+static void label(const void *opaque, struct lab_str *out) {
+    const struct command_config *config = opaque;
+    const struct lab_value *matrix = config->matrix;
+    int count = matrix && matrix->type == LAB_VALUE_MAP ? matrix->count : 0;
+    if (count == 0) {
+        add_program(config, out);
+        return;
+    }
+    const char ***order = lab_mem_alloc((size_t)count, sizeof *order);
+    for (int i = 0; i < count; i++)
+        order[i] = &matrix->keys[i];
+    qsort(order, (size_t)count, sizeof *order, by_name);
+    struct lab_str value;
+    lab_str_init(&value);
+    for (int i = 0; i < count; i++) {
+        lab_str_clear(&value);
+        command_add_scalar(matrix->items[order[i] - matrix->keys], &value);
+        lab_str_add(out, i ? "_" : "");
+        add_plain(out, *order[i]);
+        add_plain(out, value.text);
+    }
+    lab_str_release(&value);
+    lab_mem_free(order);
+}
+
+/* --- open --- */
+
+struct command_state {
+    struct lab_arena arena;
+    const char **argv, **env;
+    struct lab_cpus cpus; /* of a CPU device: where the program runs */
+    int node;
+    struct lab_sink sink;
+    int64_t total; /* iterations that the program will do; 0 = unknown */
+    const struct command_reader *reader;
+    struct command_lines lines[2]; /* stdout, stderr */
+    char last[2][LAST_LINE_MAX + 1];
+    struct lab_bind_loan loan;
+};
+
+static void command_close(void *opaque) {
+    struct command_state *state = opaque;
+    if (!state)
+        return;
+    lab_arena_release(&state->arena);
+    lab_mem_free(state);
+}
+
+static int64_t total_of(const struct lab_value *matrix) {
+    const struct lab_value *total = lab_value_get(matrix, "max_iters");
+    total = total ? total : lab_value_get(matrix, "max_steps");
+    return total && total->type == LAB_VALUE_INT && total->integer > 0 ? total->integer : 0;
+}
+
+static int fill_words(struct command_state *state, const struct command_config *config,
+                      const struct lab_rank *rank, struct lab_err *err) {
+    int count;
+    if (command_words(config->command, &state->arena, &state->argv, &count, err) < 0)
+        return -1;
+    struct lab_str word;
+    lab_str_init(&word);
+    for (int i = 0; i < count; i++) {
+        lab_str_clear(&word);
+        command_fill(state->argv[i], config->matrix, rank, &word);
+        state->argv[i] = lab_arena_strdup(&state->arena, word.text);
+    }
+    lab_str_release(&word);
+    return *state->argv[0] ? 0
+                           : lab_err_set(err, LAB_ERR_USER, "command: the program's name is empty");
+}
+
+static int command_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
+                        struct lab_err *err) {
+    const struct command_config *config = opaque;
+    const struct lab_device_ref *ref = command_place(rank);
+    if (ref && ref->simulated)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "%s is simulated: a program of one's own can't run on it", ref->name);
+    struct command_state *state = lab_mem_alloc(1, sizeof *state);
+    lab_arena_init(&state->arena);
+    struct command_reader *reader;
+    if (fill_words(state, config, rank, err) < 0 ||
+        command_reader_make(config->metrics, &state->arena, &reader, err) < 0) {
+        command_close(state);
+        return -1;
+    }
+    state->env = command_environment(config, rank, &state->arena);
+    state->reader = reader;
+    state->node = rank->numa_node;
+    state->total = total_of(config->matrix);
+    if (rank->sink)
+        state->sink = *rank->sink;
+    if (ref && ref->cpus.count > 0) {
+        state->cpus.count = ref->cpus.count;
+        state->cpus.items =
+            lab_arena_alloc(&state->arena, (size_t)ref->cpus.count, sizeof *state->cpus.items);
+        memcpy(state->cpus.items, ref->cpus.items,
+               (size_t)ref->cpus.count * sizeof *state->cpus.items);
+    }
+    *ret_state = state;
+    return 0;
+}
+
+/* --- while it runs --- */
+
+static void on_figure(void *opaque, const char *name, double value) {
+    const struct command_state *state = opaque;
+    if (state->sink.metric)
+        state->sink.metric(state->sink.state, name, "", value, lab_clock_now(lab_clock_system()));
+    bool counts = strcmp(name, "iter") == 0 || strcmp(name, "step") == 0;
+    if (counts && state->sink.progress && value >= 0 && value < 0x1p53)
+        state->sink.progress(state->sink.state, (int64_t)value, state->total);
+}
+
+/* One line that can stand in a message. */
+static void remember(char last[LAST_LINE_MAX + 1], const char *text, size_t length) {
+    while (length && isspace((unsigned char)*text))
+        text++, length--;
+    while (length && isspace((unsigned char)text[length - 1]))
+        length--;
+    if (length == 0)
+        return;
+    length = length < LAST_LINE_MAX ? length : LAST_LINE_MAX;
+    length = lab_str_utf8_prefix(text, length);
+    for (size_t i = 0; i < length; i++)
+        last[i] = iscntrl((unsigned char)text[i]) ? ' ' : text[i];
+    last[length] = '\0';
+}
+
+static void on_line(struct command_state *state, int stream, const char *text, size_t length) {
+    remember(state->last[stream], text, length);
+    command_reader_line(state->reader, text, length, on_figure, state);
+}
+
+static void on_out_line(void *state, const char *text, size_t length) {
+    on_line(state, 0, text, length);
+}
+
+static void on_err_line(void *state, const char *text, size_t length) {
+    on_line(state, 1, text, length);
+}
+
+static void on_output(void *opaque, bool is_stderr, const char *bytes, size_t length) {
+    struct command_state *state = opaque;
+    if (state->sink.output)
+        state->sink.output(state->sink.state, is_stderr, bytes, length);
+    command_lines_add(&state->lines[is_stderr], bytes, length,
+                      is_stderr ? on_err_line : on_out_line, state);
+}
+
+static void on_started(void *opaque) {
+    lab_bind_take_back(&((struct command_state *)opaque)->loan);
+}
+
+static bool on_stopped(void *opaque) {
+    const struct command_state *state = opaque;
+    return state->sink.stopped && state->sink.stopped(state->sink.state);
+}
+
+static int judge(const struct command_state *state, const struct lab_subprocess_result *result,
+                 struct lab_err *err) {
+    if (result->stopped)
+        return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
+    if (result->exit_status == 0)
+        return 0;
+    const char *words = *state->last[1] ? state->last[1] : state->last[0];
+    if (result->signal)
+        lab_err_set(err, LAB_ERR_SYSTEM, "the program was ended by signal %d (%s)", result->signal,
+                    sigdescr_np(result->signal) ? sigdescr_np(result->signal) : "unknown");
+    else
+        lab_err_set(err, LAB_ERR_SYSTEM, "the program ended with status %d", result->exit_status);
+    char how[sizeof err->text];
+    snprintf(how, sizeof how, "%s", err->text);
+    return lab_err_set(err, LAB_ERR_SYSTEM, "%s%s%s", how,
+                       *words ? "; its last words: " : " and said nothing", words);
+}
+
+static int run_once(struct command_state *state, struct lab_iteration *record,
+                    struct lab_err *err) {
+    const struct lab_subprocess_watcher watcher = {on_started, on_output, on_stopped, state};
+    const struct lab_subprocess_spec spec = {
+        .argv = state->argv, .env = state->env, .watcher = &watcher};
+    struct lab_subprocess_result result;
+    struct lab_arena scratch;
+    if (lab_bind_lend(&state->cpus, state->node, &state->loan, err) < 0)
+        return -1;
+    lab_arena_init(&scratch);
+    state->last[0][0] = state->last[1][0] = '\0';
+    int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
+    lab_bind_take_back(&state->loan);
+    command_lines_end(&state->lines[0], on_out_line, state);
+    command_lines_end(&state->lines[1], on_err_line, state);
+    lab_arena_release(&scratch);
+    if (outcome < 0 || judge(state, &result, err) < 0)
+        return -1;
+    *record = (struct lab_iteration){.start_ns = result.start_ns,
+                                     .end_ns = result.start_ns + result.duration_ns};
+    return 0;
+}
+
+static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
+    for (int i = 0; i < count; i++)
+        if (run_once(opaque, &records[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+    (void)opaque, (void)seed, (void)err;
+    *ret = (struct lab_verification){.applicable = false};
+    snprintf(ret->text, sizeof ret->text, "the program's results are its own");
+    return 0;
+}
+
+const struct lab_workload lab_workload_command = {
+    .name = "command",
+    .help = "runs a program of your own, bound and timed, and reads the figures that it prints",
+    .description =
+        "An iteration is one run of the program from its start to its exit. It runs on the "
+        "device's\n"
+        "cores and with the node's memory; CUDA_VISIBLE_DEVICES, OMP_NUM_THREADS and, in a gang,\n"
+        "RANK, LOCAL_RANK and WORLD_SIZE say where. No shell is started.\n\n"
+        "{gpu_id}, {numa_node}, {seed}, {run_id}, {rank}, {world_size}, {device} and {output_dir}\n"
+        "in command and env are filled in, as are the names of matrix; {{ is a brace.",
+    .options = options,
+    .config_size = sizeof(struct command_config),
+    .external = true,
+    .check = check,
+    .uses = uses,
+    .label = label,
+    .cost = cost,
+    .open = command_open,
+    .close = command_close,
+    .run = run,
+    .verify = verify,
+};

@@ -1,0 +1,118 @@
+/*
+ * command/command.h: the parts of the workload `command`, which runs a program of the user's.
+ *
+ *   words.c        the command as the words that the program is given
+ *   fill.c         {placeholders} in them
+ *   environment.c  variables that tell the program where it runs
+ *   pattern.c      numbers read from a line by a pattern
+ *   metrics.c      what the program prints, line by line, as figures
+ */
+#ifndef LAB_WORKLOAD_COMMAND_COMMAND_H
+#define LAB_WORKLOAD_COMMAND_COMMAND_H
+
+#include "base/value.h"
+#include "workload/workload.h"
+
+struct command_config { /* NULL = not given */
+    struct lab_value *command, *env, *metrics, *matrix;
+};
+
+/* Sets a LAB_ERR_USER behind the value's place. Always -1. */
+int command_refuse(const struct lab_value *value, struct lab_err *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A scalar as a program is given it: text as it is, numbers with the fewest digits. */
+void command_add_scalar(const struct lab_value *value, struct lab_str *out);
+bool command_is_scalar(const struct lab_value *value);
+
+/* --- words.c --- */
+
+/*
+ * Words of a text as a shell would split it: blanks separate, '…' is as it stands, in "…" and outside
+ * a backslash takes the next character as it is. Nothing is expanded, and what only a shell could do
+ * (pipes, redirections) is refused. A list is its words. `ret_words` ends with NULL, has one word at
+ * least and lives in the arena.
+ */
+int command_words(const struct lab_value *command, struct lab_arena *arena, const char ***ret_words,
+                  int *ret_count, struct lab_err *err);
+
+/* --- fill.c --- */
+
+/* Fails unless each {name} in the text is one of our own or a key of the matrix with one value. */
+int command_check_text(const char *what, const char *text, const struct lab_value *matrix,
+                       const struct lab_value *place, struct lab_err *err);
+
+/* Fails unless it is a map whose keys can be placeholders. `matrix` may be NULL. */
+int command_check_matrix(const struct lab_value *matrix, struct lab_err *err);
+
+/* Appends the (checked) text with its placeholders filled; a key of the matrix goes before ours. */
+void command_fill(const char *text, const struct lab_value *matrix, const struct lab_rank *rank,
+                  struct lab_str *out);
+
+/* Whether {key} is in the text. */
+bool command_text_uses(const char *text, const char *key);
+
+/* Where the rank runs; NULL = nobody says. */
+const struct lab_device_ref *command_place(const struct lab_rank *rank);
+
+/* --- environment.c --- */
+
+int command_check_env(const struct lab_value *env, const struct lab_value *matrix,
+                      struct lab_err *err);
+
+/* What the subprocess is given: "K=V" to set, "K" to take away; NULL-terminated, in the arena. */
+const char **command_environment(const struct command_config *config, const struct lab_rank *rank,
+                                 struct lab_arena *arena);
+
+/* --- pattern.c --- */
+
+#define COMMAND_NUMBERS_MAX 16 /* of one pattern */
+
+struct command_pattern;
+
+/*
+ * "Iter {iter} loss {loss}". {name} is a number, * anything at all, as little as will do, and {{ a
+ * brace. Blanks, ':', '=' and ',' are all alike, and as many as there are: the pattern reads "Iter 120
+ * loss 3.21" as well as "Iter 120: loss=3.21". The rest is literal. It may stand anywhere in the
+ * line, but neither begins nor ends inside a word. A number is 3, -1.5e-3, 1,234,567, nan or inf, and
+ * never a part of something like 1.2.3.
+ */
+int command_pattern_read(const char *text, struct lab_arena *arena,
+                         struct command_pattern **ret_pattern, struct lab_err *err);
+
+/* Appends to `values` the pattern's numbers in order; their names are in command_pattern_name. */
+bool command_pattern_match(const struct command_pattern *pattern, const char *line, size_t length,
+                           double values[COMMAND_NUMBERS_MAX]);
+int command_pattern_count(const struct command_pattern *pattern);
+const char *command_pattern_name(const struct command_pattern *pattern, int index);
+
+/* --- metrics.c --- */
+
+#define COMMAND_LINE_MAX 65536 /* bytes of a line that are looked at */
+
+struct command_reader;
+
+/* From {json: bool, patterns: list of texts}, or NULL. */
+int command_reader_make(const struct lab_value *metrics, struct lab_arena *arena,
+                        struct command_reader **ret_reader, struct lab_err *err);
+
+/* Calls `found` for each figure of a line; names live until it returns. */
+void command_reader_line(const struct command_reader *reader, const char *line, size_t length,
+                         void (*found)(void *state, const char *name, double value), void *state);
+
+struct command_lines { /* zeroed = empty */
+    char *text;
+    size_t length, capacity;
+};
+
+/*
+ * Cuts a stream into lines, at \n and \r, calls `line` for each that isn't empty, without escape
+ * sequences of terminals; what comes behind COMMAND_LINE_MAX bytes is dropped. Ending hands over a
+ * last line without its end, and releases.
+ */
+void command_lines_add(struct command_lines *lines, const char *bytes, size_t length,
+                       void (*line)(void *state, const char *text, size_t length), void *state);
+void command_lines_end(struct command_lines *lines,
+                       void (*line)(void *state, const char *text, size_t length), void *state);
+
+#endif

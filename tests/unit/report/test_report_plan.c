@@ -1,0 +1,94 @@
+/* What a dry run says about time and disk: what is known, and what isn't. */
+#include "study_fixture.h"
+
+#include "base/json.h"
+
+static struct lab_report_plan plan_of(struct lab_report_plan_run runs[48]) {
+    static const struct lab_report_rank rank = {0, "cpu:0", 0};
+    static const char *const no_series[] = {NULL};
+    static struct lab_value options = {.type = LAB_VALUE_MAP};
+    static const struct lab_report_device device = {.name = "cpu:0", .description = "2 cores"};
+    for (int i = 0; i < 48; i++)
+        runs[i] = (struct lab_report_plan_run){.id = "gpu0_numa0_vit0x0x0",
+                                               .workload = "vit",
+                                               .label = "vit0x0x0",
+                                               .options = &options,
+                                               .ranks = &rank,
+                                               .rank_count = 1,
+                                               .timeout_s = 300,
+                                               .series = no_series,
+                                               .point_count = 1};
+    return (struct lab_report_plan){.option = "numa_study",
+                                    .study = "numa_locality_study",
+                                    .output_dir = "outputs",
+                                    .selector = "cpu",
+                                    .devices = &device,
+                                    .device_count = 1,
+                                    .runs = runs,
+                                    .run_count = 48,
+                                    .point_count = 48,
+                                    .job_count = 1,
+                                    .repeat = 1,
+                                    .max_workers = 1};
+}
+
+static void assert_says(const struct lab_report_plan *plan, const char *part) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_plan(plan, (struct lab_style){.columns = 200, .unicode = true}, &out);
+    assert_contains(out.text, part);
+    lab_str_release(&out);
+}
+
+static void assert_json(const struct lab_report_plan *plan, const char *part) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_json_write(lab_report_plan_value(plan, &arena), 0, &out);
+    assert_contains(out.text, part);
+    lab_str_release(&out);
+    lab_arena_release(&arena);
+}
+
+static void nothing_like_it_has_run(void **state) {
+    (void)state;
+    struct lab_report_plan_run runs[48];
+    struct lab_report_plan plan = plan_of(runs);
+    assert_says(&plan,
+                "  Time      at most 4 h by their time-outs; nothing like it has run here yet\n");
+    assert_json(&plan,
+                "\"expected_s\": null, \"expected_unknown\": 48, \"expected_most_s\": 14400.0, "
+                "\"disk_bytes\": null");
+    plan.expected_s = NAN;
+    plan.budget_s = 600;
+    assert_says(&plan,
+                "at most 4 h by their time-outs, and no run starts after 10 min; nothing like");
+}
+
+static void earlier_runs_tell(void **state) {
+    (void)state;
+    struct lab_report_plan_run runs[48];
+    struct lab_report_plan plan = plan_of(runs);
+    plan.expected_s = 731;
+    plan.expected_unknown = 3;
+    plan.expected_most_s = 7200;
+    plan.disk_bytes = 1258291;
+    assert_says(&plan,
+                "  Time      takes about 12 min (from earlier runs here; 3 of 48 runs unknown), at "
+                "most 2 h by their time-outs\n"
+                "  Disk      writes about 1.20 MiB\n");
+    assert_json(&plan,
+                "\"expected_s\": 731.0, \"expected_unknown\": 3, \"expected_most_s\": 7200.0, "
+                "\"disk_bytes\": 1258291");
+    plan.expected_unknown = 0;
+    assert_says(&plan, "takes about 12 min (from earlier runs here), at most");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_like_it_has_run),
+        cmocka_unit_test(earlier_runs_tell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* Where studies stand: one in detail, all of them in a line each. */
+#include "study_fixture.h"
+
+static char *status_of(const struct fixture *f, struct lab_style style) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_status(&f->study, style, &out);
+    return out.text;
+}
+
+static const struct {
+    struct lab_style style;
+    const char *suffix;
+} styles[] = {
+    {{80, false, true}, "80"}, {{120, false, true}, "120"}, {{80, false, false}, "80-ascii"}};
+#define STYLE_COUNT (sizeof styles / sizeof *styles)
+
+static void status_golden_files_hold(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        void (*make)(struct fixture *f);
+    } cases[] = {{"quick", fixture_quick},
+                 {"numa-running", fixture_numa_running},
+                 {"interrupted", fixture_interrupted},
+                 {"simulated", fixture_simulated}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fixture f;
+        cases[i].make(&f);
+        for (size_t k = 0; k < STYLE_COUNT; k++) {
+            char *text = status_of(&f, styles[k].style), name[64];
+            assert_fits(text, styles[k].style.columns);
+            if (!styles[k].style.unicode)
+                assert_ascii(text);
+            snprintf(name, sizeof name, "status-%s-%s.txt", cases[i].name, styles[k].suffix);
+            assert_golden(text, name);
+            lab_mem_free(text);
+        }
+        fixture_release(&f);
+    }
+}
+
+static void list_golden_files_hold(void **state) {
+    (void)state;
+    void (*const makes[])(struct fixture *) = {fixture_numa_running, fixture_interrupted,
+                                               fixture_repeats, fixture_simulated};
+    enum { COUNT = sizeof makes / sizeof *makes };
+    struct fixture fixtures[COUNT];
+    struct lab_report_study studies[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        makes[i](&fixtures[i]);
+        studies[i] = fixtures[i].study;
+    }
+    for (size_t k = 0; k < STYLE_COUNT; k++) {
+        struct lab_str out;
+        lab_str_init(&out);
+        lab_report_studies(studies, COUNT, styles[k].style, &out);
+        assert_fits(out.text, styles[k].style.columns);
+        char name[64];
+        snprintf(name, sizeof name, "list-%s.txt", styles[k].suffix);
+        assert_golden(out.text, name);
+        lab_str_release(&out);
+    }
+    for (int i = 0; i < COUNT; i++)
+        fixture_release(&fixtures[i]);
+}
+
+/* Given counts alone, as a list that reads no runs has them, then the line is the same. */
+static void list_needs_no_runs(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_repeats(&f);
+    struct lab_style style = {.columns = 120, .unicode = true};
+    struct lab_str with, without;
+    lab_str_init(&with);
+    lab_str_init(&without);
+    lab_report_studies(&f.study, 1, style, &with);
+    int counts[LAB_RUN_STATE_COUNT] = {[LAB_RUN_DONE] = 8, [LAB_RUN_FAILED] = 1};
+    f.study.state_counts = counts;
+    f.study.runs = NULL;
+    f.study.run_count = 0;
+    lab_report_studies(&f.study, 1, style, &without);
+    assert_string_equal(with.text, without.text);
+    lab_str_release(&with);
+    lab_str_release(&without);
+    fixture_release(&f);
+}
+
+/* Given a folder that leaves no room beside it, then it stands whole on a line of its own. */
+static void folders_are_never_cut(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_quick(&f);
+    f.study.folder = "/home/somebody/projects/placement/outputs/quick_test/2026-11-15/10-42-03";
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_studies(&f.study, 1, (struct lab_style){.columns = 80, .unicode = true}, &out);
+    assert_contains(out.text, "  quick_test  2026-11-15 10:42:03   3/3  done\n"
+                              "    /home/somebody/projects/placement/outputs/quick_test/2026-11-15/"
+                              "10-42-03\n");
+    lab_str_release(&out);
+    fixture_release(&f);
+}
+
+static void no_studies_is_no_riddle(void **state) {
+    (void)state;
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_studies(NULL, 0, (struct lab_style){.columns = 80}, &out);
+    assert_string_equal(out.text, "No studies yet: `gpulab run` lists what can be run.\n");
+    lab_str_release(&out);
+}
+
+/* 20 s for 10 warm-up and 40 measured iterations of 110: 60 more take 24 s. */
+static void time_left_follows_the_runs_own_pace(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_numa_running(&f);
+    char *text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(text, "  gpu2_numa0_vit0x0x0  measuring   40 of 100  24 s\n");
+    lab_mem_free(text);
+
+    /* too early to tell */
+    struct lab_run_progress early = *f.study.progress;
+    early.phase = "warm-up";
+    early.done = 1;
+    early.total = 10;
+    f.study.progress = &early;
+    text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(text, "  gpu2_numa0_vit0x0x0  warm-up     1 of 10     ?\n");
+    lab_mem_free(text);
+
+    /* one that nothing was heard of yet */
+    f.study.progress_count = 0;
+    text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(text, "  gpu2_numa0_vit0x0x0  starting                 ?\n");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+static void many_under_way_are_counted(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_numa(&f, 8);
+    for (int i = 8; i < 48; i++)
+        fixture_begin(&f, &f.runs[i]);
+    f.study.running = true;
+    char *text = status_of(&f, (struct lab_style){.columns = 80, .unicode = true});
+    assert_contains(text, "40 are under way");
+    assert_contains(text, "… and 24 more\n");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(status_golden_files_hold),
+        cmocka_unit_test(list_golden_files_hold),
+        cmocka_unit_test(list_needs_no_runs),
+        cmocka_unit_test(folders_are_never_cut),
+        cmocka_unit_test(no_studies_is_no_riddle),
+        cmocka_unit_test(time_left_follows_the_runs_own_pace),
+        cmocka_unit_test(many_under_way_are_counted),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, NULL);
+}

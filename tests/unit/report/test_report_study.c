@@ -1,0 +1,357 @@
+/* The first report of a study: the answer first, nothing cut, short however many runs there are. */
+#include "study_fixture.h"
+
+#include "base/clock.h"
+
+static char *text_of(const struct fixture *f, struct lab_style style) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_study(&f->study, style, &out);
+    return out.text;
+}
+
+static char *markdown_of(const struct fixture *f) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_report_study_markdown(&f->study, &out);
+    return out.text;
+}
+
+static const struct lab_style narrow = {.columns = 80, .unicode = true};
+
+static const struct {
+    const char *name;
+    void (*make)(struct fixture *f);
+} cases[] = {
+    {"quick", fixture_quick},
+    {"numa-running", fixture_numa_running},
+    {"interrupted", fixture_interrupted},
+    {"gangs", fixture_gangs},
+    {"invalid", fixture_invalid},
+    {"concurrent", fixture_concurrent},
+    {"simulated", fixture_simulated},
+    {"repeats", fixture_repeats},
+};
+#define CASE_COUNT (sizeof cases / sizeof *cases)
+
+static void golden_files_hold(void **state) {
+    (void)state;
+    static const struct {
+        struct lab_style style;
+        const char *suffix;
+    } styles[] = {
+        {{80, false, true}, "80"}, {{120, false, true}, "120"}, {{80, false, false}, "80-ascii"}};
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        struct fixture f;
+        cases[i].make(&f);
+        for (size_t k = 0; k < sizeof styles / sizeof *styles; k++) {
+            char *text = text_of(&f, styles[k].style), name[64];
+            assert_fits(text, styles[k].style.columns);
+            if (!styles[k].style.unicode)
+                assert_ascii(text);
+            snprintf(name, sizeof name, "study-%s-%s.txt", cases[i].name, styles[k].suffix);
+            assert_golden(text, name);
+            lab_mem_free(text);
+        }
+        fixture_release(&f);
+    }
+}
+
+static void markdown_golden_files_hold(void **state) {
+    (void)state;
+    for (size_t i = 0; i < CASE_COUNT; i++) {
+        struct fixture f;
+        cases[i].make(&f);
+        char *text = markdown_of(&f), name[64];
+        snprintf(name, sizeof name, "study-%s.md", cases[i].name);
+        assert_golden(text, name);
+        lab_mem_free(text);
+        fixture_release(&f);
+    }
+}
+
+static int count_lines(const char *text) {
+    int lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* Given 10,000 runs, of which every 50th warns and every 1000th failed, each in its own words. */
+static void fixture_large(struct fixture *f) {
+    fixture_init(f, "large", "large");
+    for (int i = 0; i < 10000; i++) {
+        struct lab_run *run =
+            fixture_plan(f, i % 8, 1, i % 2, lab_arena_printf(&f->arena, "vit16x%dx64", 1 + i / 8));
+        if (i % 1000 == 0)
+            fixture_failed(f, run,
+                           lab_arena_printf(&f->arena, "the program says %c%c", 'a' + i / 1000,
+                                            'a' + i / 1000),
+                           1);
+        else
+            fixture_done(f, run, 1e6 / (i + 1),
+                         i % 50 ? "" : lab_arena_printf(&f->arena, "\"the load was %d.5 %%\"", i),
+                         "");
+    }
+}
+
+static void many_runs_stay_short(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_large(&f);
+    int64_t begin_ns = lab_clock_now(lab_clock_system());
+    char *text = text_of(&f, narrow);
+    int64_t end_ns = lab_clock_now(lab_clock_system());
+    print_message("10,000 runs in the terminal: %.1f ms\n", 1e-6 * (double)(end_ns - begin_ns));
+    assert_fits(text, 80);
+    assert_true(count_lines(text) < 60);
+    assert_contains(text, "large: 9990 of 10000 runs succeeded, 10 failed: 100 samples/s\n"
+                          "  (gpu7_numa1_vit16x1250x64) to 500000 samples/s");
+    assert_contains(text, "\n  …\n");
+    assert_contains(text, "The 8 fastest and the 8 slowest of 10000 runs that have ended:\n");
+    assert_contains(text,
+                    "  Failed: 4 more runs, for other reasons: report/report.md has them all\n");
+    assert_contains(text, "(and 189 others with other figures)");
+    lab_mem_free(text);
+    begin_ns = lab_clock_now(lab_clock_system());
+    text = markdown_of(&f);
+    end_ns = lab_clock_now(lab_clock_system());
+    print_message("10,000 runs in Markdown: %.1f ms\n", 1e-6 * (double)(end_ns - begin_ns));
+    assert_true(count_lines(text) > 10000);
+    assert_contains(text, " and 170 more\n");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+/* Given more rows than are shown whole and two units, which have no common order. */
+static void units_are_not_mixed(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_numa(&f, 48);
+    for (int i = 0; i < f.study.run_count; i += 2)
+        f.runs[i].rate_unit = "iterations/s";
+    char *text = text_of(&f, narrow);
+    assert_fits(text, 80);
+    assert_contains(text, "16 of 48 runs that have ended:\n");
+    assert_contains(text, "samples/s (gpu");
+    assert_contains(text, "iterations/s (gpu");
+    assert_contains(text, "  Run                       Device  Node               Rate      ±");
+    assert_contains(text, " iterations/s  0.8 %");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+/* Given names longer than the terminal is wide, then both of their ends are kept. */
+static void long_names_keep_both_ends(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, "transfer_study", "transfer_study");
+    static const char *const sizes[] = {"512", "1024", "2048"};
+    for (int i = 0; i < 3; i++)
+        fixture_done(&f,
+                     fixture_plan(&f, 0, 1, 0,
+                                  lab_arena_printf(&f.arena,
+                                                   "vit16x8x768_batch_size16_tensor_shape3x224x224_"
+                                                   "fill-sequential_memory_size_mb%s",
+                                                   sizes[i])),
+                     100 + i, "", "");
+    for (int columns = 60; columns <= 140; columns += 10)
+        for (int unicode = 0; unicode < 2; unicode++) {
+            f.study.machine = f.study.folder = "here";
+            char *text = text_of(&f, (struct lab_style){columns, false, unicode});
+            const char *table = strstr(text, "\n\n") + 2;
+            const char *row = strstr(table, "  gpu0_numa0");
+            assert_non_null(row);
+            assert_contains(row, "mb512  ");
+            assert_fits(text, columns);
+            lab_mem_free(text);
+        }
+    fixture_release(&f);
+}
+
+/* Given only invalid runs, then their figures are shown under a banner. */
+static void nothing_valid_has_a_banner(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_invalid(&f);
+    f.runs[1].valid = false;
+    char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
+    assert_contains(text, "3 of 3 runs succeeded, but all of them are invalid: 12.4 samples/s");
+    assert_contains(text,
+                    "  Invalid: no run of this study is valid, so the figures of all are shown");
+    assert_contains(text,
+                    "  Invalid: gpu0_numa0_vit32x2x256: its figures must not be used; it doesn't");
+    assert_contains(markdown, "\n> **Invalid:** no run of this study is valid");
+    lab_mem_free(text);
+    lab_mem_free(markdown);
+    fixture_release(&f);
+}
+
+static void before_anything_has_ended(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_numa(&f, 0);
+    char *text = text_of(&f, narrow), *markdown = markdown_of(&f);
+    assert_contains(text, "numa_locality_study: none of 48 runs has ended yet.\n\n  Machine ");
+    assert_contains(text, "goes on in the same folder with the 48 runs that are left\n");
+    assert_contains(markdown, "| planned |\n");
+    lab_mem_free(text);
+    lab_mem_free(markdown);
+    fixture_release(&f);
+
+    fixture_init(&f, "empty", "empty");
+    text = text_of(&f, narrow);
+    markdown = markdown_of(&f);
+    assert_contains(text, "empty: no runs.\n");
+    lab_mem_free(text);
+    lab_mem_free(markdown);
+    fixture_release(&f);
+}
+
+/* Given several failures in words of their own that one hint fits, then it is given once. */
+static void a_hint_is_given_once(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, "mine", "mine");
+    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "a"), "the program says no", 1);
+    fixture_failed(&f, fixture_plan(&f, 0, 1, 0, "b"), "the program says never", 1);
+    char *text = text_of(&f, narrow);
+    assert_contains(text, "  Failed: gpu0_numa0_a: the program says no\n"
+                          "  Failed: gpu0_numa0_b: the program says never\n"
+                          "    → The end of its logs/<run>.stderr says why.\n");
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+static void all_failed_alike_is_said_once(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, "mine", "mine");
+    for (int i = 0; i < 3; i++)
+        fixture_failed(&f, fixture_plan(&f, i, 1, 0, "vit0x0x0"), "the program ended with status 3",
+                       1);
+    char *text = text_of(&f, narrow);
+    assert_contains(text, "mine: none of 3 runs succeeded, 3 failed.\n");
+    assert_contains(text, "  Failed: all 3 runs: the program ended with status 3\n"
+                          "    → The end of its logs/<run>.stderr says why.\n");
+    assert_contains(text, "tries the 3 failed runs again, in the same folder\n");
+    assert_null(strstr(text, "±"));
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+/* Whatever stands in an error, Markdown shows it and the table keeps its columns. */
+static void markdown_is_escaped(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_init(&f, "mine", "mine");
+    struct lab_run *run = fixture_plan(&f, 0, 1, 0, "a|b`c");
+    fixture_failed(&f, run, "<b>bold</b> | *star* _under_ snake_case [x](y)\nsecond `line` #1", 1);
+    char *markdown = markdown_of(&f);
+    assert_contains(markdown, "| `` gpu0_numa0_a\\|b`c `` | cpu:0 | 0 | – | – | – | failed |\n");
+    assert_contains(markdown, "- \\<b\\>bold\\</b\\> \\| \\*star\\* \\_under\\_ snake_case "
+                              "\\[x\\](y) second \\`line\\` \\#1\n");
+    lab_mem_free(markdown);
+    fixture_release(&f);
+}
+
+/* A result that was cut or isn't JSON at all costs its figures, nothing else. */
+static void torn_results_are_survived(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_quick(&f);
+    char *whole = lab_arena_strdup(&f.arena, f.runs[2].result);
+    f.runs[2].result = whole;
+    for (size_t length = strlen(whole); length-- > 0;) {
+        whole[length] = '\0';
+        char *text = text_of(&f, narrow);
+        assert_contains(text, "  gpu0_numa0_vit32x2x256  cpu:0      0        124  0.8 %");
+        lab_mem_free(text);
+    }
+    static const char *const texts[] = {
+        "[]",           "null", "{\"latency_ms\": 7, \"warnings\": {}}",
+        "{\"a\": \"\\", "}{",   "{\"warnings\": [1, null, [\"x\"]]}"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        f.runs[2].result = texts[i];
+        char *text = text_of(&f, narrow);
+        assert_contains(text, "0.8 %            –\n");
+        assert_null(strstr(text, "Warning"));
+        lab_mem_free(text);
+    }
+    f.runs[2].result = NULL;
+    char *text = text_of(&f, narrow);
+    lab_mem_free(text);
+    fixture_release(&f);
+}
+
+static void colour_changes_no_letter(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_numa_running(&f);
+    char *plain = text_of(&f, narrow), *coloured = text_of(&f, (struct lab_style){80, true, true});
+    struct lab_str stripped;
+    lab_str_init(&stripped);
+    for (const char *c = coloured; *c; c++) {
+        if (*c == '\033')
+            c += strcspn(c, "m");
+        else
+            lab_str_add_bytes(&stripped, c, 1);
+    }
+    assert_string_equal(stripped.text, plain);
+    assert_string_not_equal(coloured, plain);
+    lab_str_release(&stripped);
+    lab_mem_free(coloured);
+    lab_mem_free(plain);
+    fixture_release(&f);
+}
+
+/* Three significant digits, however large or small. */
+static void rates_have_three_digits(void **state) {
+    (void)state;
+    static const struct {
+        double rate;
+        const char *text;
+    } rows[] = {
+        {0.001234, "0.00123 samples/s"},
+        {0.9999, "1.00 samples/s"},
+        {9.999, "10.0 samples/s"},
+        {99.96, "100 samples/s"},
+        {310.4, "310 samples/s"},
+        {3104, "3100 samples/s"},
+        {31049, "31000 samples/s"},
+        {999400, "999000 samples/s"},
+        {1234567, "1.23 million samples/s"},
+        {0, "0.00 samples/s"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fixture f;
+        fixture_init(&f, "q", "q");
+        struct lab_run *run = fixture_plan(&f, 0, 1, 0, "x");
+        fixture_done(&f, run, rows[i].rate, "", "");
+        char *text = text_of(&f, narrow), expected[64];
+        snprintf(expected, sizeof expected, "1 of 1 run succeeded: %s (gpu0_numa0_x).\n",
+                 rows[i].text);
+        assert_contains(text, expected);
+        lab_mem_free(text);
+        fixture_release(&f);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(golden_files_hold),
+        cmocka_unit_test(markdown_golden_files_hold),
+        cmocka_unit_test(many_runs_stay_short),
+        cmocka_unit_test(units_are_not_mixed),
+        cmocka_unit_test(long_names_keep_both_ends),
+        cmocka_unit_test(nothing_valid_has_a_banner),
+        cmocka_unit_test(before_anything_has_ended),
+        cmocka_unit_test(a_hint_is_given_once),
+        cmocka_unit_test(all_failed_alike_is_said_once),
+        cmocka_unit_test(markdown_is_escaped),
+        cmocka_unit_test(torn_results_are_survived),
+        cmocka_unit_test(colour_changes_no_letter),
+        cmocka_unit_test(rates_have_three_digits),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, NULL);
+}

@@ -1,0 +1,182 @@
+/* Matrices over a program of the user's: points, names, identities, and what is refused. */
+#include "plan_fixture.h"
+
+#define TRAIN "experiment.command='train --opt {optimizer} --iters {max_iters}'"
+
+static void a_matrix_is_crossed_with_the_hardware(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", TRAIN, "experiment.order=as_given",
+         "experiment.hardware.gpu_ids=[0,1]");
+    assert_int_equal(plan.point_count, 6);
+    assert_int_equal(plan.run_count, 6);
+    assert_string_equal(plan.runs[0].id, "gpu0_numa0_max_iters5000_optimizersgd");
+    assert_string_equal(plan.runs[5].id, "gpu1_numa0_max_iters5000_optimizeradamw");
+    const struct lab_plan_run *run = &plan.runs[1];
+    assert_string_equal(run->workload->name, "command");
+    assert_string_equal(run->label, "max_iters5000_optimizeradam");
+    const struct lab_value *matrix = lab_value_get(run->options, "matrix");
+    assert_string_equal(lab_value_get(matrix, "optimizer")->string, "adam");
+    assert_int_equal(lab_value_get(matrix, "max_iters")->integer, 5000);
+    assert_int_equal(lab_value_get(lab_value_get(run->options, "metrics"), "patterns")->count, 2);
+    assert_true(run->timeout_s == 3600);
+    assert_int_equal(run->device_bytes + run->host_bytes, 0);
+}
+
+static void a_program_runs_once_unless_told_otherwise(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", TRAIN);
+    assert_int_equal(plan.runs[0].iterations, 1);
+    assert_int_equal(plan.runs[0].warmup_iterations, 0);
+    PLAN("experiment=test_matrix", TRAIN, "+experiment.test.num_samples=5",
+         "+experiment.test.warmup_samples=2");
+    assert_int_equal(plan.runs[0].iterations, 5);
+    assert_int_equal(plan.runs[0].warmup_iterations, 2);
+}
+
+static void presets_and_words_change_the_matrix(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", TRAIN, "experiment/matrix=quick");
+    find_run("gpu0_numa0_max_iters500_optimizersgd");
+    PLAN("experiment=test_matrix", TRAIN, "experiment.matrix.max_iters=7",
+         "experiment.matrix.optimizer=[lion]");
+    assert_int_equal(plan.run_count, 1);
+    find_run("gpu0_numa0_max_iters7_optimizerlion");
+}
+
+/* The preset's optimizers make no other run where the command doesn't take them. */
+static void what_nothing_uses_makes_no_other_run(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", "experiment.command='train --lr {lr} --iters {max_iters}'",
+         "+experiment.matrix.lr=[0.1,0.01]", "experiment.matrix.max_iters=500");
+    assert_int_equal(plan.point_count, 6);
+    assert_int_equal(plan.run_count, 2);
+    assert_int_equal(find_run("gpu0_numa0_lr0.1_max_iters500")->point_count, 3);
+    find_run("gpu0_numa0_lr0.01_max_iters500");
+    assert_null(lab_value_get(lab_value_get(plan.runs[0].options, "matrix"), "optimizer"));
+}
+
+static void a_variable_uses_it_as_well(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", "experiment.command=train", "+experiment.env.OPT='{optimizer}'");
+    assert_int_equal(plan.run_count, 3);
+    find_run("gpu0_numa0_optimizeradamw");
+}
+
+static void variables_can_be_an_axis(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", "experiment.command=train",
+         "experiment.axes=[{env.THREADS: [1, 2]}]");
+    assert_int_equal(plan.run_count, 2);
+    const struct lab_value *env = lab_value_get(plan.runs[0].options, "env");
+    assert_int_equal(lab_value_get(env, "THREADS")->type, LAB_VALUE_INT);
+}
+
+static void a_key_of_the_matrix_can_be_an_axis_alone(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", "experiment.command='train {lr} {max_iters} {x}'",
+         "+experiment.matrix={lr: [1, 2], max_iters: 5, x: 9}", "~experiment.matrix.optimizer",
+         "experiment.axes=[matrix.lr]");
+    assert_int_equal(plan.run_count, 2);
+    find_run("gpu0_numa0_lr1_max_iters5_x9");
+}
+
+static void keys_of_one_element_move_together(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", "experiment.command='train {depth} {lr}'",
+         "+experiment.matrix.model=[{depth: 2, lr: 0.1}, {depth: 4, lr: 0.05}]");
+    assert_int_equal(plan.run_count, 2);
+    find_run("gpu0_numa0_depth4_lr0.05");
+}
+
+static void a_sweep_is_as_good(void **state) {
+    (void)state;
+    PLAN("-m", "experiment=test_matrix", "experiment.command='train {lr}'",
+         "+experiment.matrix.lr=0.1,0.01,1e-5");
+    assert_int_equal(plan.job_count, 3);
+    assert_int_equal(plan.run_count, 3);
+    find_run("gpu0_numa0_lr0.1");
+    find_run("gpu0_numa0_lr1e-05");
+}
+
+static void commands_of_one_label_are_told_apart(void **state) {
+    (void)state;
+    PLAN("-m", "experiment=test_matrix", "experiment.command='train -a','train -b'");
+    assert_int_equal(plan.run_count, 2);
+    find_run("gpu0_numa0_train_commandtrain--a");
+}
+
+/* --- identity --- */
+
+static uint64_t identity(const char *word) {
+    PLAN("experiment=test_matrix", TRAIN, "experiment.matrix.optimizer=[sgd]", word);
+    assert_int_equal(plan.run_count, 1);
+    return plan.runs[0].identity;
+}
+
+static void all_that_makes_a_run_is_in_its_identity(void **state) {
+    (void)state;
+    static const char *const changes[] = {
+        "experiment.command='train2 --opt {optimizer} --iters {max_iters}'",
+        "experiment.matrix.max_iters=7",
+        "+experiment.env.A=1",
+        "experiment.metrics.patterns=['loss {loss}']",
+        "experiment.metrics.json=false",
+    };
+    uint64_t first = identity("seed=1");
+    assert_true(identity("seed=2") == first);
+    assert_true(identity("+experiment.matrix.unused=3") == first);
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++)
+        assert_true(identity(changes[i]) != first);
+}
+
+static void the_order_of_keys_is_not(void **state) {
+    (void)state;
+    PLAN("experiment=test_matrix", "experiment.command='t {a} {b}'", "+experiment.matrix.a=1",
+         "+experiment.matrix.b=2", "+experiment.env={X: 1, Y: 2}");
+    uint64_t first = plan.identity;
+    PLAN("experiment=test_matrix", "experiment.command='t {a} {b}'", "+experiment.matrix.b=2",
+         "+experiment.matrix.a=1", "+experiment.env={Y: 2, X: 1}");
+    assert_true(plan.identity == first);
+}
+
+/* --- refused --- */
+
+static void mistakes_are_found_when_it_is_planned(void **state) {
+    (void)state;
+    REFUSED(FOUR_NODES, "experiment.command has no value yet: add experiment.command=VALUE",
+            "device=cpu", "experiment=test_matrix");
+    REFUSED(FOUR_NODES, "unknown placeholder {optimiser}; did you mean {optimizer}?", "device=cpu",
+            "experiment=test_matrix", "experiment.command='train {optimiser}'");
+    REFUSED(FOUR_NODES, "reads no number", "device=cpu", "experiment=test_matrix", TRAIN,
+            "experiment.metrics.patterns=[loss]");
+    REFUSED(FOUR_NODES, "is no name of a variable", "device=cpu", "experiment=test_matrix", TRAIN,
+            "+experiment.env={a-b: 1}");
+    REFUSED(FOUR_NODES, "unknown key 'experiment.test.batch_size'", "device=cpu",
+            "experiment=test_matrix", TRAIN, "+experiment.test.batch_size=4");
+    REFUSED(FOUR_NODES, "experiment.matrix.lr is empty", "device=cpu", "experiment=test_matrix",
+            TRAIN, "+experiment.matrix.lr=[]");
+    REFUSED(FOUR_NODES, "matrix.optimizer is a list", "device=cpu", "experiment=test_matrix", TRAIN,
+            "experiment.axes=[]");
+    REFUSED(FOUR_NODES, "experiment.matrix: nothing uses it", "device=cpu", "experiment=quick_test",
+            "+experiment.matrix={lr: 1}");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_matrix_is_crossed_with_the_hardware),
+        TEST(a_program_runs_once_unless_told_otherwise),
+        TEST(presets_and_words_change_the_matrix),
+        TEST(what_nothing_uses_makes_no_other_run),
+        TEST(a_variable_uses_it_as_well),
+        TEST(variables_can_be_an_axis),
+        TEST(a_key_of_the_matrix_can_be_an_axis_alone),
+        TEST(keys_of_one_element_move_together),
+        TEST(a_sweep_is_as_good),
+        TEST(commands_of_one_label_are_told_apart),
+        TEST(all_that_makes_a_run_is_in_its_identity),
+        TEST(the_order_of_keys_is_not),
+        TEST(mistakes_are_found_when_it_is_planned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,180 @@
+/* test_runner_rogue.c: whatever a worker does, it ends as a run that is done or failed. */
+#include "runner_fixture.h"
+
+static void a_silent_end(void **state) {
+    (void)state;
+    add_run("silent.0", "cpu:0");
+    assert_carried_out();
+    assert_failed(1, "the worker ended with status 0 and without a result");
+    assert_int_equal(stored(1).exit_code, 0);
+}
+
+static void a_kill_from_outside(void **state) {
+    (void)state;
+    add_run("killed.0", "cpu:0");
+    assert_carried_out();
+    assert_failed(1, "the worker was ended by signal 9 (Killed); ");
+    assert_int_equal(stored(1).exit_code, -1);
+}
+
+static void never_a_word(void **state) {
+    (void)state;
+    add_run("mute.0", "cpu:0")->timeout_s = 0.1;
+    assert_carried_out();
+    assert_failed(1, "timed out after 0.1 s before its first phase");
+}
+
+static void it_takes_too_long(void **state) {
+    (void)state;
+    add_run("forever.0", "cpu:0")->timeout_s = 2;
+    assert_carried_out();
+    assert_failed(1, "timed out after 2 s in phase measuring");
+}
+
+static void term_is_ignored(void **state) {
+    (void)state;
+    add_run("stubborn.0", "cpu:0")->timeout_s = 0.1;
+    assert_carried_out();
+    assert_failed(1, "timed out");
+    assert_int_equal(stored(1).exit_code, -1);
+}
+
+static void a_family_is_left_behind(void **state) {
+    (void)state;
+    /* given a worker that ends well but leaves others behind, in sessions of their own too */
+    add_run("family.good", "cpu:0");
+    assert_carried_out();
+    assert_done(1);
+    assert_family_is_gone(3);
+}
+
+static void a_family_loses_its_head(void **state) {
+    (void)state;
+    add_run("family.crash", "cpu:0");
+    assert_carried_out();
+    assert_failed(1, "signal 11");
+    assert_family_is_gone(3);
+}
+
+static void others_families_live_on(void **state) {
+    (void)state;
+    /* given a run that crashes while another one and its family are at work */
+    plan.max_workers = 2;
+    add_run("crash.0", "cpu:0");
+    add_run("family.good", "cpu:1");
+    assert_carried_out();
+    assert_failed(1, "signal 11");
+    assert_done(2);
+}
+
+static void a_flood_of_output(void **state) {
+    (void)state;
+    add_run("flood.0", "cpu:0");
+    assert_carried_out();
+    assert_done(1);
+    const char *log = read_log("flood.0.stdout");
+    const char *end = "=== 4900000 more bytes of stdout were dropped: the log keeps 100000 of an "
+                      "attempt ===\n";
+    assert_int_equal(strlen(log), 100000 + 1 + strlen(end));
+    assert_string_equal(log + 100001, end);
+    assert_non_null(find_event(LAB_RUNNER_WARNING, "4900000 more bytes of stdout were dropped"));
+}
+
+static void a_log_that_cannot_be_written(void **state) {
+    (void)state;
+    /* given a file where the folder of the logs should be */
+    close(open(lab_arena_printf(&arena, "%s/logs", folder), O_CREAT | O_WRONLY, 0666));
+    add_run("prints.0", "cpu:0");
+    assert_carried_out();
+    assert_done(1);
+    assert_non_null(find_event(LAB_RUNNER_WARNING, "can't be written: Not a directory"));
+}
+
+static void a_flood_of_frames(void **state) {
+    (void)state;
+    add_run("frames.0", "cpu:0");
+    assert_carried_out();
+    assert_failed(1, "it floods its runner with events");
+}
+
+static void everything_closed(void **state) {
+    (void)state;
+    add_run("closes.0", "cpu:0");
+    assert_carried_out();
+    assert_failed(1, "it closed its event socket without a result");
+}
+
+static void a_result_and_no_end(void **state) {
+    (void)state;
+    patience.exit_ns = 100 * LAB_NS_PER_MS;
+    add_run("lingers.0", "cpu:0");
+    assert_carried_out();
+    assert_done(1);
+    assert_non_null(find_event(LAB_RUNNER_WARNING, "didn't end after its last word"));
+}
+
+static void a_crash_after_the_result(void **state) {
+    (void)state;
+    add_run("dies_late.0", "cpu:0");
+    assert_carried_out();
+    assert_done(1);
+    assert_non_null(find_event(LAB_RUNNER_WARNING, "ended by signal 11 after its result"));
+}
+
+static void lies(void **state) {
+    (void)state;
+    static const struct {
+        const char *id, *gist;
+    } known[] = {
+        {"lie.garbage", "a frame of rank 65535, but the ranks are 0 to 0"},
+        {"lie.gap", "iterations from 1 on, where 0 was the next"},
+        {"lie.many", "it sent 6 iterations, but 5 were asked for"},
+        {"lie.ready", "READY a second time"},
+        {"lie.order", "a frame that only its runner sends"},
+        {"lie.list", "its RESULT: it is a list where an object should be"},
+        {"lie.json", "its RESULT: "},
+        {"lie.rate", "its rate is neither a finite number nor null"},
+    };
+    int count = sizeof known / sizeof *known;
+    for (int i = 0; i < count; i++)
+        add_run(known[i].id, "cpu:0");
+    assert_carried_out();
+    assert_int_equal(outcome.failed, count);
+    for (int i = 0; i < count; i++) {
+        assert_failed(i + 1, "the worker has gone wrong: ");
+        assert_failed(i + 1, known[i].gist);
+    }
+}
+
+static void more_lies(void **state) {
+    (void)state;
+    add_run("lie.twice", "cpu:0");
+    add_run("lie.rank", "cpu:0,cpu:1");
+    assert_carried_out();
+    assert_failed(1, "it sent a RESULT a second time");
+    assert_failed(2, "which isn't its own");
+}
+
+int main(int argc, char **argv) {
+    rogue_main(argc, argv);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(a_silent_end),
+        TEST(a_kill_from_outside),
+        TEST(never_a_word),
+        TEST(it_takes_too_long),
+        TEST(term_is_ignored),
+        TEST(a_family_is_left_behind),
+        TEST(a_family_loses_its_head),
+        TEST(others_families_live_on),
+        TEST(a_flood_of_output),
+        TEST(a_log_that_cannot_be_written),
+        TEST(a_flood_of_frames),
+        TEST(everything_closed),
+        TEST(a_result_and_no_end),
+        TEST(a_crash_after_the_result),
+        TEST(lies),
+        TEST(more_lies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,302 @@
+/* Programs as a workload: where they run, what they are told, what becomes of what they print. */
+#include "machine/machine.h"
+#include "workload/command/command.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+extern const struct lab_workload lab_workload_command;
+
+static struct lab_arena arena;
+static struct lab_err err;
+static struct lab_str out, metrics, steps;
+static bool stop;
+
+static void on_metric(void *state, const char *name, const char *unit, double value,
+                      int64_t time_ns) {
+    (void)state;
+    assert_string_equal(unit, "");
+    assert_true(time_ns > 0);
+    lab_str_printf(&metrics, "%s=%g;", name, value);
+}
+
+static void on_progress(void *state, int64_t done, int64_t total) {
+    (void)state;
+    lab_str_printf(&steps, "%lld/%lld;", (long long)done, (long long)total);
+}
+
+static void on_output(void *state, bool is_stderr, const char *bytes, size_t length) {
+    (void)state;
+    lab_str_printf(&out, "%s%.*s", is_stderr ? "!" : "", (int)length, bytes);
+}
+
+static bool on_stopped(void *state) {
+    (void)state;
+    return stop;
+}
+
+static const struct lab_sink sink = {on_metric, on_progress, on_output, on_stopped, NULL};
+static struct lab_rank rank;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    lab_str_init(&out);
+    lab_str_init(&metrics);
+    lab_str_init(&steps);
+    err = LAB_ERR_INIT;
+    stop = false;
+    rank = (struct lab_rank){.numa_node = -1, .count = 1, .seed = 42, .sink = &sink};
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_str_release(&out);
+    lab_str_release(&metrics);
+    lab_str_release(&steps);
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static int configure(const char *const *words, struct command_config **ret_config) {
+    *ret_config = lab_workload_config(&lab_workload_command, &arena);
+    for (; *words; words++)
+        if (lab_options_set_word(lab_workload_command.options, *ret_config, &arena, *words, &err))
+            return -1;
+    return lab_workload_command.check(*ret_config, &err);
+}
+
+static struct lab_iteration records[3];
+
+static int use(int count, const char *const *words) {
+    struct command_config *config;
+    void *state;
+    if (configure(words, &config) < 0 || lab_workload_command.open(config, &rank, &state, &err) < 0)
+        return -1;
+    int result = lab_workload_command.run(state, count, records, &err);
+    lab_workload_command.close(state);
+    return result;
+}
+
+#define USE(count, ...) use(count, (const char *const[]){__VA_ARGS__, NULL})
+#define DO(count, ...)                                                                             \
+    do {                                                                                           \
+        if (USE(count, __VA_ARGS__) < 0)                                                           \
+            fail_msg("%s", err.text);                                                              \
+    } while (0)
+#define FAILS(kind, part, ...)                                                                     \
+    do {                                                                                           \
+        assert_int_equal(USE(1, __VA_ARGS__), -1);                                                 \
+        assert_int_equal(err.code, kind);                                                          \
+        if (!strstr(err.text, part))                                                               \
+            fail_msg("no '%s' in: %s", part, err.text);                                            \
+    } while (0)
+
+static void an_iteration_is_a_run_from_start_to_exit(void **state) {
+    (void)state;
+    DO(3, "command=[sh, -c, 'sleep 0.01; echo x']");
+    assert_string_equal(out.text, "x\nx\nx\n");
+    for (int i = 0; i < 3; i++) {
+        assert_true(records[i].end_ns - records[i].start_ns >= 10000000);
+        assert_true(i == 0 || records[i].start_ns >= records[i - 1].end_ns);
+    }
+}
+
+static void words_and_variables_are_filled(void **state) {
+    (void)state;
+    rank.gpu_id = 2;
+    rank.run_id = "gpu2_numa0_lr0.1";
+    DO(1, "command=[printenv, A, B, RATE]", "matrix={lr: 0.1}",
+       "env={A: '{gpu_id} {lr}', B: 5, RATE: 'x{{y}}'}");
+    assert_string_equal(out.text, "2 0.1\n5\nx{y}\n");
+    lab_str_clear(&out);
+    DO(1, "command='echo \"lr {lr}\" {run_id}'", "matrix={lr: 0.1}");
+    assert_string_equal(out.text, "lr 0.1 gpu2_numa0_lr0.1\n");
+}
+
+static const char *variable(const char *name, const struct command_config *config) {
+    const char **env = command_environment(config, &rank, &arena);
+    size_t length = strlen(name);
+    for (int i = 0; env[i]; i++)
+        if (strncmp(env[i], name, length) == 0 && (!env[i][length] || env[i][length] == '='))
+            return env[i] + length;
+    return NULL;
+}
+
+static void variables_say_where_a_program_runs(void **state) {
+    (void)state;
+    struct command_config config = {0};
+    int cpus[] = {4, 5, 6};
+    static const struct lab_backend cpu = {.name = "cpu"}, cuda = {.name = "cuda"};
+    struct lab_device_ref ref = {.backend = &cpu, .name = "cpu:0", .cpus = {cpus, 3}};
+    rank.ref = &ref;
+    assert_string_equal(variable("CUDA_DEVICE_ORDER", &config), "=PCI_BUS_ID");
+    assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "="); /* none was asked for */
+    assert_string_equal(variable("OMP_NUM_THREADS", &config), "=3");
+    assert_string_equal(variable("GPULAB_RUN_ID", &config), ""); /* not another gpulab's */
+    assert_string_equal(variable("GPULAB_NUMA_NODE", &config), "");
+    assert_null(variable("RANK", &config));
+
+    rank = (struct lab_rank){
+        .ref = &ref, .numa_node = 1, .index = 1, .count = 2, .run_id = "r", .folder = "/f"};
+    assert_string_equal(variable("RANK", &config), "=1");
+    assert_string_equal(variable("LOCAL_RANK", &config), "=1");
+    assert_string_equal(variable("WORLD_SIZE", &config), "=2");
+    assert_string_equal(variable("GPULAB_RUN_ID", &config), "=r");
+    assert_string_equal(variable("GPULAB_OUTPUT_DIR", &config), "=/f");
+    assert_string_equal(variable("GPULAB_NUMA_NODE", &config), "=1");
+
+    ref = (struct lab_device_ref){.backend = &cuda, .name = "cuda:3", .unit = 3};
+    assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=3");
+    assert_string_equal(variable("LOCAL_RANK", &config), "=0"); /* of the one that it sees */
+    ref.name = "cuda:MIG-1234";
+    assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=MIG-1234");
+}
+
+static void what_the_user_sets_wins(void **state) {
+    (void)state;
+    DO(1, "command=[sh, -c, 'echo $OMP_NUM_THREADS ${{CUDA_VISIBLE_DEVICES-unset}}']",
+       "env={OMP_NUM_THREADS: 7, CUDA_VISIBLE_DEVICES: null}");
+    assert_string_equal(out.text, "7 unset\n");
+}
+
+static void a_cpu_device_is_its_cores(void **state) {
+    (void)state;
+    struct lab_cpus before = {0}, after = {0};
+    assert_int_equal(lab_bind_read_cpus(0, &before, &err), 0);
+    int last[] = {before.items[before.count - 1]};
+    static const struct lab_backend cpu = {.name = "cpu"};
+    struct lab_device_ref ref = {.backend = &cpu, .name = "cpu:0/2.1", .cpus = {last, 1}};
+    rank.ref = &ref;
+    rank.numa_node = 0;
+    DO(1, "command=[sh, -c, \"grep Cpus_allowed_list: /proc/self/status\"]");
+    const char *text = strrchr(out.text, '\t');
+    assert_int_equal(strtol(text, NULL, 10), last[0]);
+    assert_null(strpbrk(text, ",-"));
+    /* and who started it is where it was */
+    assert_int_equal(lab_bind_read_cpus(0, &after, &err), 0);
+    assert_int_equal(after.count, before.count);
+    lab_mem_free(before.items);
+    lab_mem_free(after.items);
+}
+
+/* --- what it prints --- */
+
+#define TRAINING                                                                                   \
+    "command=[sh, -c, \"echo Iter 1: loss=2.5; echo Iter 2 loss 1.5 >&2; "                         \
+    "echo Final loss 0.5; printf '{{\\\"acc\\\": 3}}'\"]"
+
+static void figures_and_progress_are_told(void **state) {
+    (void)state;
+    DO(1, TRAINING, "metrics={patterns: ['Iter {iter} loss {loss}', 'Final * {final}']}",
+       "matrix={max_iters: 500}");
+    /* two streams: their lines may come in either order */
+    assert_non_null(strstr(metrics.text, "iter=1;loss=2.5;"));
+    assert_non_null(strstr(metrics.text, "iter=2;loss=1.5;"));
+    assert_non_null(strstr(metrics.text, "final=0.5;"));
+    assert_non_null(strstr(metrics.text, "acc=3;")); /* of a line without end */
+    assert_non_null(strstr(steps.text, "1/500;"));
+    assert_non_null(strstr(steps.text, "2/500;"));
+    assert_non_null(strstr(out.text, "!Iter 2 loss 1.5\n"));
+}
+
+static void nobody_needs_to_listen(void **state) {
+    (void)state;
+    rank.sink = NULL;
+    DO(1, TRAINING, "metrics={patterns: ['Iter {iter} loss {loss}']}");
+    static const struct lab_sink deaf = {0};
+    rank.sink = &deaf;
+    DO(1, TRAINING);
+}
+
+/* --- when it goes wrong --- */
+
+static void a_failure_has_the_program_s_last_words(void **state) {
+    (void)state;
+    FAILS(LAB_ERR_SYSTEM, "the program ended with status 3; its last words: no such data",
+          "command=[sh, -c, 'echo done; echo a >&2; echo no such data >&2; echo >&2; exit 3']");
+    FAILS(LAB_ERR_SYSTEM, "ended with status 1; its last words: bye",
+          "command=[sh, -c, 'echo bye; exit 1']");
+    FAILS(LAB_ERR_SYSTEM, "ended with status 1 and said nothing", "command=false");
+    FAILS(LAB_ERR_SYSTEM, "ended by signal 9 (Killed)", "command=[sh, -c, 'kill -9 $$']");
+    assert_null(strchr(err.text, '\n'));
+}
+
+static void a_program_that_is_not_there_is_the_user_s(void **state) {
+    (void)state;
+    FAILS(LAB_ERR_USER, "can't start 'gpulab-no-such-program'", "command=gpulab-no-such-program");
+    FAILS(LAB_ERR_USER, "can't start '/etc/passwd'", "command=/etc/passwd");
+}
+
+static void it_can_be_stopped(void **state) {
+    (void)state;
+    stop = true;
+    FAILS(LAB_ERR_INTERRUPTED, "stopped", "command='sleep 60'");
+}
+
+static void mistakes_are_found_before_it_runs(void **state) {
+    (void)state;
+    FAILS(LAB_ERR_USER, "command is missing", "env={}");
+    FAILS(LAB_ERR_USER, "unknown placeholder {lrr}", "command='a \\{lrr\\}'", "matrix={lr: 1}");
+    FAILS(LAB_ERR_USER, "env.A: unknown placeholder {x}", "command=a", "env={A: '{x}'}");
+    FAILS(LAB_ERR_USER, "'1A' is no name of a variable", "command=a", "env={1A: b}");
+    FAILS(LAB_ERR_USER, "env.A is a list", "command=a", "env={A: [b]}");
+    FAILS(LAB_ERR_USER, "env: must be a map", "command=a", "env=[b]");
+    FAILS(LAB_ERR_USER, "reads no number", "command=a", "metrics={patterns: [x]}");
+    FAILS(LAB_ERR_USER, "matrix: must be a map", "command=a", "matrix=3");
+}
+
+static void a_simulated_device_runs_no_program(void **state) {
+    (void)state;
+    struct lab_device_ref ref = {.name = "sim:l40s-10:3", .simulated = true};
+    rank.ref = &ref;
+    FAILS(LAB_ERR_UNSUPPORTED, "sim:l40s-10:3 is simulated", "command=true");
+}
+
+/* --- labels --- */
+
+static const char *label_of(const char *const *words) {
+    struct command_config *config;
+    if (configure(words, &config) < 0)
+        fail_msg("%s", err.text);
+    lab_str_clear(&out);
+    lab_workload_command.label(config, &out);
+    return out.text;
+}
+
+#define LABEL(...) label_of((const char *const[]){__VA_ARGS__, NULL})
+
+static void a_label_is_the_matrix_or_the_program(void **state) {
+    (void)state;
+    assert_string_equal(LABEL("command=a", "matrix={max_iters: 500, lr: 0.1}"),
+                        "lr0.1_max_iters500");
+    assert_string_equal(LABEL("command=a", "matrix={opt: 'a/b c'}"), "opta-b-c");
+    assert_string_equal(LABEL("command='/usr/bin/python3 train.py'"), "python3");
+    assert_string_equal(LABEL("command=[train]"), "train");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(an_iteration_is_a_run_from_start_to_exit),
+        TEST(words_and_variables_are_filled),
+        TEST(variables_say_where_a_program_runs),
+        TEST(what_the_user_sets_wins),
+        TEST(a_cpu_device_is_its_cores),
+        TEST(figures_and_progress_are_told),
+        TEST(nobody_needs_to_listen),
+        TEST(a_failure_has_the_program_s_last_words),
+        TEST(a_program_that_is_not_there_is_the_user_s),
+        TEST(it_can_be_stopped),
+        TEST(mistakes_are_found_before_it_runs),
+        TEST(a_simulated_device_runs_no_program),
+        TEST(a_label_is_the_matrix_or_the_program),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
