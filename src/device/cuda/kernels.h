@@ -12,10 +12,4 @@ struct cuda_kernels {
     bool dependent; /* kernels in graphs may start while their predecessors end */
 };
 
-/*
- * Compiles what the launches need in threads, beside whatever else goes on; they may come without
- * data. Never fails: what goes wrong shows when it is launched.
- */
-void cuda_prepare(struct cuda_device *device, const struct lab_launch *launches, int count);
-
 #endif
