@@ -37,6 +37,7 @@ enum { LAB_NVRTC_SUCCESS = 0, LAB_NVRTC_OUT_OF_MEMORY = 1, LAB_NVRTC_COMPILATION
     X(nvrtcGetSupportedArchs, LAB_NVRTC_ARCHS, (int *ret_architectures))
 
 struct lab_nvrtc {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration can't have them */
 #define LAB_NVRTC_MEMBER(name, effect, parameters) lab_nvrtc_result(*name) parameters;
     LAB_NVRTC_FUNCTIONS(LAB_NVRTC_MEMBER)
 #undef LAB_NVRTC_MEMBER
