@@ -38,6 +38,15 @@ lab_cu_result cuGetProcAddress_v2(const char *name, void **ret_function, int ver
     return 0;
 }
 
+/* The vendor's compiler looks for private tables here while it compiles, and can do without. */
+FAKE_EXPORT lab_cu_result cuGetExportTable(const void **ret_table, const void *id);
+
+lab_cu_result cuGetExportTable(const void **ret_table, const void *id) {
+    (void)ret_table;
+    (void)id;
+    return FAKE_NOT_FOUND;
+}
+
 static int visible_instance(void) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     char text[48];
