@@ -60,7 +60,7 @@ foreach(library cuda nvidia-ml cublasLt)
     set_target_properties(fake_${name} PROPERTIES OUTPUT_NAME ${library}
                           SOVERSION ${fake_version_${library}}
                           LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
-    foreach(test ${cuda_tests})
+    foreach(test ${cuda_tests} test_vendor)
         add_dependencies(${test} fake_${name})
     endforeach()
 endforeach()

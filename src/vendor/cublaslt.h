@@ -129,6 +129,7 @@ enum {                                       /* lab_lt_preference_attribute */
        lab_cu_stream stream))
 
 struct lab_cublaslt {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration can't have them */
 #define LAB_LT_MEMBER(name, effect, parameters) lab_lt_status(*name) parameters;
     LAB_LT_FUNCTIONS(LAB_LT_MEMBER)
 #undef LAB_LT_MEMBER

@@ -327,6 +327,7 @@ enum { /* of tensor maps */
        lab_cu_tensor_swizzle swizzle, lab_cu_tensor_promotion promotion, lab_cu_tensor_fill fill))
 
 struct lab_cuda {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration can't have them */
 #define LAB_CUDA_MEMBER(name, suffix, version, effect, parameters) lab_cu_result(*name) parameters;
     LAB_CUDA_FUNCTIONS(LAB_CUDA_MEMBER)
 #undef LAB_CUDA_MEMBER

@@ -76,6 +76,7 @@ struct lab_nvml_attributes { /* nvmlDeviceAttributes_t: of a MIG instance */
       (char *version, unsigned length))
 
 struct lab_nvml {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration can't have them */
 #define LAB_NVML_MEMBER(name, effect, parameters) lab_nvml_result(*name) parameters;
     LAB_NVML_FUNCTIONS(LAB_NVML_MEMBER)
 #undef LAB_NVML_MEMBER

@@ -37,6 +37,7 @@ enum { LAB_NVRTC_SUCCESS = 0, LAB_NVRTC_OUT_OF_MEMORY = 1, LAB_NVRTC_COMPILATION
     X(nvrtcGetSupportedArchs, LAB_NVRTC_ARCHS, (int *ret_architectures))
 
 struct lab_nvrtc {
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration can't have them */
 #define LAB_NVRTC_MEMBER(name, effect, parameters) lab_nvrtc_result(*name) parameters;
     LAB_NVRTC_FUNCTIONS(LAB_NVRTC_MEMBER)
 #undef LAB_NVRTC_MEMBER
@@ -46,6 +47,10 @@ struct lab_nvrtc {
 /*
  * Loads it at the first call, from any thread; never NULL, but the functions may be. Of several, one
  * of the driver's own major version goes first: what it compiles, that driver can load.
+ *
+ * nvrtcCompileProgram calls cuInit where there is a driver (seen with 13.0), so a process that must
+ * not initialise CUDA must not compile, and one that does should have opened its device before:
+ * the driver reads its environment only then.
  */
 const struct lab_nvrtc *lab_nvrtc_load(const struct lab_dl_report **ret_report);
 

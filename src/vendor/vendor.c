@@ -66,17 +66,15 @@ static void folders_read(struct folders *folders) {
 
 /* --- searching --- */
 
-/* Sonames that end in the major version, or those that don't. */
-static int pick(const struct lab_vendor_search *search, int major, bool matching,
+/* Sonames that end in the major version. */
+static int pick(const struct lab_vendor_search *search, int major,
                 const char *ret_names[MAX_SONAMES]) {
     char ending[16];
     int count = 0;
     snprintf(ending, sizeof ending, ".so.%d", major);
-    for (size_t i = 0; i < MAX_SONAMES && search->sonames[i]; i++) {
-        const char *at = strstr(search->sonames[i], ".so.");
-        if (lab_str_equal(at, ending) == matching)
+    for (size_t i = 0; i < MAX_SONAMES && search->sonames[i]; i++)
+        if (lab_str_equal(strstr(search->sonames[i], ".so."), ending))
             ret_names[count++] = search->sonames[i];
-    }
     return count;
 }
 
@@ -108,14 +106,15 @@ void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_repor
     pthread_mutex_lock(&lock);
     struct folders folders = {.arena = &arena};
     folders_read(&folders);
-    for (int pass = 0; pass < 2; pass++) {
-        const char *names[MAX_SONAMES] = {NULL};
-        int count = pick(search, major, pass == 0, names);
-        if (count)
-            find_among(search, names, count, &folders, ret_report);
-        if (count && ret_report->handle)
-            break;
-    }
+    const char *names[MAX_SONAMES] = {NULL};
+    int count = pick(search, major, names), all = 0;
+    *ret_report = (struct lab_dl_report){0};
+    if (count)
+        find_among(search, names, count, &folders, ret_report);
+    while (all < (int)MAX_SONAMES && search->sonames[all])
+        all++;
+    if (!ret_report->handle)
+        find_among(search, search->sonames, all, &folders, ret_report);
     lab_mem_free(folders.items);
     pthread_mutex_unlock(&lock);
 }

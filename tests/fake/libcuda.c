@@ -10,6 +10,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool initialised;
 static struct lab_cu_context_st primary[FAKE_GPUS_MAX];
 static int retained[FAKE_GPUS_MAX];
+static int instance = -1; /* the MIG instance that CUDA_VISIBLE_DEVICES named to cuInit */
 
 /* --- the driver --- */
 
@@ -37,10 +38,31 @@ lab_cu_result cuGetProcAddress_v2(const char *name, void **ret_function, int ver
     return 0;
 }
 
+/* The vendor's compiler looks for private tables here while it compiles, and can do without. */
+FAKE_EXPORT lab_cu_result cuGetExportTable(const void **ret_table, const void *id);
+
+lab_cu_result cuGetExportTable(const void **ret_table, const void *id) {
+    (void)ret_table;
+    (void)id;
+    return FAKE_NOT_FOUND;
+}
+
+static int visible_instance(void) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    char text[48];
+    for (int i = 0; i < 2; i++) {
+        fake_uuid_text((int)fake_number("FAKE_CUDA_MIG", 0), i, text);
+        if (visible && strcmp(visible, text) == 0)
+            return i;
+    }
+    return -1;
+}
+
 lab_cu_result cuInit(unsigned flags) {
     (void)flags;
     FAKE_BEGIN(cuInit);
     initialised = true;
+    instance = visible_instance();
     return fake_number("FAKE_CUDA_GPUS", 2) ? 0 : LAB_CU_NO_DEVICE;
 }
 
@@ -75,24 +97,13 @@ lab_cu_result cuGetErrorString(lab_cu_result result, const char **ret_text) {
     }
 }
 
-/* --- devices: GPUs, or the one MIG instance that CUDA_VISIBLE_DEVICES names --- */
-
-static int visible_instance(void) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    char text[48];
-    for (int i = 0; i < 2; i++) {
-        fake_uuid_text((int)fake_number("FAKE_CUDA_MIG", 0), i, text);
-        if (visible && strcmp(visible, text) == 0)
-            return i;
-    }
-    return -1;
-}
+/* --- devices: GPUs, or that one MIG instance --- */
 
 lab_cu_result cuDeviceGetCount(int *ret_count) {
     FAKE_BEGIN(cuDeviceGetCount);
     if (!initialised)
         return LAB_CU_NOT_INITIALIZED;
-    *ret_count = visible_instance() >= 0 ? 1 : (int)fake_number("FAKE_CUDA_GPUS", 2);
+    *ret_count = instance >= 0 ? 1 : (int)fake_number("FAKE_CUDA_GPUS", 2);
     return 0;
 }
 
@@ -111,7 +122,6 @@ lab_cu_result cuDeviceGetName(char *name, int length, lab_cu_device device) {
 
 lab_cu_result cuDeviceGetUuid_v2(struct lab_cu_uuid *ret_uuid, lab_cu_device device) {
     FAKE_BEGIN(cuDeviceGetUuid);
-    int instance = visible_instance();
     fake_uuid(instance >= 0 ? (int)fake_number("FAKE_CUDA_MIG", 0) : device, instance, ret_uuid);
     return 0;
 }

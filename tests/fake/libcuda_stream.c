@@ -19,7 +19,7 @@ struct command {
     enum command_kind kind;
     lab_cu_pointer to, from;
     size_t size_bytes;
-    int value;
+    unsigned value, width; /* set: repeated every so many bytes */
     lab_cu_event event;
 };
 
@@ -55,7 +55,9 @@ static void execute(const struct command *command) {
                 command->size_bytes);
         break;
     case SET:
-        memset((void *)(uintptr_t)command->to, command->value, command->size_bytes);
+        for (size_t i = 0; i < command->size_bytes; i++)
+            ((unsigned char *)(uintptr_t)command->to)[i] =
+                (unsigned char)(command->value >> 8 * (i % command->width));
         break;
     case RECORD:
         command->event->recorded = true;
@@ -117,19 +119,25 @@ lab_cu_result cuMemcpyAsync(lab_cu_pointer to, lab_cu_pointer from, size_t size_
     return copy(stream, to, from, size_bytes);
 }
 
+static lab_cu_result set(lab_cu_stream stream, lab_cu_pointer to, unsigned value, unsigned width,
+                         size_t size_bytes) {
+    if (!fake_is_device(to, size_bytes))
+        return FAKE_INVALID_VALUE;
+    struct command command = {
+        .kind = SET, .to = to, .value = value, .width = width, .size_bytes = size_bytes};
+    return enqueue(stream, &command);
+}
+
 lab_cu_result cuMemsetD8Async(lab_cu_pointer to, unsigned char value, size_t count,
                               lab_cu_stream stream) {
     FAKE_BEGIN_IN_CONTEXT(cuMemsetD8Async);
-    if (!fake_is_device(to, count))
-        return FAKE_INVALID_VALUE;
-    return enqueue(stream,
-                   &(struct command){.kind = SET, .to = to, .value = value, .size_bytes = count});
+    return set(stream, to, value, 1, count);
 }
 
 lab_cu_result cuMemsetD32Async(lab_cu_pointer to, unsigned value, size_t count,
                                lab_cu_stream stream) {
-    (void)value;
-    return cuMemsetD8Async(to, 0, 4 * count, stream);
+    FAKE_BEGIN_IN_CONTEXT(cuMemsetD32Async);
+    return set(stream, to, value, 4, 4 * count);
 }
 
 /* --- streams --- */

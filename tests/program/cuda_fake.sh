@@ -57,6 +57,23 @@ FAKE_CUDA_FAIL=cuDevicePrimaryCtxRetain:46 FAKE_CUDA_MODE=3 fails 'another proce
 FAKE_CUDA_FAIL=cuMemAlloc:2 fails 'out of device memory: .* asked for, 1\.00 GiB of 1\.00 GiB free on cuda:0'
 FAKE_CUDA_FAIL=cuMemcpyHtoDAsync:700 fails 'illegal memory access .*\(700\); this process'
 
+# whoever only looks or plans never initialises CUDA; the worker does
+FAKE_CUDA_FAIL=cuInit:999 run devices
+expect_status 0
+expect_out '^ +cuda:1 '
+export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
+study=(quick_test device=cuda 'experiment.vit_configs=[{depth:0}]' experiment.test.num_samples=20
+    experiment.test.memory_size_mb=16 'experiment.test.tensor_shape=[3,64,64]'
+    'experiment.hardware.gpu_ids=[0,1]')
+FAKE_CUDA_FAIL=cuInit:999 run run "${study[@]}" --dry-run
+expect_status 0
+run run "${study[@]}" --json
+expect_status 0
+json 'd["summary"]["successful_runs"] == 2 and d["summary"]["gpu_ids_tested"] == [0, 1]'
+FAKE_CUDA_FAIL=cuInit:999 run run "${study[@]}" experiment.max_retries=0 --json
+expect_status 1
+json 'd["summary"]["failed_runs"] == 2'
+
 # without the libraries nothing changes, and one line says what is missing
 unset LD_LIBRARY_PATH
 if ! ldconfig -p | grep -q libcuda.so.1; then

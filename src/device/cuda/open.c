@@ -16,11 +16,30 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool initialised;
 
-/* Numbers in CUDA_VISIBLE_DEVICES mean PCI order here, as select.c counts. */
-static void set_environment(const struct lab_device_ref *ref) {
-    setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0);
+static void restore(const char *variable, char *value) {
+    if (value)
+        setenv(variable, value, 1);
+    else
+        unsetenv(variable);
+    lab_mem_free(value);
+}
+
+/*
+ * The driver reads the environment here and never again. Numbers in CUDA_VISIBLE_DEVICES mean PCI
+ * order, as select.c counts; and a MIG instance is reached only where that variable names it.
+ */
+static lab_cu_result start(const struct lab_cuda *cuda, const struct lab_device_ref *ref) {
+    static const char order[] = "CUDA_DEVICE_ORDER", visible[] = "CUDA_VISIBLE_DEVICES";
+    const char *old_order = getenv(order), *old_visible = getenv(visible);
+    char *kept_order = old_order ? lab_mem_strdup(old_order) : NULL;
+    char *kept_visible = old_visible ? lab_mem_strdup(old_visible) : NULL;
+    setenv(order, "PCI_BUS_ID", 1);
     if (ref->uuid && lab_str_starts(ref->uuid, "MIG-"))
-        setenv("CUDA_VISIBLE_DEVICES", ref->uuid, 1); /* the only way to reach an instance */
+        setenv(visible, ref->uuid, 1);
+    lab_cu_result result = cuda->cuInit(0);
+    restore(order, kept_order);
+    restore(visible, kept_visible);
+    return result;
 }
 
 static int initialise(const struct lab_cuda *cuda, const struct lab_device_ref *ref,
@@ -39,8 +58,7 @@ static int initialise(const struct lab_cuda *cuda, const struct lab_device_ref *
     pthread_mutex_lock(&lock);
     int status = 0;
     if (!initialised) {
-        set_environment(ref);
-        status = cuda_check(cuda->cuInit(0), "cuInit", err);
+        status = cuda_check(start(cuda, ref), "cuInit", err);
         initialised = status == 0;
     }
     pthread_mutex_unlock(&lock);

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "device/cuda/cuda.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static int node_of(const struct lab_machine *machine, const char *address) {
@@ -23,6 +24,7 @@ static int node_of(const struct lab_machine *machine, const char *address) {
 
 /* Multiprocessors of each slice; 0 = that many slices aren't possible. -1 = not known here. */
 static int slice_size(const struct cuda_gpu *gpu, int slices) {
+    assert(slices > 0);
     if (slices == 1)
         return gpu->sm_count ? gpu->sm_count : -1;
     if (!gpu->sm_count || !gpu->capability)
@@ -138,14 +140,12 @@ static int refuse_parent(const struct cuda_inventory *inventory, int index, cons
     return -1;
 }
 
-static int refuse_slices(const struct cuda_gpu *gpu, int slices, const char *rest,
-                         struct lab_err *err) {
+static int refuse_slices(const struct cuda_gpu *gpu, const char *rest, struct lab_err *err) {
     if (lab_str_starts(gpu->uuid, "MIG-"))
         return lab_err_set(err, LAB_ERR_USER,
                            "cuda%s: a MIG instance is a part already and can't be cut into slices",
                            rest);
     int unit = cuda_slice_unit(gpu->capability);
-    (void)slices;
     return lab_err_set(err, LAB_ERR_USER,
                        "cuda%s: %s has %d multiprocessors and a slice at least %d, so at most %d "
                        "slices",
@@ -184,7 +184,7 @@ static int select_one(const struct lab_machine *machine, const struct cuda_inven
     if (gpu->mig_parent)
         return refuse_parent(inventory, index, rest, err);
     if (slices > 1 && (lab_str_starts(gpu->uuid, "MIG-") || slice_size(gpu, slices) == 0))
-        return refuse_slices(gpu, slices, rest, err);
+        return refuse_slices(gpu, rest, err);
     int first = part.slice < 0 ? 0 : part.slice;
     int last = part.slice < 0 ? slices - 1 : part.slice;
     for (int slice = first; slice <= last; slice++)

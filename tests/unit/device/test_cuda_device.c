@@ -4,6 +4,8 @@
  */
 #include "cuda_fixture.h"
 
+#include "base/subprocess.h"
+
 #define BYTES ((size_t)1 << 20)
 
 static void fake_only(void) {
@@ -68,6 +70,31 @@ static void a_gpu_that_others_hold_is_refused_with_what_to_do(void **state) {
     setenv("FAKE_CUDA_FAIL", "cuDevicePrimaryCtxRetain:2", 1);
     ASSERT_FAILS(cuda_fixture_try(*state, "cuda:0", 0, &device, err), LAB_ERR_MEMORY,
                  "too little free memory for a context");
+}
+
+/* In a process of its own: what CUDA shows is settled when it starts. */
+static void a_mig_instance_is_reached_and_the_environment_left_alone(void **state) {
+    fake_only();
+    const char *const argv[] = {"/proc/self/exe", "mig", NULL};
+    struct cuda_fixture *fixture = *state;
+    struct lab_subprocess_spec spec = {.argv = argv, .max_output_bytes = 4096};
+    struct lab_subprocess_result result;
+    ASSERT_OK(lab_subprocess_run(&spec, &fixture->arena, &result, err));
+    if (result.exit_status != 0)
+        fail_msg("%s%s", result.out, result.err);
+}
+
+static void open_mig_instances(void **state) {
+    struct lab_device *device, *other;
+    setenv("FAKE_CUDA_MIG", "1", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "0,1", 1);
+    device = cuda_fixture_device(*state, "cuda:MIG-00000011-0000-0000-0000-0000000000cd", 0);
+    assert_string_equal(getenv("CUDA_VISIBLE_DEVICES"), "0,1");
+    assert_null(getenv("CUDA_DEVICE_ORDER"));
+    ASSERT_FAILS(
+        cuda_fixture_try(*state, "cuda:MIG-00000010-0000-0000-0000-0000000000cd", 0, &other, err),
+        LAB_ERR_USER, "a process can use one MIG instance only");
+    lab_device_close(device);
 }
 
 /* --- memory and copies --- */
@@ -372,8 +399,11 @@ static void every_call_may_fail_and_is_named_in_the_text(void **state) {
 }
 
 int main(int argc, char **argv) {
-    (void)argc;
     cuda_use_fake(argv);
+    if (argc > 1) {
+        const struct CMUnitTest alone[] = {TEST(open_mig_instances)};
+        return cmocka_run_group_tests(alone, NULL, NULL);
+    }
     if (cuda_is_real()) {
         struct lab_arena arena;
         struct cuda_inventory inventory;
@@ -389,6 +419,7 @@ int main(int argc, char **argv) {
         TEST(an_open_gpu_says_what_it_is),
         TEST(the_gpu_is_found_again_by_its_uuid),
         TEST(a_gpu_that_others_hold_is_refused_with_what_to_do),
+        TEST(a_mig_instance_is_reached_and_the_environment_left_alone),
         TEST(data_comes_back_as_it_went),
         TEST(too_much_memory_is_an_ordinary_result),
         TEST(times_are_the_hosts_and_in_order),
