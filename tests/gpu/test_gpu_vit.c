@@ -148,6 +148,28 @@ static const struct step steps[] = {
     {"down", true, make_down},
 };
 
+/* Rows that no multiprocessor's registers hold; a part is a row. */
+static struct lab_launch make_long_norm(const struct model *model, enum lab_dtype dtype,
+                                        int64_t rows) {
+    (void)model;
+    struct lab_tensor x = lab_tensor_matrix(NULL, dtype, rows, 40000);
+    struct lab_tensor vector = lab_tensor_vector(NULL, dtype, 40000);
+    return (struct lab_launch){
+        .op = LAB_OP_LAYER_NORM, .in = {x, vector, vector}, .out = x, .epsilon = 1e-5f};
+}
+
+static struct lab_launch make_long_softmax(const struct model *model, enum lab_dtype dtype,
+                                           int64_t rows) {
+    (void)model;
+    struct lab_tensor x = lab_tensor_matrix(NULL, dtype, rows, 40000);
+    return (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {x}, .out = x};
+}
+
+static const struct step long_steps[] = {
+    {"layer_norm of long rows", false, make_long_norm},
+    {"softmax of long rows", false, make_long_softmax},
+};
+
 /* --- values: a block of random numbers over and over, so that gigabytes are quickly made --- */
 
 #define BLOCK 1000003 /* a prime: no row repeats another */
@@ -272,6 +294,15 @@ static void try_dtype(enum lab_dtype dtype) {
                 try_step(&models[m], &steps[s], dtype, batches[b]);
 }
 
+static void long_rows_are_right(void **state) {
+    (void)state;
+    for (int dtype = 0; dtype < 4; dtype++) {
+        make_block((enum lab_dtype)dtype);
+        for (int s = 0; s < LENGTH(long_steps); s++)
+            try_step(&models[0], &long_steps[s], (enum lab_dtype)dtype, 10);
+    }
+}
+
 static void transformers_are_right_in_fp32(void **state) {
     (void)state;
     try_dtype(LAB_FP32);
@@ -378,6 +409,7 @@ int main(void) {
         cmocka_unit_test(transformers_are_right_in_tf32),
         cmocka_unit_test(transformers_are_right_in_bf16),
         cmocka_unit_test(transformers_are_right_in_fp16),
+        cmocka_unit_test(long_rows_are_right),
         cmocka_unit_test(a_graph_gives_the_very_same_numbers),
     };
     if (open_gpu())
