@@ -112,7 +112,7 @@ static struct lab_launch make_norm(const struct model *model, enum lab_dtype dty
 }
 
 static struct lab_launch make_qkv(const struct model *model, enum lab_dtype dtype, int64_t rows) {
-    return product(LAB_OP_GEMM, dtype, rows, 3 * 64 * model->heads, model->dim);
+    return product(LAB_OP_GEMM, dtype, rows, 192 * model->heads, model->dim);
 }
 
 static struct lab_launch make_attention(const struct model *model, enum lab_dtype dtype,
@@ -186,14 +186,14 @@ static void make_block(enum lab_dtype dtype) {
 
 /* Input `input`'s element i is the block's element i + input · 1000. */
 static float value_at(int input, int64_t i) {
-    return block[(i + input * 1000) % BLOCK];
+    return block[(i + (int64_t)input * 1000) % BLOCK];
 }
 
 static void upload(const struct lab_buffer *to, int input, enum lab_dtype dtype, int64_t count) {
     struct lab_err err = LAB_ERR_INIT;
     size_t element_bytes = lab_dtype_bytes(dtype);
     for (int64_t done = 0; done < count;) {
-        int64_t at = (done + input * 1000) % BLOCK;
+        int64_t at = (done + (int64_t)input * 1000) % BLOCK;
         int64_t part = BLOCK - at < count - done ? BLOCK - at : count - done;
         require(lab_copy(stream, (char *)to->data + (size_t)done * element_bytes,
                          encoded + (size_t)at * element_bytes, (size_t)part * element_bytes,
