@@ -228,7 +228,8 @@ struct lab_report_plan {
 
     double expected_s;      /* from runs that were timed here before; 0 or NaN = nothing is known */
     int expected_unknown;   /* runs that nothing is known about: in it by the mean of the others */
-    double expected_most_s; /* by the time-outs; 0 = their sum */
+    int expected_guessed;   /* those, and runs that only other work tells about */
+    double expected_most_s; /* by the time-outs and retries; 0 = the time-outs' sum */
     int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
 };
 

@@ -40,6 +40,8 @@ void study_add_spread(struct lab_str *out, double rate, double low, double high)
         lab_str_add(out, "–");
     else if (farthest < 0.0005)
         lab_str_add(out, "< 0.1 %");
+    else if (farthest >= 0.995) /* nothing is known about it but its size */
+        lab_str_add(out, "> 100 %");
     else
         lab_str_printf(out, "%.*f %%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
 }

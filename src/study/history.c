@@ -329,7 +329,7 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
     struct lab_estimate estimate = {0};
     struct outlook *unknown = lab_mem_alloc((size_t)count + 1, sizeof *unknown);
     struct sums sums = {0};
-    int done = 0, guessed = 0;
+    int done = 0;
     for (int i = 0; i < count; i++) {
         if (runs[i].state == LAB_RUN_DONE) {
             estimate.elapsed_s += NS_TO_S(runs[i].end_ns - runs[i].start_ns);
@@ -339,7 +339,7 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
         sums.open++;
         struct outlook outlook = look_ahead(
             history, &runs[i], find_progress(&runs[i], progress, progress_count), now_ns);
-        guessed += outlook.guessed;
+        estimate.guessed += outlook.guessed;
         if (isnan(outlook.total_s)) {
             unknown[estimate.unknown++] = outlook;
             continue;
@@ -360,6 +360,6 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
     estimate.left_s = fmax(sums.left_s / (max_workers > 1 ? max_workers : 1), sums.longest_s);
     if (sums.open > 0 && !sums.known)
         estimate.left_s = NAN;
-    estimate.fair = guessed <= done + sums.open - guessed;
+    estimate.fair = estimate.guessed <= done + sums.open - estimate.guessed;
     return estimate;
 }

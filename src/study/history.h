@@ -33,8 +33,9 @@ struct lab_estimate {
     double left_s;    /* of all runs that aren't done, cool-downs excluded; NaN = unknown */
     int unknown;      /* runs that nothing is known about; counted as the mean of the known */
     double elapsed_s; /* Σ durations of done runs */
-    /* No more runs are guessed, from other work than their own or not at all, than are done or known
-     * from their own: only then is left_s worth showing without a word about where it comes from. */
+    int guessed;      /* runs that only other work than their own tells about; unknown ones too */
+    /* No more is guessed than is done or known: only then is left_s worth showing without a word
+     * about where it comes from. */
     bool fair;
 };
 

@@ -23,9 +23,8 @@
 #define HISTORY_STUDIES 50
 
 #define FIRST_REPLY                                                                                \
-    "\r\033[Kfinishing the run that is under way; Ctrl-C again ends it now (the same command "     \
-    "goes "                                                                                        \
-    "on later)\n"
+    "\r\033[Kfinishing the run that is under way; Ctrl-C again ends it now, and the same command " \
+    "goes on later\n"
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 /* --- the command line --- */
@@ -129,12 +128,12 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
     if (call->shared->quiet || call->shared->json)
         return;
     int done = study->run_count - study->item_count;
+    const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
     if (study->folder.resumed)
-        lab_command_note("going on in %s: %d of %d runs are done", study->folder.path, done,
-                         study->run_count);
+        lab_command_note("going on in %s: %d of %d runs are done", folder, done, study->run_count);
     else
         lab_command_note("%d run%s, in %s", study->run_count, study->run_count == 1 ? "" : "s",
-                         study->folder.path);
+                         folder);
 }
 
 static void prepare_view(struct execution *execution, const struct lab_command_call *call,

@@ -256,6 +256,7 @@ static void an_estimate_is_fair_while_no_more_is_guessed_than_known(void **state
     assert_true(estimate(runs, 3, NULL, 0, 1).fair);
     runs[2].options = "{\"depth\": 24}";
     assert_false(estimate(runs, 3, NULL, 0, 1).fair); /* one is done, two are of other sizes */
+    assert_int_equal(estimate(runs, 3, NULL, 0, 1).guessed, 2);
     runs[2].workload = "gemm";
     assert_false(estimate(runs, 3, NULL, 0, 1).fair);
     runs[1].state = LAB_RUN_RUNNING;
