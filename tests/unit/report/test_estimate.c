@@ -155,7 +155,7 @@ static void unknown_total_is_said(void **state) {
     study.folder = NULL;
     assert_holds(&study, "quick_test: 4 runs, too little like them has run here\n");
     study.guessed = 4;
-    assert_holds(&study, "unknown, since nothing like it has run\n            here");
+    assert_holds(&study, "unknown, since nothing like it\n            has run here");
     assert_holds(&study, "quick_test: 4 runs, nothing like them has run here\n");
 }
 
