@@ -29,6 +29,8 @@ void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *o
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out);
 /* Keeps what was appended since `from` on one line, when the text is wrapped later. */
 void lab_text_keep(struct lab_str *text, size_t from);
+/* Columns of a line on the screen: what colours it takes none. */
+int lab_text_columns(const char *text);
 /* Appends a heading and a newline; bold where there is colour. */
 void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out);
 

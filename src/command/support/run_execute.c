@@ -23,8 +23,7 @@
 #define HISTORY_STUDIES 50
 
 #define FIRST_REPLY                                                                                \
-    "\r\033[Kfinishing the run that is under way; Ctrl-C again ends it now, and the same command " \
-    "goes on later\n"
+    "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 /* --- the command line --- */
@@ -229,6 +228,8 @@ static int carry_out(const struct lab_command_call *call, struct lab_study *stud
     int result = lab_study_run(study, &listener, &outcome, err);
     lab_run_progress_end(&execution.view);
     lab_history_close(execution.view.history);
+    if (execution.view.lines && call->err_is_terminal)
+        lab_command_say("%s", ""); /* the answer below stands apart */
     if (outcome.budget_used && !call->shared->quiet)
         lab_command_note("the budget is used up: %d run%s left; the same command goes on",
                          outcome.left, outcome.left == 1 ? "" : "s");
