@@ -159,6 +159,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     int result = report           ? lab_study_view_open(path, true, call->arena, &view, err)
                  : config->config ? lab_study_view_open(path, false, call->arena, &view, err)
                                   : lab_study_view_follow(path, NULL, call->arena, &view, err);
+    if (result == 0 && report)
+        result = lab_study_view_metrics(&view, call->arena, err);
     if (result < 0)
         return -1;
     if (config->config)

@@ -55,6 +55,12 @@ bool study_row_counts(const struct study_row *row, const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && !isnan(run->rate) && (run->valid || !row->valid);
 }
 
+/* A gang's rate is a sum, and the sum's inverse no time. */
+static bool did_one_thing(const struct lab_run *run) {
+    return run->iterations == 1 && run->rank_count == 1 &&
+           lab_str_equal(run->rate_unit, "iterations/s");
+}
+
 static void rate_row(struct study_row *row, double *scratch) {
     int count = 0;
     for (int i = 0; i < row->run_count; i++)
@@ -69,6 +75,8 @@ static void rate_row(struct study_row *row, double *scratch) {
     row->rate_count = count;
     row->rate = count ? lab_stats_median(scratch, (size_t)count) : NAN;
     row->unit = last && last->rate_unit ? last->rate_unit : "";
+    if (last && did_one_thing(last))
+        row->unit = STUDY_TIME;
     row->low = row->high = row->confidence = NAN;
     if (count == 1) {
         row->low = last->rate_low;

@@ -188,7 +188,8 @@ static void print_json(const struct lab_command_call *call, const struct lab_stu
 static int report(const struct lab_command_call *call, const struct lab_study *study,
                   const char *command, struct lab_err *err) {
     struct lab_study_view view;
-    if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0)
+    if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0 ||
+        lab_study_view_metrics(&view, call->arena, err) < 0)
         return -1;
     view.report.running = false; /* it is held by this process, which has ended its runs */
     view.report.holder = "";
