@@ -195,7 +195,8 @@ const struct lab_command lab_command_show = {
     .description =
         "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "
         "shows it; the newest such one is meant. Without it, the newest of all. A study that is "
-        "still running can be shown, too.",
+        "still running can be shown, too. Where programs of your own ran (test_matrix), the report "
+        "has the last value of each of their metrics.",
     .options = show_options,
     .config_size = sizeof(struct show_config),
     .max_words = 1,

@@ -86,8 +86,8 @@ static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
                       : plan->tracker && *plan->tracker       ? "tracker"
                                                               : NULL;
     if (key)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: this version has none: leave it out",
-                           key);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "%s: this version can't do that yet; leave the key out", key);
     return 0;
 }
 
