@@ -28,6 +28,10 @@ static int launch(struct lab_stream *base, const struct lab_launch *what, struct
     return cuda_launch((struct cuda_stream *)base, what, err);
 }
 
+static void prepare(struct lab_device *base, const struct lab_launch *launches, int count) {
+    cuda_prepare((struct cuda_device *)base, launches, count);
+}
+
 const struct lab_device_ops cuda_device_ops = {
     .close = cuda_close,
     .limits = cuda_limits,
@@ -39,6 +43,7 @@ const struct lab_device_ops cuda_device_ops = {
     .copy = cuda_copy,
     .launch = launch,
     .supports = supports,
+    .prepare = prepare,
     .event_open = cuda_event_open,
     .event_close = cuda_event_close,
     .event_record = cuda_event_record,

@@ -6,7 +6,9 @@
  *   slice.c      multiprocessors cut into slices       memory.c   buffers
  *   stream.c     streams and copies                    event.c    marks in streams, and their times
  *   graph.c      commands kept and replayed            limits.c   what the device can do at best
- *   error.c      what a failure means and what to do   kernels.c, gemm.c, module.c  the ops
+ *   error.c      what a failure means and what to do   kernels.c  launches
+ *   plan.c       which kernel does an op, and how      module.c   kernels loaded on a device
+ *   compile.c    kernels' code, by NVRTC               gemm.c, gemm_tune.c  products by cuBLASLt
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
  * multiprocessors. A thread that calls into the backend makes that context current first
@@ -199,7 +201,7 @@ void cuda_graph_close(struct lab_graph *graph);
 /* Keeps the event as long as the graph that is being captured. */
 void cuda_graph_mention(struct cuda_graph *graph, struct cuda_event *event, bool record);
 
-/* --- kernels.c, gemm.c, module.c: the ops --- */
+/* --- kernels.c: the ops --- */
 
 /*
  * Enqueues a completed launch whose op is supported; the device's context is current. While the
@@ -208,6 +210,11 @@ void cuda_graph_mention(struct cuda_graph *graph, struct cuda_event *event, bool
 int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err);
 /* On a GPU that knows the dtype at all; see cuda.c for those that don't. */
 bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype);
+/*
+ * Compiles what the launches need in threads, beside whatever else goes on; they may come without
+ * data. What goes wrong shows when it is launched.
+ */
+void cuda_prepare(struct cuda_device *device, const struct lab_launch *launches, int count);
 /* Free what launches left in `kernels`; the context is current and idle. Accept NULL there. */
 void cuda_kernels_close(struct cuda_device *device);
 void cuda_kernels_stream_close(struct cuda_stream *stream);
