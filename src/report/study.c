@@ -284,6 +284,9 @@ static void write_place(const struct study_digest *digest, struct lab_style styl
     lab_str_init(&text);
     lab_str_add(out, "\n");
     study_add_when(digest, &text);
+    const char *took = strstr(text.text, "took ");
+    if (took)
+        lab_text_keep(&text, (size_t)(took - text.text));
     if (text.length)
         study_write_line("Time", text.text, style, out);
     if (study->machine && *study->machine)
@@ -298,7 +301,7 @@ static void write_place(const struct study_digest *digest, struct lab_style styl
     lab_str_clear(&text);
     study_add_next(digest, &text);
     if (text.length && study->command && *study->command) {
-        study_write_line("Go on", study->command, style, out);
+        study_write_whole("Go on", study->command, style, out);
         study_write_line("", text.text, style, out);
     }
     lab_str_release(&text);

@@ -137,6 +137,9 @@ void study_write_heading(const char *text, struct lab_style style, struct lab_st
 /* "  Folder    outputs/…", wrapped behind the label. */
 void study_write_line(const char *label, const char *text, struct lab_style style,
                       struct lab_str *out);
+/* The same in one line however long: a command that is broken can't be pasted. */
+void study_write_whole(const char *label, const char *text, struct lab_style style,
+                       struct lab_str *out);
 /* "  Warning: …"; `colour` is an escape sequence. */
 void study_write_sentence(const char *word, const char *colour, const char *text,
                           struct lab_style style, struct lab_str *out);

@@ -40,6 +40,8 @@ void study_add_spread(struct lab_str *out, double rate, double low, double high)
         lab_str_add(out, "–");
     else if (farthest < 0.0005)
         lab_str_add(out, "< 0.1 %");
+    else if (farthest >= 0.995) /* nothing is known about it but its size */
+        lab_str_add(out, "> 100 %");
     else
         lab_str_printf(out, "%.*f %%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
 }
@@ -158,7 +160,8 @@ void study_add_who(const struct study_note *note, int of, struct lab_str *out) {
             lab_str_printf(out, " (%d attempts)", note->run[0]->attempts);
     } else if (!note->exact)
         lab_str_printf(out, "%s (%s%d other%s with other figures)", first,
-                       note->run_count == of ? "and all " : "and ", others, study_plural(others));
+                       note->run_count == of && others > 1 ? "and all " : "and ", others,
+                       study_plural(others));
     else if (note->run_count == of)
         lab_str_printf(out, "all %d runs", of);
     else if (others == 1)

@@ -23,9 +23,7 @@
 #define HISTORY_STUDIES 50
 
 #define FIRST_REPLY                                                                                \
-    "\r\033[Kfinishing the run that is under way; Ctrl-C again ends it now (the same command "     \
-    "goes "                                                                                        \
-    "on later)\n"
+    "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 /* --- the command line --- */
@@ -129,12 +127,12 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
     if (call->shared->quiet || call->shared->json)
         return;
     int done = study->run_count - study->item_count;
+    const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
     if (study->folder.resumed)
-        lab_command_note("going on in %s: %d of %d runs are done", study->folder.path, done,
-                         study->run_count);
+        lab_command_note("going on in %s: %d of %d runs are done", folder, done, study->run_count);
     else
         lab_command_note("%d run%s, in %s", study->run_count, study->run_count == 1 ? "" : "s",
-                         study->folder.path);
+                         folder);
 }
 
 static void prepare_view(struct execution *execution, const struct lab_command_call *call,
@@ -230,6 +228,8 @@ static int carry_out(const struct lab_command_call *call, struct lab_study *stud
     int result = lab_study_run(study, &listener, &outcome, err);
     lab_run_progress_end(&execution.view);
     lab_history_close(execution.view.history);
+    if (execution.view.lines && call->err_is_terminal)
+        lab_command_say("%s", ""); /* the answer below stands apart */
     if (outcome.budget_used && !call->shared->quiet)
         lab_command_note("the budget is used up: %d run%s left; the same command goes on",
                          outcome.left, outcome.left == 1 ? "" : "s");

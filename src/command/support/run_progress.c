@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "command/command.h"
+#include "report/estimate.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,10 +47,15 @@ static int find_run(const struct lab_run_progress_view *view, int64_t number) {
 
 /* --- lines --- */
 
+/* NaN while it would be more of a guess than an estimate. */
+static double left_s(const struct lab_run_progress_view *view) {
+    return view->estimate.fair ? view->estimate.left_s : NAN;
+}
+
 static void say_left(const struct lab_run_progress_view *view, struct lab_str *out) {
-    if (isfinite(view->estimate.left_s) && view->done + view->failed < view->run_count) {
+    if (isfinite(left_s(view)) && view->done + view->failed < view->run_count) {
         lab_str_add(out, ", about ");
-        lab_str_add_time(out, view->estimate.left_s);
+        lab_report_add_duration(left_s(view), out);
         lab_str_add(out, " left");
     }
 }
@@ -67,10 +73,10 @@ static void say_end(const struct lab_run_progress_view *view,
         lab_report_rate(run, &line);
     if (event->kind == LAB_RUNNER_DONE && !run->valid)
         lab_str_add(&line, ", not valid");
-    lab_str_add(&line, " (");
+    lab_str_add(&line, event->kind == LAB_RUNNER_FAILED ? " (after " : " (");
     lab_str_add_time(&line, 1e-9 * (double)(run->end_ns - run->start_ns));
-    say_left(view, &line);
     lab_str_add(&line, ")");
+    say_left(view, &line);
     lab_command_say("%s", line.text);
     const char *hint = event->kind == LAB_RUNNER_FAILED ? lab_report_hint(run->error) : NULL;
     if (hint)
@@ -93,7 +99,7 @@ static void say(const struct lab_run_progress_view *view, const struct lab_runne
         break;
     case LAB_RUNNER_STARTED:
         if (!view->bar) /* a log shows what a run that never ends was */
-            lab_command_say("[%d/%d] %s: begins", view->done + view->failed + view->active_count,
+            lab_command_say("[%d/%d] %s begins", view->done + view->failed + view->active_count,
                             view->run_count, id);
         break;
     default:
@@ -113,8 +119,11 @@ static void end_run(struct lab_run_progress_view *view, const struct lab_runner_
     run->end_ns = event->outcome->end_ns;
     view->done += event->kind == LAB_RUNNER_DONE;
     view->failed += event->kind == LAB_RUNNER_FAILED;
-    if (view->history)
-        lab_history_add(view->history, run);
+    if (view->history) {
+        struct lab_run timed = *run;
+        timed.result = event->outcome->result;
+        lab_history_add(view->history, &timed);
+    }
     *active = view->active[--view->active_count];
 }
 
@@ -216,7 +225,7 @@ void lab_run_progress_tick(struct lab_run_progress_view *view) {
         .iterations = one ? one->done : 0,
         .iteration_total = one ? one->total : 0,
         .elapsed_s = 1e-9 * (double)(now_ns - view->start_ns),
-        .left_s = view->estimate.left_s,
+        .left_s = left_s(view),
     };
     struct lab_str line;
     lab_str_init(&line);

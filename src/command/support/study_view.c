@@ -193,8 +193,8 @@ static void estimate(struct lab_study_view *view, struct lab_history *history) {
         lab_history_estimate(history, runs, count, report->progress, report->progress_count,
                              lab_clock_now(lab_clock_system()), view->max_workers);
     lab_mem_free(runs);
-    report->left_s = view->estimate.left_s;
-    report->left_unknown = view->estimate.unknown;
+    report->left_s = view->estimate.fair ? view->estimate.left_s : NAN;
+    report->left_unknown = view->estimate.guessed;
 }
 
 static void describe(struct lab_study_view *view, struct lab_arena *arena) {
