@@ -12,8 +12,9 @@
 #include <math.h>
 #include <strings.h>
 
-#define STEPS_MAX     (1 << 21) /* of one line and pattern */
+#define STEPS_MAX     (1 << 19) /* of one line and pattern */
 #define NUMBER_MAX    64        /* bytes of a number */
+#define NUMBER_SPAN   128       /* the same with the commas between its groups, and then some */
 #define PATTERN_BYTES 1024
 
 enum kind { LITERAL, BLANK, NUMBER, STAR };
@@ -171,7 +172,12 @@ static size_t skip_groups(const struct matcher *m, size_t place) {
 }
 
 /* The number at `place`; where it ends, or `place` if there is none. */
-static size_t read_number(const struct matcher *m, size_t place, bool grouped, double *ret_value) {
+static size_t read_number(const struct matcher *whole, size_t place, bool grouped,
+                          double *ret_value) {
+    /* no further than a number may reach: a step takes a bounded time whatever the line holds */
+    struct matcher window = *whole, *m = &window;
+    if (m->length - place > NUMBER_SPAN)
+        m->length = place + NUMBER_SPAN;
     size_t start = place + (at(m, place) == '-' || at(m, place) == '+');
     size_t end = start < m->length ? start + special_length(m, start) : start;
     if (end == start) {
@@ -200,7 +206,7 @@ static size_t read_number(const struct matcher *m, size_t place, bool grouped, d
     for (size_t i = place; i < end; i++)
         if (m->line[i] != ',' && length <= NUMBER_MAX)
             text[length++] = m->line[i];
-    if (length > NUMBER_MAX)
+    if (length > NUMBER_MAX || end == place + NUMBER_SPAN)
         return place;
     text[length] = '\0';
     *ret_value = strtod(text, NULL);
@@ -268,7 +274,7 @@ bool command_pattern_match(const struct command_pattern *pattern, const char *li
     int number = 0;
     for (int t = 0; t < pattern->count; t++) {
         size_t end = place;
-        while (place < length &&
+        while (place < length && m.steps <= STEPS_MAX &&
                (!may_begin(&m, t, place) || !match_here(&m, t, number, place, &end)))
             place++;
         if (place >= length || m.steps > STEPS_MAX)
