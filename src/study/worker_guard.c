@@ -4,6 +4,9 @@
  * where some other process holds the socket's other end open). Then it ends everything: whatever the
  * workload has started, wherever it moved to, and this process. No thread of the worker can stop it
  * from doing so, however busy or stuck it is.
+ *
+ * So does SIGTERM, unless the workload is somebody's program: that is asked in its turn, and may still
+ * save what it has and say so.
  */
 #include "study/process_tree.h"
 #include "study/worker_internal.h"
@@ -16,7 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PARENT_GONE SIGUSR2 /* blocked in every thread and read from signal_fd */
+/* Both are blocked in every thread and read from signal_fd. */
+#define PARENT_GONE  SIGUSR2
+#define ASKED_TO_END SIGTERM
 
 /* --- descendants --- */
 
@@ -80,6 +85,17 @@ static void end_everything(void) {
     _exit(1);
 }
 
+/* As the signal by itself would, so that whoever waits for this process is told the reason. */
+static void end_by_request(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, ASKED_TO_END);
+    worker_kill_descendants();
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    raise(ASKED_TO_END);
+    _exit(1);
+}
+
 /* --- listening --- */
 
 /* True once there is nothing more to listen for. */
@@ -114,6 +130,17 @@ static bool receive(struct worker *worker) {
     return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+static void take_signals(struct worker *worker) {
+    struct signalfd_siginfo info;
+    while (read(worker->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == PARENT_GONE)
+            end_everything();
+        if (!atomic_load(&worker->external))
+            end_by_request();
+        worker_stop(worker);
+    }
+}
+
 static void *guard_main(void *opaque) {
     struct worker *worker = opaque;
     /* the kernel forgets it when the thread that asked ends: this one stays until the end */
@@ -128,7 +155,9 @@ static void *guard_main(void *opaque) {
             end_everything();
         if (fds[2].revents)
             break;
-        if (fds[1].revents || (fds[0].revents && !receive(worker)))
+        if (fds[1].revents)
+            take_signals(worker);
+        if (fds[0].revents && !receive(worker))
             end_everything();
     }
     return NULL;
@@ -140,6 +169,7 @@ int worker_guard_start(struct worker *worker, struct lab_err *err) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, PARENT_GONE);
+    sigaddset(&signals, ASKED_TO_END);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* threads started later inherit it */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     worker->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);

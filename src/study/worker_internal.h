@@ -38,14 +38,15 @@ struct worker {
     bool go, acknowledged;
     int results_left; /* ranks whose RESULT is not on its way yet */
     /* --- */
-    atomic_bool stopping; /* a rank has failed: the others end soon */
+    atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
+    atomic_bool external; /* the workload is a program that can be asked to end */
 
     /* the guard's own once it runs */
     struct lab_frame_reader reader;
     pthread_t guard;
     bool guarded;
     pid_t parent;
-    int signal_fd; /* the parent's end */
+    int signal_fd; /* the parent's end, and requests to end */
     int wake_fd;   /* told by worker_guard_stop */
 };
 
