@@ -221,6 +221,7 @@ static void open_worker(struct worker *worker, int fd) {
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_mutex_init(&worker->send_mutex, NULL);
+    pthread_mutex_init(&worker->metric_mutex, NULL);
     lab_str_init(&worker->outgoing);
     lab_arena_init(&worker->arena);
     lab_frame_reader_init(&worker->reader);
@@ -234,6 +235,7 @@ static void close_worker(struct worker *worker) {
     lab_frame_reader_release(&worker->reader);
     lab_arena_release(&worker->arena);
     lab_str_release(&worker->outgoing);
+    pthread_mutex_destroy(&worker->metric_mutex);
     pthread_mutex_destroy(&worker->send_mutex);
     pthread_mutex_destroy(&worker->mutex);
     pthread_cond_destroy(&worker->changed);
