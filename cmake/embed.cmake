@@ -1,29 +1,43 @@
-# The files below conf/ in the program itself. Included, it adds a generated source with
+# Texts in the program itself: the files below conf/ and the kernels. Included, it adds for each set a
+# generated source to the library's, such as
 #
 #     const struct lab_config_file lab_config_files[] = {{"experiment/numa_study.yaml", "…", 1234}, …};
 #
-# to the library's sources; run as a script (-P), it writes that source. A YAML file that is new,
-# changed or gone is noticed by the next build.
+# run as a script (-P), it writes one of them. A file that is new, changed or gone is noticed by the
+# next build.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-    file(GLOB_RECURSE config_files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/conf/*.yaml)
-    set(path ${CMAKE_BINARY_DIR}/generated/config_files.c)
-    # the list is an input as well, so that a removed file is noticed
-    set(list ${CMAKE_BINARY_DIR}/generated/config_files.txt)
-    file(CONFIGURE OUTPUT ${list} CONTENT "${config_files}\n" @ONLY)
-    add_custom_command(OUTPUT ${path} VERBATIM
-        DEPENDS ${config_files} ${list} ${CMAKE_CURRENT_LIST_FILE}
-        COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR}/conf -DOUTPUT=${path}
-                -P ${CMAKE_CURRENT_LIST_FILE}
-        COMMENT "Embedding conf/")
-    set_property(GLOBAL APPEND PROPERTY lab_generated ${path})
+    # lab_embed(NAME FOLDER ENDINGS HEADER TYPE): lab_NAME[] of `const struct TYPE`, from FOLDER
+    function(lab_embed name folder endings header type)
+        set(files "")
+        foreach(ending ${endings})
+            file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.${ending})
+            list(APPEND files ${found})
+        endforeach()
+        set(path ${CMAKE_BINARY_DIR}/generated/${name}.c)
+        # the list is an input as well, so that a removed file is noticed
+        set(list ${CMAKE_BINARY_DIR}/generated/${name}.txt)
+        file(CONFIGURE OUTPUT ${list} CONTENT "${files}\n" @ONLY)
+        string(REPLACE ";" "," endings "${endings}")
+        add_custom_command(OUTPUT ${path} VERBATIM
+            DEPENDS ${files} ${list} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+            COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR}/${folder} -DENDINGS=${endings}
+                    -DARRAY=lab_${name} -DHEADER=${header} -DTYPE=${type} -DOUTPUT=${path}
+                    -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
+            COMMENT "Embedding ${folder}/")
+        set_property(GLOBAL APPEND PROPERTY lab_generated ${path})
+    endfunction()
+    lab_embed(config_files conf yaml study/config.h lab_config_file)
+    lab_embed(kernel_files kernels "cu;cuh" device/cuda/compile.h lab_kernel_file)
     return()
 endif()
 
 cmake_minimum_required(VERSION 3.22)
-file(GLOB_RECURSE names RELATIVE ${ROOT} ${ROOT}/*.yaml)
+string(REPLACE "," ";" ENDINGS "${ENDINGS}")
+list(TRANSFORM ENDINGS PREPEND ${ROOT}/*. OUTPUT_VARIABLE patterns)
+file(GLOB_RECURSE names RELATIVE ${ROOT} ${patterns})
 list(SORT names)
-set(source "/* Generated from the files in conf. */\n#include \"study/config.h\"\n\n")
-string(APPEND source "const struct lab_config_file lab_config_files[] = {\n")
+set(source "/* Generated from the files in ${ROOT}. */\n#include \"${HEADER}\"\n\n")
+string(APPEND source "const struct ${TYPE} ${ARRAY}[] = {\n")
 foreach(name IN LISTS names)
     file(READ ${ROOT}/${name} text)
     file(SIZE ${ROOT}/${name} size)

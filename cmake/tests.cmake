@@ -24,6 +24,45 @@ foreach(source ${test_sources})
         LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${name} COMMAND test_${name})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${test_environment}")
+    if(name MATCHES "^cuda_")
+        list(APPEND cuda_tests test_${name})
+    endif()
+endforeach()
+
+# The same tests on the GPU that is here, if any: `make test-gpu`.
+foreach(test ${cuda_tests})
+    string(REGEX REPLACE "^test_" "gpu_" name ${test})
+    add_test(NAME ${name} COMMAND ${test})
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} LABELS gpu SKIP_RETURN_CODE 77
+                         ENVIRONMENT "${test_environment};GPULAB_TEST_CUDA=real")
+endforeach()
+
+# Where a CUDA toolkit is installed, its headers check our declarations; nothing else includes them.
+find_path(CUDA_HEADERS cudaTypedefs.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
+          NO_DEFAULT_PATH)
+if(CUDA_HEADERS)
+    target_include_directories(test_vendor_headers SYSTEM PRIVATE ${CUDA_HEADERS})
+    target_compile_definitions(test_vendor_headers PRIVATE LAB_TEST_CUDA_HEADERS)
+endif()
+
+# A driver without a GPU: build/fake in LD_LIBRARY_PATH shows GPUs to whoever looks (tests/fake).
+set(fake_version_cuda 1)
+set(fake_version_nvidia-ml 1)
+set(fake_version_cublasLt 13)
+foreach(library cuda nvidia-ml cublasLt)
+    string(MAKE_C_IDENTIFIER ${library} name)
+    file(GLOB fake_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fake/lib${name}.c
+         ${CMAKE_SOURCE_DIR}/tests/fake/lib${name}_*.c)
+    add_library(fake_${name} SHARED ${fake_sources} ${CMAKE_SOURCE_DIR}/tests/fake/fake_env.c)
+    target_link_libraries(fake_${name} PRIVATE lab_flags Threads::Threads)
+    target_include_directories(fake_${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_compile_options(fake_${name} PRIVATE -fvisibility=hidden)
+    set_target_properties(fake_${name} PROPERTIES OUTPUT_NAME ${library}
+                          SOVERSION ${fake_version_${library}}
+                          LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
+    foreach(test ${cuda_tests} test_vendor)
+        add_dependencies(${test} fake_${name})
+    endforeach()
 endforeach()
 
 # The skeleton that people copy compiles without a warning.

@@ -9,8 +9,14 @@
  *     tf32         mma.m16n8k8
  *     fp32         multiply-adds, 4 × 4 scores a thread
  *
- * attention_any does any width, a query for each block, to be right rather than fast.
+ * It wants qkv and out at multiples of 16 bytes and scale > 0. Queries and keys go in groups of 16:
+ * 197 tokens are 208, not 256.
  *
+ * attention_any does any width, alignment and scale, a query for each block, to be right rather than
+ * fast.
+ *
+ *     macros: STAGES, how many tiles of keys and values are on their way or in use (bf16, fp16; 1 where
+ *             tokens ≤ 64, else 2); attention_any none
  *     grid: (⌈tokens / 64⌉, heads, images) blocks of 128 threads; attention_any (tokens, heads, images)
  *     with (tokens + w) · 4 bytes of shared memory
  */
@@ -19,6 +25,7 @@
 #define LOWEST   __int_as_float(0xff800000)
 #define LOG2E    1.4426950408889634f
 
+#ifdef MAKE_attention
 __device__ __forceinline__ float exp2_fast(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -81,8 +88,7 @@ __device__ __forceinline__ void mask(float (*s)[4], int first, int tokens, int l
 }
 
 #if DTYPE >= 2
-#define KEYS   64
-#define STAGES 2
+#define KEYS 64
 
 /* 64 rows of 128 bytes; the 16-byte pieces of a row are swapped by its number, so that ldmatrix meets
  * no bank twice. */
@@ -135,6 +141,40 @@ __device__ __forceinline__ u32 pack(float low, float high) {
     return both;
 }
 
+/* A warp's 16 queries meet the keys of a tile, the first of which is number `start`. The values lie
+ * behind the keys. */
+__device__ __forceinline__ void attend(u32 tile, int start, int tokens, float factor, int lane,
+                                       u32 (*a)[4], float (*o)[4], float *most, float *sum) {
+    float s[KEYS / 8][4] = {};
+#pragma unroll
+    for (int n = 0; n < KEYS / 16; n++)
+        if (start + n * 16 < tokens)
+#pragma unroll
+            for (int d = 0; d < WIDTH / 16; d++) {
+                u32 b[4];
+                load_four(at(tile, n * 16 + lane / 16 * 8 + lane % 8, d * 2 + lane / 8 % 2), b);
+                multiply(s[2 * n], a[d], b);
+                multiply(s[2 * n + 1], a[d], b + 2);
+            }
+    if (start + KEYS > tokens)
+        mask<KEYS / 8>(s, start, tokens, lane);
+    soften<KEYS / 8>(s, o, most, sum, factor);
+#pragma unroll
+    for (int j = 0; j < KEYS / 16; j++)
+        if (start + j * 16 < tokens) {
+            u32 p[4] = {pack(s[2 * j][0], s[2 * j][1]), pack(s[2 * j][2], s[2 * j][3]),
+                        pack(s[2 * j + 1][0], s[2 * j + 1][1]),
+                        pack(s[2 * j + 1][2], s[2 * j + 1][3])};
+#pragma unroll
+            for (int n = 0; n < WIDTH / 16; n++) {
+                u32 b[4];
+                load_four_turned(at(tile + KEYS * 128, j * 16 + lane % 16, n * 2 + lane / 16), b);
+                multiply(o[2 * n], p, b);
+                multiply(o[2 * n + 1], p, b + 2);
+            }
+        }
+}
+
 extern "C" __global__ void __launch_bounds__(128)
     attention(const element *qkv, element *out, int tokens, int heads, float scale) {
     __shared__ __align__(128) u8 memory[(1 + 2 * STAGES) * QUERIES * 128];
@@ -147,7 +187,9 @@ extern "C" __global__ void __launch_bounds__(128)
     const element *k = qkv + row0 * stride + (heads + blockIdx.y) * WIDTH;
     const element *v = k + (s64)heads * WIDTH;
     int tiles = (tokens + KEYS - 1) / KEYS;
+    bool idle = first + warp * 16 >= tokens; /* has no query, only helps to fetch */
 
+    wait_for_previous();
     fetch_tile(base, q, stride, tokens - first);
     fetch_tile(base + tile_bytes, k, stride, tokens);
     fetch_tile(base + 2 * tile_bytes, v, stride, tokens);
@@ -157,7 +199,7 @@ extern "C" __global__ void __launch_bounds__(128)
     u32 a[WIDTH / 16][4];
     for (int tile = 0; tile < tiles; tile++) {
         u32 here = base + (u32)(1 + tile % STAGES * 2) * tile_bytes;
-        if (tile + 1 < tiles) {
+        if (STAGES > 1 && tile + 1 < tiles) {
             int next = (tile + 1) * KEYS;
             u32 there = base + (u32)(1 + (tile + 1) % STAGES * 2) * tile_bytes;
             fetch_tile(there, k + next * stride, stride, tokens - next);
@@ -172,36 +214,12 @@ extern "C" __global__ void __launch_bounds__(128)
 #pragma unroll
             for (int d = 0; d < WIDTH / 16; d++)
                 load_four(at(base, warp * 16 + lane % 16, d * 2 + lane / 16), a[d]);
-
-        float s[KEYS / 8][4] = {};
-#pragma unroll
-        for (int d = 0; d < WIDTH / 16; d++)
-#pragma unroll
-            for (int n = 0; n < KEYS / 16; n++) {
-                u32 b[4];
-                load_four(at(here, n * 16 + lane / 16 * 8 + lane % 8, d * 2 + lane / 8 % 2), b);
-                multiply(s[2 * n], a[d], b);
-                multiply(s[2 * n + 1], a[d], b + 2);
-            }
-        if ((tile + 1) * KEYS > tokens)
-            mask<KEYS / 8>(s, tile * KEYS, tokens, lane);
-        soften<KEYS / 8>(s, o, most, sum, scale * LOG2E);
-#pragma unroll
-        for (int j = 0; j < KEYS / 16; j++) {
-            u32 p[4] = {pack(s[2 * j][0], s[2 * j][1]), pack(s[2 * j][2], s[2 * j][3]),
-                        pack(s[2 * j + 1][0], s[2 * j + 1][1]),
-                        pack(s[2 * j + 1][2], s[2 * j + 1][3])};
-#pragma unroll
-            for (int n = 0; n < WIDTH / 16; n++) {
-                u32 b[4];
-                load_four_turned(
-                    at(here + tile_bytes, j * 16 + lane % 16, n * 2 + lane / 16), b);
-                multiply(o[2 * n], p, b);
-                multiply(o[2 * n + 1], p, b + 2);
-            }
-        }
+        if (!idle)
+            attend(here, tile * KEYS, tokens, scale * LOG2E, lane, a, o, most, sum);
         __syncthreads();
     }
+    if (idle)
+        return;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int query = first + warp * 16 + half * 8 + lane / 4;
@@ -252,7 +270,9 @@ extern "C" __global__ void __launch_bounds__(128)
     s64 stride = 3 * (s64)heads * WIDTH, row0 = (s64)blockIdx.z * tokens;
     const float *k = qkv + row0 * stride + (heads + blockIdx.y) * WIDTH;
     const float *v = k + (s64)heads * WIDTH;
+    bool idle = first + warp * 16 >= tokens; /* has no query, only helps to fetch */
 
+    wait_for_previous();
     u32 a[WIDTH / 8][4];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -271,27 +291,35 @@ extern "C" __global__ void __launch_bounds__(128)
         fetch_tile(keys, k + tile * KEYS * stride, stride, tokens - tile * KEYS);
         fetch_tile(values, v + tile * KEYS * stride, stride, tokens - tile * KEYS);
         __syncthreads();
+        if (idle)
+            continue;
+        int start = tile * KEYS;
         float s[KEYS / 8][4] = {};
 #pragma unroll
-        for (int d = 0; d < WIDTH / 8; d++)
+        for (int n = 0; n < KEYS / 8; n++)
+            if (start + n * 8 < tokens)
 #pragma unroll
-            for (int n = 0; n < KEYS / 8; n++)
-                multiply(s[n], a[d], keys[n * 8 + g][d * 8 + t], keys[n * 8 + g][d * 8 + t + 4]);
-        if ((tile + 1) * KEYS > tokens)
-            mask<KEYS / 8>(s, tile * KEYS, tokens, lane);
+                for (int d = 0; d < WIDTH / 8; d++)
+                    multiply(s[n], a[d], keys[n * 8 + g][d * 8 + t],
+                             keys[n * 8 + g][d * 8 + t + 4]);
+        if (start + KEYS > tokens)
+            mask<KEYS / 8>(s, start, tokens, lane);
         soften<KEYS / 8>(s, o, most, sum, scale * LOG2E);
         /* a thread holds the scores of keys 2t and 2t + 1, the unit wants t and t + 4: the order of
          * the keys in the sum is free, so the values are taken in the thread's order */
 #pragma unroll
-        for (int j = 0; j < KEYS / 8; j++) {
-            u32 p[4] = {round_tf32(s[j][0]), round_tf32(s[j][2]), round_tf32(s[j][1]),
-                        round_tf32(s[j][3])};
+        for (int j = 0; j < KEYS / 8; j++)
+            if (start + j * 8 < tokens) {
+                u32 p[4] = {round_tf32(s[j][0]), round_tf32(s[j][2]), round_tf32(s[j][1]),
+                            round_tf32(s[j][3])};
 #pragma unroll
-            for (int n = 0; n < WIDTH / 8; n++)
-                multiply(o[n], p, values[j * 8 + 2 * t][n * 8 + g],
-                         values[j * 8 + 2 * t + 1][n * 8 + g]);
-        }
+                for (int n = 0; n < WIDTH / 8; n++)
+                    multiply(o[n], p, values[j * 8 + 2 * t][n * 8 + g],
+                             values[j * 8 + 2 * t + 1][n * 8 + g]);
+            }
     }
+    if (idle)
+        return;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int query = first + warp * 16 + half * 8 + g;
@@ -320,6 +348,7 @@ extern "C" __global__ void __launch_bounds__(128)
     const float *q = qkv + (row0 + first) * stride + blockIdx.y * WIDTH;
     const float *k = qkv + row0 * stride + (heads + blockIdx.y) * WIDTH;
     const float *v = k + (s64)heads * WIDTH;
+    wait_for_previous();
     for (int i = threadIdx.x; i < QUERIES * WIDTH; i += 128)
         queries[i / WIDTH][i % WIDTH] =
             first + i / WIDTH < tokens ? q[i / WIDTH * stride + i % WIDTH] * scale : 0.0f;
@@ -395,7 +424,9 @@ extern "C" __global__ void __launch_bounds__(128)
     }
 }
 #endif
+#endif
 
+#ifdef MAKE_attention_any
 extern "C" __global__ void __launch_bounds__(128)
     attention_any(const element *qkv, element *out, int tokens, int heads, float scale, int width) {
     extern __shared__ float scores[];
@@ -405,6 +436,7 @@ extern "C" __global__ void __launch_bounds__(128)
     const element *q = qkv + (row0 + blockIdx.x) * stride + blockIdx.y * width;
     const element *k = qkv + row0 * stride + (heads + blockIdx.y) * width;
     const element *v = k + (s64)heads * width;
+    wait_for_previous();
     for (int w = threadIdx.x; w < width; w += 128)
         query[w] = to_float(q[w]) * scale;
     __syncthreads();
@@ -430,3 +462,4 @@ extern "C" __global__ void __launch_bounds__(128)
         out[((row0 + blockIdx.x) * heads + blockIdx.y) * width + w] = from_float(o / sum);
     }
 }
+#endif

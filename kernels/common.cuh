@@ -2,6 +2,9 @@
  * common.cuh: stands before every kernel file when it is compiled. NVRTC has no headers, so the number
  * formats are written here: DTYPE is 0 for fp32 and 1 for tf32 (both stored as float), 2 for bf16,
  * 3 for fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
+ *
+ * A program is one kernel: MAKE_<name> is defined for the one that is wanted. The other macros of a
+ * kernel stand at the head of its file; src/device/cuda/plan.c says which it is compiled with.
  */
 typedef unsigned char u8;
 typedef unsigned short u16;
@@ -39,14 +42,29 @@ __device__ __forceinline__ element from_float(float x) {
 }
 #endif
 
-#define ELEMENT_BYTES ((int)sizeof(element))
-#define PER_16_BYTES  (16 / ELEMENT_BYTES)
+#define PER_16_BYTES (16 / (int)sizeof(element))
 
 /* 16 bytes of elements, moved by one instruction. */
 union chunk {
     uint4 bits;
     element items[PER_16_BYTES];
 };
+
+__device__ __forceinline__ bool aligned(const void *address) {
+    return ((u64)address & 15) == 0;
+}
+
+/*
+ * Where the launch allows it, a kernel's blocks start while the kernel before it still runs: what
+ * that one wrote or reads may only be touched behind wait_for_previous, so every kernel begins with
+ * it. The next kernel's blocks may come as soon as all of these run: they wait in the same way.
+ */
+__device__ __forceinline__ void wait_for_previous() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 
 __device__ __forceinline__ float warp_sum(float x) {
 #pragma unroll
@@ -63,8 +81,8 @@ __device__ __forceinline__ float warp_max(float x) {
 }
 
 /*
- * Over the N threads of one row (a power of two, at least 32). Where a row has several warps, `shared`
- * is their row's own 32 floats, and every thread of the block must come here.
+ * Over the N threads of one row (a power of two, 32 to 1024). A row of several warps has the block to
+ * itself, `shared` is room for 32 floats, and every thread of the block must come here.
  */
 template <int N> __device__ __forceinline__ float row_sum(float x, float *shared) {
     x = warp_sum(x);

@@ -4,21 +4,6 @@
  *
  *     grid: ⌈count / (256 · PER_16_BYTES)⌉ blocks of 256 threads
  */
-__device__ __forceinline__ bool aligned(const void *a) {
-    return ((u64)a & 15) == 0;
-}
-
-/* exact: x/2 · erfc(−x/√2) keeps the digits of the negative tail */
-__device__ __forceinline__ float gelu_of(float x) {
-    return 0.5f * x * erfcf(-x * 0.70710678118654752f);
-}
-
-#define FOR_MY_ELEMENTS(first)                                                                     \
-    s64 first = ((s64)blockIdx.x * 256 + threadIdx.x) * PER_16_BYTES;                              \
-    if (first >= count)                                                                            \
-        return;                                                                                    \
-    int mine = count - first < PER_16_BYTES ? (int)(count - first) : PER_16_BYTES;
-
 __device__ __forceinline__ void load(const element *from, s64 first, int mine, float *to) {
     if (mine == PER_16_BYTES && aligned(from)) {
         union chunk in;
@@ -48,19 +33,30 @@ __device__ __forceinline__ void store(element *to, s64 first, int mine, const fl
     }
 }
 
-extern "C" __global__ void __launch_bounds__(256) fill(element *out, s64 count, float value) {
-    FOR_MY_ELEMENTS(first)
+/* This thread's elements: `mine` of them from `first` on. */
+#define MY_ELEMENTS                                                                                \
+    wait_for_previous();                                                                           \
+    s64 first = ((s64)blockIdx.x * 256 + threadIdx.x) * PER_16_BYTES;                              \
+    if (first >= count)                                                                            \
+        return;                                                                                    \
+    int mine = count - first < PER_16_BYTES ? (int)(count - first) : PER_16_BYTES;                 \
     float v[PER_16_BYTES];
+
+#ifdef MAKE_fill
+extern "C" __global__ void __launch_bounds__(256) fill(element *out, s64 count, float value) {
+    MY_ELEMENTS
 #pragma unroll
     for (int i = 0; i < PER_16_BYTES; i++)
         v[i] = value;
     store(out, first, mine, v);
 }
+#endif
 
+#ifdef MAKE_add
 extern "C" __global__ void __launch_bounds__(256)
     add(const element *a, const element *b, element *out, s64 count) {
-    FOR_MY_ELEMENTS(first)
-    float v[PER_16_BYTES], w[PER_16_BYTES];
+    MY_ELEMENTS
+    float w[PER_16_BYTES];
     load(a, first, mine, v);
     load(b, first, mine, w);
 #pragma unroll
@@ -68,24 +64,45 @@ extern "C" __global__ void __launch_bounds__(256)
         v[i] += w[i];
     store(out, first, mine, v);
 }
+#endif
 
+#ifdef MAKE_bias
 extern "C" __global__ void __launch_bounds__(256)
     bias(const element *x, const element *bias, element *out, s64 count, int columns) {
-    FOR_MY_ELEMENTS(first)
-    float v[PER_16_BYTES];
+    MY_ELEMENTS
+    /* a division of 64 bits is a dozen times dearer */
+    int column = count >> 32 ? (int)(first % columns) : (int)((u32)first % (u32)columns);
     load(x, first, mine, v);
+    if (columns % PER_16_BYTES == 0) {
+        float b[PER_16_BYTES];
+        load(bias, column, mine, b);
 #pragma unroll
-    for (int i = 0; i < PER_16_BYTES; i++)
-        v[i] += i < mine ? to_float(bias[(first + i) % columns]) : 0.0f;
+        for (int i = 0; i < PER_16_BYTES; i++)
+            v[i] += b[i];
+    } else {
+#pragma unroll
+        for (int i = 0; i < PER_16_BYTES; i++) {
+            v[i] += i < mine ? to_float(bias[column]) : 0.0f;
+            column = column + 1 == columns ? 0 : column + 1;
+        }
+    }
     store(out, first, mine, v);
+}
+#endif
+
+#ifdef MAKE_gelu
+/* exact: x/2 · erfc(−x/√2) keeps the digits of the negative tail; at −∞ the limit */
+__device__ __forceinline__ float gelu_of(float x) {
+    float share = erfcf(-x * 0.70710678118654752f);
+    return share == 0.0f ? 0.0f : 0.5f * x * share;
 }
 
 extern "C" __global__ void __launch_bounds__(256) gelu(const element *x, element *out, s64 count) {
-    FOR_MY_ELEMENTS(first)
-    float v[PER_16_BYTES];
+    MY_ELEMENTS
     load(x, first, mine, v);
 #pragma unroll
     for (int i = 0; i < PER_16_BYTES; i++)
         v[i] = gelu_of(v[i]);
     store(out, first, mine, v);
 }
+#endif

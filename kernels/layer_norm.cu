@@ -1,18 +1,45 @@
 /*
  * layer_norm.cu: rows of COLUMNS elements, each normalised by its own mean and population variance,
- * times gamma, plus beta. One source for three ops:
+ * times gamma, plus beta. One source for four kernels:
  *
  *     layer_norm            out[r,:] = norm(x[r,:])
  *     patchify_layer_norm   x[r,:] is gathered from images: row r is patch r
  *     layer_norm_embed      out[b·(p+1) + t,:] = norm(x[b·p + t − 1,:]) + position[t,:], and for t = 0
  *                           class + position[0,:]
+ *     layer_norm_long       layer_norm of rows that don't fit into registers: `columns` of them
  *
- * THREADS threads do a row and keep it in registers, so that it is read once; ROWS rows share a block
- * of THREADS · ROWS threads (ROWS > 1 only with THREADS = 32). VECTOR: COLUMNS is a multiple of
+ * THREADS threads do a row and keep it in registers, so that it is read once. With THREADS = 32 a
+ * block may have up to four rows, a warp for each; else it has one. VECTOR: COLUMNS is a multiple of
  * 16 bytes' elements and every row starts at a multiple of 16 bytes.
  *
- *     macros: COLUMNS THREADS ROWS VECTOR          grid: ⌈rows / ROWS⌉
+ *     macros: COLUMNS THREADS VECTOR, patchify_layer_norm also CHANNELS PATCH; layer_norm_long none
+ *     grid: ⌈rows / (blockDim.x / THREADS)⌉ blocks
  */
+#ifdef MAKE_layer_norm_long
+#define THREADS 1024
+
+extern "C" __global__ void __launch_bounds__(THREADS)
+    layer_norm_long(const element *x, const element *gamma, const element *beta, element *out,
+                    int columns, float epsilon) {
+    __shared__ float shared[32];
+    wait_for_previous();
+    x += (s64)blockIdx.x * columns;
+    out += (s64)blockIdx.x * columns;
+    float sum = 0.0f, squares = 0.0f;
+    for (int c = (int)threadIdx.x; c < columns; c += THREADS)
+        sum += to_float(x[c]);
+    float mean = row_sum<THREADS>(sum, shared) / (float)columns;
+    for (int c = (int)threadIdx.x; c < columns; c += THREADS) {
+        float d = to_float(x[c]) - mean;
+        squares += d * d;
+    }
+    float scale = rsqrtf(row_sum<THREADS>(squares, shared) / (float)columns + epsilon);
+    for (int c = (int)threadIdx.x; c < columns; c += THREADS)
+        out[c] = from_float((to_float(x[c]) - mean) * scale * to_float(gamma[c]) +
+                            to_float(beta[c]));
+}
+#else
+
 #if VECTOR
 #define STEP PER_16_BYTES
 #else
@@ -20,30 +47,51 @@
 #endif
 #define PIECES ((COLUMNS + THREADS * STEP - 1) / (THREADS * STEP))
 #define HELD   (PIECES * STEP)
+#define BLOCK  (THREADS == 32 ? 128 : THREADS)
 
 struct row {
     float v[HELD];
+};
+
+struct raw { /* a row as it lies in memory */
+#if VECTOR
+    union chunk pieces[PIECES];
+#else
+    element pieces[PIECES];
+#endif
 };
 
 __device__ __forceinline__ int column_of(int piece) {
     return (piece * THREADS + (int)(threadIdx.x % THREADS)) * STEP;
 }
 
-__device__ __forceinline__ void read_row(const element *x, struct row *row) {
+__device__ __forceinline__ void fetch(const element *x, struct raw *raw) {
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         int c = column_of(p);
 #if VECTOR
-        union chunk in;
-        if (c < COLUMNS)
-            in.bits = *(const uint4 *)(x + c);
-#pragma unroll
-        for (int i = 0; i < STEP; i++)
-            row->v[p * STEP + i] = c < COLUMNS ? to_float(in.items[i]) : 0.0f;
+        raw->pieces[p].bits =
+            c < COLUMNS ? *(const uint4 *)(x + c) : make_uint4(0u, 0u, 0u, 0u);
 #else
-        row->v[p] = c < COLUMNS ? to_float(x[c]) : 0.0f;
+        raw->pieces[p] = c < COLUMNS ? x[c] : from_float(0.0f);
 #endif
     }
+}
+
+__device__ __forceinline__ float item(const struct raw *raw, int i) {
+#if VECTOR
+    return to_float(raw->pieces[i / STEP].items[i % STEP]);
+#else
+    return to_float(raw->pieces[i]);
+#endif
+}
+
+__device__ __forceinline__ void read_row(const element *x, struct row *row) {
+    struct raw raw;
+    fetch(x, &raw);
+#pragma unroll
+    for (int i = 0; i < HELD; i++)
+        row->v[i] = item(&raw, i);
 }
 
 __device__ __forceinline__ void write_row(element *out, const struct row *row) {
@@ -64,90 +112,96 @@ __device__ __forceinline__ void write_row(element *out, const struct row *row) {
     }
 }
 
-/* Two passes over registers: the variance of what is left after the mean keeps its digits. */
+/* Two passes over registers: the variance of what is left after the mean keeps its digits. gamma and
+ * beta are asked for first: they arrive while the sums go round. */
 __device__ __forceinline__ void normalise(struct row *row, const element *gamma,
                                           const element *beta, float epsilon, float *shared) {
-    float sum = 0.0f;
+    struct raw g, b;
+    fetch(gamma, &g);
+    fetch(beta, &b);
+    float sum = 0.0f, squares = 0.0f;
 #pragma unroll
     for (int i = 0; i < HELD; i++)
         sum += row->v[i];
     float mean = row_sum<THREADS>(sum, shared) * (1.0f / COLUMNS);
-    float squares = 0.0f;
 #pragma unroll
-    for (int p = 0; p < PIECES; p++)
-#pragma unroll
-        for (int i = 0; i < STEP; i++) {
-            float d = row->v[p * STEP + i] - mean;
-            squares += column_of(p) < COLUMNS ? d * d : 0.0f;
-        }
+    for (int i = 0; i < HELD; i++) {
+        float d = row->v[i] - mean;
+        squares += column_of(i / STEP) < COLUMNS ? d * d : 0.0f;
+    }
     float scale = rsqrtf(row_sum<THREADS>(squares, shared) * (1.0f / COLUMNS) + epsilon);
-    struct row g, b;
-    read_row(gamma, &g);
-    read_row(beta, &b);
 #pragma unroll
     for (int i = 0; i < HELD; i++)
-        row->v[i] = (row->v[i] - mean) * scale * g.v[i] + b.v[i];
+        row->v[i] = (row->v[i] - mean) * scale * item(&g, i) + item(&b, i);
 }
 
 /* Which row this thread works on. Rows beyond the last one do the first again, so that no thread
  * misses a barrier, and don't write it. */
-#define MY_ROW(row_count)                                                                          \
+#define MY_ROW                                                                                     \
     __shared__ float shared[32];                                                                   \
-    s64 r = (s64)blockIdx.x * ROWS + threadIdx.x / THREADS;                                        \
-    bool mine = r < (row_count);                                                                   \
+    wait_for_previous();                                                                           \
+    s64 r = ((s64)blockIdx.x * blockDim.x + threadIdx.x) / THREADS;                                \
+    bool mine = r < rows;                                                                          \
     if (!mine)                                                                                     \
         r = 0;
 
-extern "C" __global__ void __launch_bounds__(THREADS *ROWS)
+#ifdef MAKE_layer_norm
+extern "C" __global__ void __launch_bounds__(BLOCK)
     layer_norm(const element *x, const element *gamma, const element *beta, element *out, s64 rows,
                float epsilon) {
-    MY_ROW(rows)
+    MY_ROW
     struct row row;
     read_row(x + r * COLUMNS, &row);
     normalise(&row, gamma, beta, epsilon, shared);
     if (mine)
         write_row(out + r * COLUMNS, &row);
 }
+#endif
 
-/* COLUMNS = patch · patch · channels; inside a patch the channel is the fastest. */
-extern "C" __global__ void __launch_bounds__(THREADS *ROWS)
+#ifdef MAKE_patchify_layer_norm
+/* COLUMNS = PATCH · PATCH · CHANNELS; inside a patch the channel is the fastest. Compiled without
+ * VECTOR: neighbouring threads then read neighbouring pixels of each channel. */
+extern "C" __global__ void __launch_bounds__(BLOCK)
     patchify_layer_norm(const element *image, const element *gamma, const element *beta,
-                        element *out, s64 rows, float epsilon, int channels, int height, int width,
-                        int patch) {
-    MY_ROW(rows)
-    int across = width / patch, patches = across * (height / patch);
+                        element *out, s64 rows, float epsilon, int height, int width) {
+    MY_ROW
+    int across = width / PATCH, patches = across * (height / PATCH);
     s64 b = r / patches;
-    int p = (int)(r % patches), top = p / across * patch, left = p % across * patch;
-    const element *from = image + b * channels * height * width;
+    int p = (int)(r % patches), top = p / across * PATCH, left = p % across * PATCH;
+    const element *from = image + (b * CHANNELS * height + top) * width + left;
     struct row row;
 #pragma unroll
     for (int i = 0; i < HELD; i++) {
         int c = column_of(i / STEP) + i % STEP;
-        int k = c % channels, at = c / channels, y = at / patch, x = at % patch;
-        row.v[i] =
-            c < COLUMNS ? to_float(from[((s64)k * height + top + y) * width + left + x]) : 0.0f;
+        int k = c % CHANNELS, at = c / CHANNELS, y = at / PATCH, x = at % PATCH;
+        row.v[i] = c < COLUMNS ? to_float(from[((s64)k * height + y) * width + x]) : 0.0f;
     }
     normalise(&row, gamma, beta, epsilon, shared);
     if (mine)
         write_row(out + r * COLUMNS, &row);
 }
+#endif
 
-extern "C" __global__ void __launch_bounds__(THREADS *ROWS)
+#ifdef MAKE_layer_norm_embed
+extern "C" __global__ void __launch_bounds__(BLOCK)
     layer_norm_embed(const element *x, const element *gamma, const element *beta,
                      const element *first, const element *position, element *out, s64 rows,
                      float epsilon, int patches) {
-    MY_ROW(rows)
+    MY_ROW
     s64 b = r / (patches + 1);
     int t = (int)(r % (patches + 1));
-    struct row row, at;
+    struct row row;
+    struct raw at;
     read_row(t ? x + (b * patches + t - 1) * COLUMNS : first, &row);
-    /* a block of several warps has one row, so all of its threads agree on t */
+    fetch(position + (s64)t * COLUMNS, &at);
+    /* a row's threads agree on t, and a row of several warps is alone in its block */
     if (t)
         normalise(&row, gamma, beta, epsilon, shared);
-    read_row(position + (s64)t * COLUMNS, &at);
 #pragma unroll
     for (int i = 0; i < HELD; i++)
-        row.v[i] += at.v[i];
+        row.v[i] += item(&at, i);
     if (mine)
         write_row(out + r * COLUMNS, &row);
 }
+#endif
+#endif

@@ -31,6 +31,25 @@ static void note_failure(const char *path, bool is_file, struct lab_arena *arena
         *reason = lab_arena_strdup(arena, text);
 }
 
+static const char *loaded_path(void *handle, struct lab_arena *arena) {
+    struct link_map *map = NULL;
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map || !map->l_name)
+        return "";
+    return lab_arena_strdup(arena, map->l_name);
+}
+
+/* A library whose functions do nothing must not answer for the real one: closed at once. */
+static bool is_refused(const struct lab_dl_library *library, void *handle, struct lab_arena *arena,
+                       const char **reason) {
+    const char *path = library->refused ? loaded_path(handle, arena) : "";
+    if (!library->refused || !strstr(path, library->refused))
+        return false;
+    if (!*reason)
+        *reason = lab_arena_printf(arena, "the loader finds %s, which is for linking only", path);
+    dlclose(handle);
+    return true;
+}
+
 static void *open_first(const struct lab_dl_library *library, const char *folder,
                         struct lab_arena *arena, const char **reason) {
     for (size_t i = 0; i < MAX_SONAMES && library->sonames[i]; i++) {
@@ -39,9 +58,10 @@ static void *open_first(const struct lab_dl_library *library, const char *folder
         if (folder && access(path, F_OK) != 0)
             continue;
         void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (handle)
+        if (handle && !is_refused(library, handle, arena, reason))
             return handle;
-        note_failure(path, folder != NULL, arena, reason);
+        if (!handle)
+            note_failure(path, folder != NULL, arena, reason);
     }
     return NULL;
 }
@@ -58,17 +78,21 @@ static const char *not_found(const struct lab_dl_library *library, struct lab_ar
     return reason;
 }
 
-static const char *loaded_path(void *handle, struct lab_arena *arena) {
-    struct link_map *map = NULL;
-    if (dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0 || !map || !map->l_name)
-        return "";
-    return lab_arena_strdup(arena, map->l_name);
+static void *lookup(void *handle, const char *name) {
+    return dlsym(handle, name);
+}
+
+static void *find(const struct lab_dl_library *library, const struct lab_dl_symbol *symbol,
+                  void *handle) {
+    if (library->find)
+        return library->find(symbol, lookup, handle);
+    return dlsym(handle, symbol->name);
 }
 
 static void resolve(const struct lab_dl_library *library, struct lab_arena *arena,
                     struct lab_dl_report *report) {
     for (const struct lab_dl_symbol *symbol = library->symbols; symbol->name; symbol++) {
-        void *address = report->handle ? dlsym(report->handle, symbol->name) : NULL;
+        void *address = report->handle ? find(library, symbol, report->handle) : NULL;
         fill(symbol, address);
         if (address)
             report->found++;

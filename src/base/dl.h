@@ -22,6 +22,7 @@ struct lab_dl_symbol {
     const char *name;
     void *slot;         /* address of a function pointer; set to NULL where the symbol is missing */
     const char *effect; /* what is unavailable without it */
+    int version;        /* of the signature that we declare; only for a library's own `find` */
 };
 
 struct lab_dl_library {
@@ -29,6 +30,14 @@ struct lab_dl_library {
     const char *sonames[6];              /* tried in order; NULL ends */
     const struct lab_dl_symbol *symbols; /* a NULL name ends */
     const char *effect;                  /* what is unavailable without the library at all */
+    const char
+        *refused; /* part of a path ("/stubs/"): a library found there is none; may be NULL */
+    /*
+     * May be NULL. Some libraries have a lookup of their own that knows versions of a function:
+     * `find` then decides alone, given how to look up a name; NULL = missing.
+     */
+    void *(*find)(const struct lab_dl_symbol *symbol,
+                  void *(*lookup)(void *handle, const char *name), void *handle);
 };
 
 struct lab_dl_report {

@@ -1,11 +1,13 @@
 /*
- * devices.c: `gpulab devices`: the machine, what can be given to --device, and which NUMA node feeds
- * which device. With --topology it shows a machine that isn't here.
+ * devices.c: `gpulab devices`: the machine, what can be given to --device, which NUMA node feeds
+ * which device, and which of the vendor's libraries were found. With --topology it shows a machine
+ * that isn't here.
  */
 #include "command/command.h"
 
 #include "command/support/device.h"
 #include "machine/machine.h"
+#include "vendor/vendor.h"
 #include "version.h"
 
 #include <stddef.h>
@@ -23,12 +25,27 @@ static const struct lab_option devices_options[] = {
     {NULL},
 };
 
-/* Whether this build can compute on a GPU at all, whatever this machine has. */
-static bool uses_gpus(void) {
-    for (int i = 0; lab_backends[i]; i++)
-        if (lab_str_equal(lab_backends[i]->name, "cuda"))
-            return true;
-    return false;
+struct libraries {
+    struct lab_report_library *items;
+    int count;
+};
+
+/* A machine that isn't here has none. */
+static struct libraries find_libraries(const struct lab_machine *machine, struct lab_arena *arena) {
+    struct lab_vendor_library *found;
+    struct libraries libraries = {0};
+    if (machine->recorded)
+        return libraries;
+    libraries.count = lab_vendor_list(arena, &found);
+    libraries.items = lab_arena_alloc(arena, (size_t)libraries.count, sizeof *libraries.items);
+    for (int i = 0; i < libraries.count; i++)
+        libraries.items[i] = (struct lab_report_library){.title = found[i].title,
+                                                         .path = found[i].path,
+                                                         .version = found[i].version,
+                                                         .reason = found[i].reason,
+                                                         .effect = found[i].effect,
+                                                         .effects = found[i].effects};
+    return libraries;
 }
 
 static void print_json(const struct lab_command_call *call, const struct lab_machine *machine,
@@ -39,7 +56,9 @@ static void print_json(const struct lab_command_call *call, const struct lab_mac
     lab_value_set_string(arena, map, "selector", call->shared->device);
     lab_value_set(arena, map, "machine", lab_report_machine_value(machine, arena));
     lab_value_set(arena, map, "backends", lab_report_backends_value(backends, count, arena));
-    lab_value_set_bool(arena, map, "uses_gpus", uses_gpus());
+    struct libraries libraries = find_libraries(machine, arena);
+    lab_value_set(arena, map, "libraries",
+                  lab_report_libraries_value(libraries.items, libraries.count, arena));
     lab_command_print_json(call, map);
 }
 
@@ -57,8 +76,14 @@ static void print_text(const struct lab_command_call *call, const struct lab_mac
         lab_str_add(&text, "\n");
         lab_report_backends(backends, count, call->style, &text);
     }
-    if (!uses_gpus())
-        lab_report_gpus_unused(machine, call->style, &text);
+    struct libraries libraries = {0};
+    if (!config->map && !call->shared->device)
+        libraries = find_libraries(machine, call->arena);
+    /* without the driver there is nothing to add to why the backend has no devices */
+    if (libraries.count && libraries.items[0].path) {
+        lab_str_add(&text, "\n");
+        lab_report_libraries(libraries.items, libraries.count, call->style, &text);
+    }
     lab_command_print(call, &text);
     lab_str_release(&text);
 }
@@ -125,12 +150,15 @@ const struct lab_command lab_command_devices = {
     .usage = "",
     .description =
         "Shows NUMA nodes with their cores and memory, the PCI devices with the node that feeds "
-        "them, how GPUs and network cards reach each other, and the names that --device takes.",
+        "them, how GPUs and network cards reach each other, the names that --device takes, and "
+        "which "
+        "of the vendor's libraries were found.",
     .options = devices_options,
     .config_size = sizeof(struct devices_config),
     .uses_device = true,
-    .device_help =
-        "list these devices instead of all: cpu:1 (a NUMA node), cpu:0/2 (node 0 in halves)",
+    .device_help = "list these devices instead of all: cuda:0 (a GPU), cuda:0/4 (in four slices), "
+                   "cpu:1 (a NUMA "
+                   "node), cpu:0/2 (node 0 in halves)",
     .examples = examples,
     .sections = sections,
     .run = run,

@@ -162,6 +162,11 @@ int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struc
     return 0;
 }
 
+void lab_prepare(struct lab_device *device, const struct lab_launch *launches, int count) {
+    if (device->ops->prepare)
+        device->ops->prepare(device, launches, count);
+}
+
 /* --- events --- */
 
 static int same_device(const struct lab_device *a, const char *what, const struct lab_device *b,

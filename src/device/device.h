@@ -42,6 +42,7 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     struct lab_cpus cpus;    /* cpu backend: one logical CPU for each of its cores */
     int64_t memory_bytes;    /* of the whole physical device */
     bool simulated;
+    const char *uuid; /* of the physical device, "GPU-…" or "MIG-…"; NULL = it has none */
 };
 
 struct lab_device_list {
@@ -164,6 +165,13 @@ int lab_copy(struct lab_stream *stream, void *to, const void *from, size_t size_
 /* Checks and completes the launch, lowers a fused op that the backend lacks, and enqueues it. */
 int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
 
+/*
+ * Says what will be launched soon, so that a device that compiles its kernels does it for all of them
+ * at once, beside other work. The launches may come without data. Never fails: what goes wrong shows
+ * when it is launched.
+ */
+void lab_prepare(struct lab_device *device, const struct lab_launch *launches, int count);
+
 /* --- events --- */
 
 /*
@@ -242,6 +250,9 @@ struct lab_device_ops {
     int (*launch)(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
     bool (*supports)(const struct lab_device *device, enum lab_op_id op,
                      enum lab_dtype dtype); /* optional: every op in fp32 */
+
+    void (*prepare)(struct lab_device *device, const struct lab_launch *launches,
+                    int count); /* optional: nothing */
 
     int (*event_open)(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);
     void (*event_close)(struct lab_event *event);

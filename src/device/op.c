@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "device/op/parts.h"
 
-#include <stdio.h>
-
 const char *const lab_dtype_names[] = {"fp32", "tf32", "bf16", "fp16", NULL};
 
 size_t lab_dtype_bytes(enum lab_dtype dtype) {
@@ -117,12 +115,11 @@ static int check_launch(const struct lab_op *op, const struct lab_launch *launch
                         struct lab_err *err) {
     if (check_tensor(&launch->out, launch->out.dtype, "the output", err) < 0)
         return -1;
-    for (int i = 0; i < op->inputs; i++) {
-        char what[24];
-        snprintf(what, sizeof what, "input %d", i);
-        if (check_tensor(&launch->in[i], launch->out.dtype, what, err) < 0)
+    static const char *const names[LAB_LAUNCH_INPUTS] = {"input 0", "input 1", "input 2", "input 3",
+                                                         "input 4"};
+    for (int i = 0; i < op->inputs; i++)
+        if (check_tensor(&launch->in[i], launch->out.dtype, names[i], err) < 0)
             return -1;
-    }
     if (op->check(launch, err) < 0)
         return -1;
     for (int i = 0; i < op->inputs; i++)

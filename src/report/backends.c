@@ -12,7 +12,7 @@ static bool has_cpus(const struct lab_report_backend *backend) {
 static void add_devices(const struct lab_report_backend *backend, struct lab_style style,
                         struct lab_str *out) {
     struct lab_table *table = lab_table_open();
-    lab_table_column(table, "--device", LAB_ALIGN_LEFT);
+    lab_table_column(table, "--device", LAB_ALIGN_WHOLE);
     lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
     lab_table_column(table, "Memory", LAB_ALIGN_RIGHT);
     if (has_cpus(backend))

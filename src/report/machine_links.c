@@ -163,22 +163,3 @@ void lab_report_feeding(const struct lab_machine *machine, struct lab_style styl
     }
     lab_arena_release(&arena);
 }
-
-void lab_report_gpus_unused(const struct lab_machine *machine, struct lab_style style,
-                            struct lab_str *out) {
-    int count = 0;
-    for (int i = 0; i < machine->pci_count; i++)
-        count += lab_report_is_gpu(&machine->pci[i]);
-    if (count == 0)
-        return;
-    struct lab_str line;
-    lab_str_init(&line);
-    lab_str_printf(&line,
-                   "This version of gpulab computes on CPUs only: it shows the %s, but %s can't be "
-                   "given to --device",
-                   count == 1 ? "GPU" : "GPUs", count == 1 ? "it" : "they");
-    lab_str_add(out, "\n");
-    lab_text_wrap(line.text, 0, 2, style.columns, out);
-    lab_str_add(out, "\n");
-    lab_str_release(&line);
-}

@@ -36,7 +36,11 @@ void lab_text_heading(const char *text, struct lab_style style, struct lab_str *
 
 /* --- tables: columns align by their kind, the header is set off --- */
 
-enum lab_align { LAB_ALIGN_LEFT, LAB_ALIGN_RIGHT };
+enum lab_align {
+    LAB_ALIGN_LEFT,
+    LAB_ALIGN_RIGHT, /* figures; never cut */
+    LAB_ALIGN_WHOLE, /* left, never cut: names to paste */
+};
 
 struct lab_table;
 
@@ -83,10 +87,6 @@ void lab_report_links(const struct lab_machine *machine, struct lab_style style,
 void lab_report_feeding(const struct lab_machine *machine, struct lab_style style,
                         struct lab_str *out);
 
-/* Where there are GPUs: one sentence, that this version doesn't compute on them. */
-void lab_report_gpus_unused(const struct lab_machine *machine, struct lab_style style,
-                            struct lab_str *out);
-
 struct lab_report_device {
     const char *name, *description; /* "cpu:0/2.1", "1 of 2 cores of NUMA node 0" */
     const char *physical;           /* what it shares with its sisters */
@@ -103,6 +103,19 @@ struct lab_report_backend {
     const char *why_none; /* where there are none */
 };
 
+struct lab_report_library { /* one that is looked up at run time */
+    const char *title;
+    const char *path;     /* NULL: not found */
+    const char *version;  /* may be NULL */
+    const char *reason;   /* not found: why */
+    const char *effect;   /* not found: what is then unavailable */
+    const char **effects; /* found, but lacking functions: what they are for; NULL ends */
+};
+
+/* Where the vendor's libraries lie, and below the table a line for each thing that is missing. */
+void lab_report_libraries(const struct lab_report_library *libraries, int count,
+                          struct lab_style style, struct lab_str *out);
+
 /* What can be given to --device, backend by backend. */
 void lab_report_backends(const struct lab_report_backend *backends, int count,
                          struct lab_style style, struct lab_str *out);
@@ -112,6 +125,8 @@ struct lab_value *lab_report_machine_value(const struct lab_machine *machine,
                                            struct lab_arena *arena);
 struct lab_value *lab_report_device_value(const struct lab_report_device *device,
                                           struct lab_arena *arena);
+struct lab_value *lab_report_libraries_value(const struct lab_report_library *libraries, int count,
+                                             struct lab_arena *arena);
 struct lab_value *lab_report_backends_value(const struct lab_report_backend *backends, int count,
                                             struct lab_arena *arena);
 

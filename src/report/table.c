@@ -88,7 +88,7 @@ static void write_row(const struct lab_table *table, const char *const *cells, i
             lab_text_fit(cells[c], widths[c], unicode, out);
         else
             lab_str_add(out, cells[c]);
-        if (table->aligns[c] == LAB_ALIGN_LEFT && spare > 0 && c + 1 < count)
+        if (table->aligns[c] != LAB_ALIGN_RIGHT && spare > 0 && c + 1 < count)
             lab_str_add_repeat(out, " ", spare);
     }
     while (out->length && out->text[out->length - 1] == ' ')

@@ -20,13 +20,21 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS (2 * LAB_NS_PER_S) /* until the workers of a killed runner are gone */
-#define PAUSE_NS    (50 * LAB_NS_PER_MS)
-#define ATTEMPTS    100 /* at a name that nobody else has */
+#define PATIENCE_NS   (2 * LAB_NS_PER_S) /* until the workers of a killed runner are gone */
+#define PAUSE_NS      (50 * LAB_NS_PER_MS)
+#define TURN_PAUSE_NS (5 * LAB_NS_PER_MS)
+#define ATTEMPTS      100 /* at a name that nobody else has */
+
+static void end_turn(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
 
 static const char *without_slashes(const char *path, struct lab_arena *arena) {
     size_t length = strlen(path);
@@ -285,6 +293,30 @@ static int make(const struct lab_folder_request *request, struct lab_arena *aren
     return refuse_place(reason, path, err);
 }
 
+/* --- whose turn it is --- */
+
+/*
+ * Who looks for a study and makes one where there is none has the study's directory for himself
+ * meanwhile. Only for some time, and not where directories can't be locked: two folders of one plan
+ * are a nuisance, no more. -1 = not held.
+ */
+static int take_turn(const struct lab_folder_request *request, struct lab_arena *arena) {
+    const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
+    const char *refused;
+    if (folder_make(study, arena, &refused) != 0)
+        return -1; /* making the folder will say why */
+    int64_t until_ns = lab_clock_now(lab_clock_system()) + PATIENCE_NS;
+    int fd = open(study, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        bool busy = errno == EWOULDBLOCK || errno == EINTR;
+        if (!busy || lab_clock_now(lab_clock_system()) >= until_ns)
+            end_turn(&fd);
+        else
+            lab_clock_sleep(lab_clock_system(), TURN_PAUSE_NS);
+    }
+    return fd;
+}
+
 /* --- life --- */
 
 static int check_name(const char *study, struct lab_err *err) {
@@ -324,16 +356,20 @@ int lab_folder_open(const struct lab_folder_request *request, struct lab_folder 
     lab_arena_init(&arena);
     struct lab_folder_request here = *request;
     here.output_dir = without_slashes(request->output_dir, &arena);
+    int turn_fd = request->resume ? take_turn(&here, &arena) : -1;
     int found = request->resume ? find(&here, &arena, &path, &fd, err) : 0;
     int result = found < 0 ? -1 : 0;
     if (found == 0)
         result = make(&here, &arena, &path, &time, &fd, err);
+    if (result < 0 || found)
+        end_turn(&turn_fd);
     if (result == 0) {
         char *real = absolute(path);
         *ret_folder = (struct lab_folder){
             .path = real,
             .place = found ? lab_mem_strdup(real) : beside(real, time),
             .lock_fd = fd,
+            .turn_fd = turn_fd,
             .resumed = found > 0,
         };
         struct lab_holder self;
@@ -393,6 +429,7 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
         }
     }
     if (result == 0) {
+        end_turn(&folder->turn_fd);
         lab_failpoint("after-publish");
         sync_upwards(place.text);
         lab_mem_free(folder->path);
@@ -419,6 +456,7 @@ static void take_back(const struct lab_folder *folder) {
 void lab_folder_close(struct lab_folder *folder) {
     if (folder->path && strcmp(folder->path, folder->place) != 0)
         take_back(folder);
+    end_turn(&folder->turn_fd);
     if (folder->lock_fd >= 0)
         close(folder->lock_fd);
     lab_mem_free(folder->path);

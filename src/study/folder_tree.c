@@ -24,10 +24,10 @@ int folder_make(const char *path, struct lab_arena *arena, const char **ret_refu
             continue;
         char kept = *end;
         *end = '\0';
-        if (mkdir(part, 0777) < 0 && !is_directory(part)) {
-            int refused = errno == EEXIST ? ENOTDIR : errno;
+        int refused = mkdir(part, 0777) < 0 ? errno : 0;
+        if (refused && !is_directory(part)) {
             *ret_refused = part;
-            return refused;
+            return refused == EEXIST ? ENOTDIR : refused;
         }
         *end = kept;
         if (!kept)

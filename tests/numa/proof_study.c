@@ -137,6 +137,8 @@ static int run_study(const struct lab_machine *machine, const char *const *argv,
     fflush(stdout);
     pid_t runner = fork();
     if (runner == 0) {
+        lab_bind_thread_to_node(machine, NODES - 1,
+                                NULL); /* any CPU: what was proven before bound us */
         int file = open(OUTPUT, O_WRONLY | O_CREAT | O_TRUNC, 0600);
         dup2(file, STDOUT_FILENO);
         execv(PROGRAM, (char *const *)argv);
@@ -223,8 +225,9 @@ void prove_study(const struct lab_machine *machine) {
     size_t length;
     lab_arena_init(&arena);
     int status = run_study(machine, argv, &watch);
-    if (lab_file_read(OUTPUT, 4 << 20, &arena, &json, &length, &err) == 0)
-        lab_json_parse(json, length, OUTPUT, &arena, &result, &err);
+    if (lab_file_read(OUTPUT, 4 << 20, &arena, &json, &length, &err) == 0 &&
+        lab_json_parse(json, length, OUTPUT, &arena, &result, &err) == 0 && status != 0)
+        lab_err_set(&err, LAB_ERR_SYSTEM, "status %d: %.800s", status, json);
     struct lab_value *runs = lab_value_get(result, "runs");
     int count = runs ? runs->count : 0;
     claim(status == 0 && count == RUNS && watch.count == RUNS, &err,

@@ -3,7 +3,7 @@
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 export XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work HOME=$work
-kills=${GPULAB_TEST_KILLS:-40}
+kills=${GPULAB_TEST_KILLS:-200}
 case ${ASAN_OPTIONS:-}$3 in */asan | */tsan) kills=10 ;; esac
 python3 "$source_dir/tests/program/nothing_lost.py" "$gpulab" "$work" "$kills" || fail "see above"
 finish

@@ -97,6 +97,7 @@ struct execution {
     const struct lab_command_call *call;
     struct lab_run_progress_view view;
     char waiting_for[64]; /* the device that was spoken of last */
+    bool begun;           /* a run has */
 };
 
 static int on_stop(void *opaque) {
@@ -107,6 +108,10 @@ static int on_stop(void *opaque) {
 
 static void on_event(const struct lab_runner_event *event, void *opaque) {
     struct execution *execution = opaque;
+    if (!execution->begun) /* until then Ctrl-C finds nothing that it could let finish */
+        lab_stop_watch(execution->view.bar ? FIRST_REPLY : strchr(FIRST_REPLY, 'f'),
+                       execution->view.bar ? SECOND_REPLY : strchr(SECOND_REPLY, 'e'));
+    execution->begun = true;
     lab_run_progress_event(&execution->view, event);
 }
 
@@ -222,8 +227,7 @@ static int carry_out(const struct lab_command_call *call, struct lab_study *stud
     say_beginning(call, study);
     prepare_view(&execution, call, study);
     lab_run_progress_start(&execution.view, study->runs, study->run_count);
-    lab_stop_watch(execution.view.bar ? FIRST_REPLY : strchr(FIRST_REPLY, 'f'),
-                   execution.view.bar ? SECOND_REPLY : strchr(SECOND_REPLY, 'e'));
+    lab_stop_watch(NULL, NULL);
     struct lab_study_listener listener = {
         .stop = on_stop, .event = on_event, .wait = on_wait, .state = &execution};
     int result = lab_study_run(study, &listener, &outcome, err);

@@ -124,6 +124,7 @@ static void end_run(struct lab_run_progress_view *view, const struct lab_runner_
         timed.result = event->outcome->result;
         lab_history_add(view->history, &timed);
     }
+    run->state = LAB_RUN_DONE; /* what failed isn't tried again before the next command */
     *active = view->active[--view->active_count];
 }
 
@@ -165,13 +166,15 @@ static void estimate(struct lab_run_progress_view *view, int64_t now_ns) {
     lab_mem_free(progress);
 }
 
-/* It looks at every run, so it is made seldom enough to cost next to nothing. */
-static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns) {
-    if (!view->history || now_ns < view->estimate_due_ns)
+/* It looks at every run, so it is made seldom enough to cost next to nothing: after a run has ended if
+ * it is cheap, else every second or less often. */
+static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns, bool run_ended) {
+    int64_t pause_ns = (run_ended ? 0 : ESTIMATE_NS) + ESTIMATE_SHARE * view->estimate_cost_ns;
+    if (!view->history || now_ns - view->estimate_ns < pause_ns)
         return;
     estimate(view, now_ns);
-    int64_t cost_ns = lab_clock_now(lab_clock_system()) - now_ns;
-    view->estimate_due_ns = now_ns + ESTIMATE_NS + ESTIMATE_SHARE * cost_ns;
+    view->estimate_ns = now_ns;
+    view->estimate_cost_ns = lab_clock_now(lab_clock_system()) - now_ns;
 }
 
 void lab_run_progress_event(struct lab_run_progress_view *view,
@@ -181,7 +184,7 @@ void lab_run_progress_event(struct lab_run_progress_view *view,
         begin_run(view, event);
     } else if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED) {
         end_run(view, event);
-        estimate_if_due(view, lab_clock_now(lab_clock_system()));
+        estimate_if_due(view, lab_clock_now(lab_clock_system()), true);
     } else if (event->kind == LAB_RUNNER_PHASE && active) {
         active->phase = phase_name(event->text);
         active->done = active->total = 0;
@@ -208,7 +211,7 @@ void lab_run_progress_tick(struct lab_run_progress_view *view) {
     int64_t now_ns = lab_clock_now(lab_clock_system());
     if (!view->bar || now_ns - view->drawn_ns < REDRAW_NS)
         return;
-    estimate_if_due(view, now_ns);
+    estimate_if_due(view, now_ns, false);
     view->drawn_ns = now_ns;
     char several[32];
     snprintf(several, sizeof several, "%d runs", view->active_count);

@@ -8,6 +8,7 @@
  */
 #include "workload/command/command.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <strings.h>
@@ -42,6 +43,7 @@ static bool is_word(char c) {
 /* --- reading a pattern --- */
 
 static void add_token(struct command_pattern *pattern, struct token token) {
+    assert(pattern->tokens);
     struct token *last = pattern->count ? &pattern->tokens[pattern->count - 1] : NULL;
     if (last && last->kind == token.kind && (token.kind == BLANK || token.kind == STAR))
         return;
@@ -170,8 +172,13 @@ static size_t skip_groups(const struct matcher *m, size_t place) {
     return place;
 }
 
-/* The number at `place`; where it ends, or `place` if there is none. */
-static size_t read_number(const struct matcher *m, size_t place, bool grouped, double *ret_value) {
+/* The number at `place`; where it ends, or `place` if there is none. Looks at few bytes, however long
+ * the row of digits. */
+static size_t read_number(const struct matcher *line, size_t place, bool grouped,
+                          double *ret_value) {
+    struct matcher near = *line, *m = &near;
+    if (m->length - place > NUMBER_MAX + 4)
+        m->length = place + NUMBER_MAX + 4;
     size_t start = place + (at(m, place) == '-' || at(m, place) == '+');
     size_t end = start < m->length ? start + special_length(m, start) : start;
     if (end == start) {
@@ -195,13 +202,13 @@ static size_t read_number(const struct matcher *m, size_t place, bool grouped, d
             end = digit(m, sign) ? skip_digits(m, sign) : end;
         }
     }
+    if (end - place > NUMBER_MAX)
+        return place;
     char text[NUMBER_MAX + 1];
     size_t length = 0;
     for (size_t i = place; i < end; i++)
-        if (m->line[i] != ',' && length <= NUMBER_MAX)
+        if (m->line[i] != ',')
             text[length++] = m->line[i];
-    if (length > NUMBER_MAX)
-        return place;
     text[length] = '\0';
     *ret_value = strtod(text, NULL);
     return end;

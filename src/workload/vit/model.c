@@ -210,10 +210,18 @@ static void draw_source(const void *state, int64_t first, int64_t count, float *
     vit_parameter_draw(draw->shape, draw->seed, draw->index, first, count, out);
 }
 
+static int emit_prepare(void *state, const struct lab_launch *launch, struct lab_err *err) {
+    (void)err;
+    lab_prepare(state, launch, 1);
+    return 0;
+}
+
 int vit_model_open(const struct vit_shape *shape, bool fused, struct lab_stream *stream,
                    uint64_t seed, struct vit_model *ret_model, struct lab_err *err) {
     struct vit_model model;
     vit_model_plan(shape, fused, &model);
+    /* kernels are compiled while the weights are drawn and copied */
+    vit_model_forward(&model, NULL, NULL, emit_prepare, stream->device, NULL);
     if (lab_buffer_open(stream->device, LAB_MEMORY_DEVICE, -1, model.weights_bytes, &model.weights,
                         err) ||
         lab_buffer_open(stream->device, LAB_MEMORY_DEVICE, -1, model.activations_bytes,

@@ -67,7 +67,7 @@ static struct memory place(const struct op_case *c, int over) {
 
 static void check(const struct op_case *c, const struct memory *memory, const char *how) {
     double error = op_case_error(c, memory->out);
-    if (error > op_case_tolerance(LAB_FP32))
+    if (error > op_case_tolerance(LAB_FP32, true))
         fail_msg("%s, %s: relative error %g", c->name, how, error);
     for (int i = 1; i <= MARGIN; i++)
         if (memory->out[-i] != CANARY || memory->out[memory->count + i - 1] != CANARY)

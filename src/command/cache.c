@@ -1,0 +1,165 @@
+/*
+ * cache.c: `gpulab cache`: what is kept on disk to make later runs start faster. So far that is
+ * compiled kernels.
+ */
+#include "command/command.h"
+
+#include "base/clock.h"
+#include "device/kernel_cache.h"
+
+#include <time.h>
+
+static const char *const actions[] = {"list", "clear", NULL};
+static const char *const caches[] = {"kernels", NULL};
+
+/* One of the words, or an error that names them all. */
+static int check_word(const char *word, const char *const *words, struct lab_err *err) {
+    struct lab_str list;
+    for (int i = 0; words[i]; i++)
+        if (lab_str_equal(word, words[i]))
+            return 0;
+    lab_str_init(&list);
+    lab_str_add_list(&list, words, "or");
+    lab_err_set(err, LAB_ERR_USER, "cache: '%s' isn't known here, must be %s", word, list.text);
+    lab_str_release(&list);
+    return -1;
+}
+
+static const char *folder_of(const struct lab_command_call *call, struct lab_err *err) {
+    const char *folder = lab_kernel_cache_folder(call->arena);
+    if (!folder)
+        lab_err_set(err, LAB_ERR_USER,
+                    "kernels aren't kept: neither XDG_CACHE_HOME nor HOME names a folder");
+    return folder;
+}
+
+/* --- list --- */
+
+static void print_json(const struct lab_command_call *call, const char *folder,
+                       const struct lab_kernel_cache_entry *entries, int count) {
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
+    for (int i = 0; i < count; i++) {
+        struct lab_value *item = lab_value_map(arena);
+        lab_value_set_string(arena, item, "kernel", entries[i].title);
+        lab_value_set_string(arena, item, "file", entries[i].file);
+        lab_value_set_int(arena, item, "size_bytes", entries[i].size_bytes);
+        lab_value_set_float(arena, item, "used_unix_s",
+                            (double)entries[i].used_wall_ns / (double)LAB_NS_PER_S);
+        lab_value_set_bool(arena, item, "damaged", entries[i].damaged);
+        lab_value_append(arena, list, item);
+    }
+    lab_value_set_string(arena, map, "folder", folder);
+    lab_value_set(arena, map, "kernels", list);
+    lab_command_print_json(call, map);
+}
+
+static void print_text(const struct lab_command_call *call, const char *folder,
+                       const struct lab_kernel_cache_entry *entries, int count) {
+    struct lab_table *table = lab_table_open();
+    struct lab_str text;
+    int64_t bytes = 0;
+    lab_table_column(table, "last used", LAB_ALIGN_LEFT);
+    lab_table_column(table, "size", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "kernel", LAB_ALIGN_LEFT);
+    lab_str_init(&text);
+    for (int i = 0; i < count; i++) {
+        time_t used = (time_t)(entries[i].used_wall_ns / LAB_NS_PER_S);
+        struct tm parts;
+        char when[32] = "";
+        if (localtime_r(&used, &parts))
+            strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+        lab_str_clear(&text);
+        lab_str_add_bytes_binary(&text, (double)entries[i].size_bytes);
+        lab_table_cell(table, "%s", when);
+        lab_table_cell(table, "%s", text.text);
+        lab_table_cell(table, "%s", entries[i].title);
+        bytes += entries[i].size_bytes;
+    }
+    lab_str_clear(&text);
+    if (count) {
+        lab_table_write(table, call->style, &text);
+        lab_str_printf(&text, "\n%d %s, ", count, count == 1 ? "kernel" : "kernels");
+        lab_str_add_bytes_binary(&text, (double)bytes);
+        lab_str_printf(&text, ", in %s\n", folder);
+    } else {
+        lab_str_printf(&text, "No kernels are kept in %s.\n", folder);
+    }
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    lab_table_close(table);
+}
+
+static int list_kernels(const struct lab_command_call *call, struct lab_err *err) {
+    const char *folder = folder_of(call, err);
+    struct lab_kernel_cache_entry *entries;
+    int count;
+    if (!folder || lab_kernel_cache_list(folder, call->arena, &entries, &count, err))
+        return -1;
+    if (call->shared->json)
+        print_json(call, folder, entries, count);
+    else
+        print_text(call, folder, entries, count);
+    return 0;
+}
+
+/* --- clear --- */
+
+static int clear_kernels(const struct lab_command_call *call, struct lab_err *err) {
+    const char *folder = folder_of(call, err);
+    int count;
+    int64_t bytes;
+    if (!folder || lab_kernel_cache_clear(folder, &count, &bytes, err))
+        return -1;
+    if (call->shared->json) {
+        struct lab_value *map = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, map, "folder", folder);
+        lab_value_set_int(call->arena, map, "removed", count);
+        lab_value_set_int(call->arena, map, "removed_bytes", bytes);
+        lab_command_print_json(call, map);
+        return 0;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "Removed %d %s, ", count, count == 1 ? "kernel" : "kernels");
+    lab_str_add_bytes_binary(&text, (double)bytes);
+    lab_str_printf(&text, ", from %s.\n", folder);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    return 0;
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    if (check_word(call->words[0], actions, err) || check_word(call->words[1], caches, err))
+        return -1;
+    return lab_str_equal(call->words[0], "list") ? list_kernels(call, err)
+                                                 : clear_kernels(call, err);
+}
+
+static const char *const *complete(struct lab_arena *arena) {
+    (void)arena;
+    return actions;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab cache list kernels",
+     "which kernels are kept, how large they are, when they were used"},
+    {"gpulab cache clear kernels", "remove them: the next run on a GPU compiles them again"},
+    {NULL},
+};
+
+const struct lab_command lab_command_cache = {
+    .name = "cache",
+    .summary = "show or clear what is kept to make later runs start faster",
+    .usage = "list|clear kernels",
+    .description =
+        "Kernels for GPUs are compiled when they are first needed and kept in "
+        "$XDG_CACHE_HOME/gpulab/kernels (~/.cache/gpulab/kernels), one file for each, by source, "
+        "options, compiler and architecture. Nothing else is lost when they are removed.",
+    .min_words = 2,
+    .max_words = 2,
+    .examples = examples,
+    .complete = complete,
+    .run = run,
+};

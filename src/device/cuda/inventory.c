@@ -1,0 +1,248 @@
+/*
+ * inventory.c: the GPUs of this machine, found without initialising CUDA: through NVML, which gives
+ * sizes and MIG instances too, or from the kernel module's files where NVML is missing.
+ *
+ * NVML doesn't tell the number of multiprocessors; it follows from the number of cores and how many
+ * of them a multiprocessor of that generation has. The driver has the last word when a device is
+ * opened.
+ */
+#include "base/file.h"
+#include "base/str.h"
+#include "device/cuda/cuda.h"
+#include "vendor/nvml.h"
+
+#include <dirent.h>
+
+#define PROC_FILE_MAX 65536
+
+static int cores_per_sm(int capability) {
+    if (capability < 50)
+        return 192;
+    if (capability == 60 || (capability >= 70 && capability <= 80))
+        return 64;
+    return 128;
+}
+
+int cuda_slice_unit(int capability) {
+    return capability >= 90 ? 8 : capability >= 80 ? 4 : 2;
+}
+
+static struct cuda_gpu *add(struct cuda_inventory *inventory, int *capacity) {
+    LAB_MEM_GROW(&inventory->items, inventory->count, capacity);
+    struct cuda_gpu *gpu = &inventory->items[inventory->count++];
+    *gpu = (struct cuda_gpu){.uuid = "", .name = "", .address = "", .parent = -1};
+    return gpu;
+}
+
+/* The list grew in ordinary memory; its owner wants it in the arena. */
+static void move_to_arena(struct cuda_inventory *inventory, struct lab_arena *arena) {
+    size_t count = (size_t)inventory->count;
+    struct cuda_gpu *items = lab_arena_alloc(arena, count, sizeof *items);
+    if (count)
+        memcpy(items, inventory->items, count * sizeof *items);
+    lab_mem_free(inventory->items);
+    inventory->items = items;
+}
+
+/* --- NVML --- */
+
+static const char *nvml_text(lab_nvml_result (*get)(lab_nvml_device, char *, unsigned),
+                             lab_nvml_device device, struct lab_arena *arena) {
+    char text[LAB_NVML_UUID_BYTES] = "";
+    if (get(device, text, sizeof text) != LAB_NVML_SUCCESS)
+        return "";
+    return lab_arena_strdup(arena, text);
+}
+
+static void read_size(const struct lab_nvml *nvml, lab_nvml_device device, struct cuda_gpu *gpu) {
+    struct lab_nvml_memory memory = {0};
+    unsigned cores = 0;
+    int major = 0, minor = 0;
+    if (nvml->nvmlDeviceGetMemoryInfo &&
+        nvml->nvmlDeviceGetMemoryInfo(device, &memory) == LAB_NVML_SUCCESS)
+        gpu->memory_bytes = (int64_t)memory.total_bytes;
+    if (nvml->nvmlDeviceGetCudaComputeCapability &&
+        nvml->nvmlDeviceGetCudaComputeCapability(device, &major, &minor) == LAB_NVML_SUCCESS)
+        gpu->capability = 10 * major + minor;
+    if (gpu->capability && nvml->nvmlDeviceGetNumGpuCores &&
+        nvml->nvmlDeviceGetNumGpuCores(device, &cores) == LAB_NVML_SUCCESS)
+        gpu->sm_count = (int)cores / cores_per_sm(gpu->capability);
+}
+
+static void read_mig(const struct lab_nvml *nvml, lab_nvml_device device,
+                     struct cuda_inventory *inventory, int parent, int *capacity,
+                     struct lab_arena *arena) {
+    unsigned current = 0, pending = 0, slots = 0;
+    if (!nvml->nvmlDeviceGetMigMode ||
+        nvml->nvmlDeviceGetMigMode(device, &current, &pending) != LAB_NVML_SUCCESS || !current)
+        return;
+    inventory->items[parent].mig_parent = true;
+    if (!nvml->nvmlDeviceGetMaxMigDeviceCount || !nvml->nvmlDeviceGetMigDeviceHandleByIndex ||
+        nvml->nvmlDeviceGetMaxMigDeviceCount(device, &slots) != LAB_NVML_SUCCESS)
+        return;
+    for (unsigned i = 0; i < slots; i++) {
+        lab_nvml_device instance;
+        struct lab_nvml_attributes attributes = {0};
+        if (nvml->nvmlDeviceGetMigDeviceHandleByIndex(device, i, &instance) != LAB_NVML_SUCCESS)
+            continue; /* an empty slot */
+        struct cuda_gpu *gpu = add(inventory, capacity);
+        gpu->uuid = nvml_text(nvml->nvmlDeviceGetUUID, instance, arena);
+        gpu->name = nvml_text(nvml->nvmlDeviceGetName, instance, arena);
+        gpu->address = inventory->items[parent].address;
+        gpu->capability = inventory->items[parent].capability;
+        gpu->parent = parent;
+        if (nvml->nvmlDeviceGetAttributes_v2 &&
+            nvml->nvmlDeviceGetAttributes_v2(instance, &attributes) == LAB_NVML_SUCCESS) {
+            gpu->sm_count = (int)attributes.multiprocessor_count;
+            gpu->memory_bytes = (int64_t)attributes.memory_mib << 20;
+        }
+    }
+}
+
+static void read_nvml(const struct lab_nvml *nvml, struct cuda_inventory *inventory,
+                      struct lab_arena *arena) {
+    unsigned count = 0;
+    int capacity = 0;
+    nvml->nvmlDeviceGetCount_v2(&count);
+    for (unsigned i = 0; i < count; i++) {
+        lab_nvml_device device;
+        struct lab_nvml_pci pci = {0};
+        if (nvml->nvmlDeviceGetHandleByIndex_v2(i, &device) != LAB_NVML_SUCCESS)
+            continue; /* lost, or not ours to see */
+        int index = inventory->count;
+        struct cuda_gpu *gpu = add(inventory, &capacity);
+        gpu->uuid = nvml_text(nvml->nvmlDeviceGetUUID, device, arena);
+        gpu->name = nvml_text(nvml->nvmlDeviceGetName, device, arena);
+        if (nvml->nvmlDeviceGetPciInfo_v3(device, &pci) == LAB_NVML_SUCCESS)
+            gpu->address =
+                lab_arena_printf(arena, "%04x:%02x:%02x.0", pci.domain, pci.bus, pci.device);
+        read_size(nvml, device, gpu);
+        read_mig(nvml, device, inventory, index, &capacity, arena);
+    }
+    move_to_arena(inventory, arena);
+}
+
+/* --- the kernel module's files --- */
+
+/* The value behind "GPU UUID:", without the blanks around it; "" where there is none. */
+static const char *field(const char *text, const char *key, struct lab_arena *arena) {
+    const char *at = strstr(text, key);
+    if (!at)
+        return "";
+    at += strlen(key);
+    at += strspn(at, " \t");
+    size_t length = strcspn(at, "\n");
+    while (length && (at[length - 1] == ' ' || at[length - 1] == '\t'))
+        length--;
+    return lab_arena_strndup(arena, at, length);
+}
+
+static int by_address(const void *a, const void *b) {
+    return strcmp(((const struct cuda_gpu *)a)->address, ((const struct cuda_gpu *)b)->address);
+}
+
+void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
+                              struct cuda_inventory *ret_inventory) {
+    struct cuda_inventory inventory = {0};
+    int capacity = 0;
+    DIR *folder = opendir(root);
+    for (struct dirent *entry; folder && (entry = readdir(folder));) {
+        char *text;
+        size_t length;
+        if (entry->d_name[0] == '.' ||
+            lab_file_read(lab_arena_printf(arena, "%s/%s/information", root, entry->d_name),
+                          PROC_FILE_MAX, arena, &text, &length, NULL))
+            continue;
+        struct cuda_gpu *gpu = add(&inventory, &capacity);
+        gpu->address = lab_arena_strdup(arena, entry->d_name);
+        gpu->name = field(text, "Model:", arena);
+        gpu->uuid = field(text, "GPU UUID:", arena);
+        if (strchr(gpu->uuid, '?'))
+            gpu->uuid = ""; /* not read yet by the module: the address will do */
+    }
+    if (folder)
+        closedir(folder);
+    move_to_arena(&inventory, arena);
+    if (inventory.count)
+        qsort(inventory.items, (size_t)inventory.count, sizeof *inventory.items, by_address);
+    else
+        inventory.why_none = "there is no NVIDIA driver";
+    *ret_inventory = inventory;
+}
+
+void cuda_inventory_read(struct lab_arena *arena, struct cuda_inventory *ret_inventory) {
+    const char *why = NULL;
+    const struct lab_nvml *nvml = lab_nvml_open(&why);
+    struct cuda_inventory inventory = {0};
+    if (nvml)
+        read_nvml(nvml, &inventory, arena);
+    if (!inventory.count) {
+        cuda_inventory_read_proc("/proc/driver/nvidia/gpus", arena, &inventory);
+        if (!inventory.count)
+            inventory.why_none = nvml ? "the NVIDIA driver finds no GPU"
+                                      : lab_arena_printf(arena, "no NVIDIA driver (%s)", why);
+    }
+    *ret_inventory = inventory;
+}
+
+/* --- CUDA_VISIBLE_DEVICES --- */
+
+static bool is_number(const char *word) {
+    return *word && strspn(word, "0123456789") == strlen(word) && strlen(word) < 8;
+}
+
+/* The index of what the word names; -1 = nothing, or several by a UUID cut too short. */
+static int find_named(const struct cuda_inventory *inventory, const char *word) {
+    int found = -1, number = is_number(word) ? (int)strtol(word, NULL, 10) : -1;
+    for (int i = 0, gpus = 0; i < inventory->count; i++) {
+        const struct cuda_gpu *gpu = &inventory->items[i];
+        bool whole = gpu->parent < 0;
+        if (number >= 0 ? whole && gpus == number
+                        : strlen(word) > 4 && lab_str_starts(gpu->uuid, word)) {
+            if (found >= 0)
+                return -1;
+            found = i;
+        }
+        gpus += whole;
+    }
+    return found;
+}
+
+static void keep(struct cuda_inventory *kept, const struct cuda_inventory *from, int index) {
+    int parent = kept->count;
+    kept->items[kept->count] = from->items[index];
+    kept->items[kept->count++].parent = -1; /* named by itself: it counts as a device of its own */
+    for (int i = 0; i < from->count; i++)
+        if (from->items[i].parent == index) {
+            kept->items[kept->count] = from->items[i];
+            kept->items[kept->count++].parent = parent;
+        }
+}
+
+void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible,
+                           struct lab_arena *arena) {
+    if (!visible || !inventory->count)
+        return;
+    struct cuda_inventory kept = {
+        .items = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *kept.items)};
+    bool *named = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *named);
+    for (const char *at = visible;; at++) {
+        at += strspn(at, " \t");
+        size_t length = strcspn(at, ",");
+        const char *word = lab_arena_strndup(arena, at, length);
+        int index = find_named(inventory, word);
+        if (index < 0 || named[index])
+            break; /* as the driver does; one named twice makes it show none at all */
+        named[index] = true;
+        for (int i = 0; i < inventory->count; i++)
+            named[i] |= inventory->items[i].parent == index;
+        keep(&kept, inventory, index);
+        at += length;
+        if (!*at)
+            break;
+    }
+    if (!kept.count)
+        kept.why_none = lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES='%s' leaves none of %d GPUs",
+                                         visible, inventory->count);
+    *inventory = kept;
+}

@@ -1,0 +1,139 @@
+/*
+ * kernels.c: launches, as plan.c has them, put on streams.
+ *
+ * Inside graphs our kernels are launched "dependent": their blocks may be set up while the kernel
+ * before them still drains, and wait inside (wait_for_previous in kernels/common.cuh) until its
+ * results are there. It saves about a microsecond between two kernels, which counts where a model
+ * consists of short ones. GPULAB_DEPENDENT_LAUNCH=0 turns it off, to compare.
+ */
+#include "device/cuda/kernels.h"
+
+#include "base/str.h"
+#include "device/cuda/compile.h"
+
+#include <stdlib.h>
+
+#define DEPENDENT_CAPABILITY 90    /* of the GPU */
+#define DEPENDENT_DRIVER     12030 /* the first that captures it into graphs */
+
+static bool may_depend(const struct cuda_device *device) {
+    const char *wanted = getenv("GPULAB_DEPENDENT_LAUNCH");
+    return device->capability >= DEPENDENT_CAPABILITY && lab_cuda_version() >= DEPENDENT_DRIVER &&
+           !lab_str_equal(wanted, "0");
+}
+
+static struct cuda_kernels *kernels_of(struct cuda_device *device) {
+    if (!device->kernels) {
+        struct cuda_kernels *kernels = lab_mem_alloc(1, sizeof *kernels);
+        kernels->dependent = may_depend(device);
+        device->kernels = kernels;
+    }
+    return device->kernels;
+}
+
+static struct cuda_room room_of(const struct cuda_device *device) {
+    return (struct cuda_room){device->sm_count, device->shared_bytes_max};
+}
+
+static int put(struct cuda_stream *stream, struct cuda_call *call, struct lab_err *err) {
+    const struct cuda_device *device = (const struct cuda_device *)stream->base.device;
+    struct cuda_kernels *kernels = device->kernels;
+    lab_cu_function function;
+    void *arguments[CUDA_ARGUMENTS];
+    if (cuda_module_get(&kernels->modules, device, &call->variant, &function, err))
+        return -1;
+    for (int i = 0; i < call->argument_count; i++)
+        arguments[i] = &call->arguments[i];
+    struct lab_cu_launch_attribute dependent = {.id = LAB_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION,
+                                                .value = {.programmatic_serialization = 1}};
+    struct lab_cu_launch_config config = {
+        .grid_x = call->grid[0],
+        .grid_y = call->grid[1],
+        .grid_z = call->grid[2],
+        .block_x = call->threads,
+        .block_y = 1,
+        .block_z = 1,
+        .shared_bytes = call->shared_bytes,
+        .stream = stream->handle,
+        .attributes = &dependent,
+        .attribute_count = kernels->dependent && stream->base.capturing ? 1 : 0,
+    };
+    return cuda_check(device->cuda->cuLaunchKernelEx(&config, function, arguments, NULL),
+                      "cuLaunchKernelEx", err);
+}
+
+static int lower(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err) {
+    struct lab_launch parts[LAB_OP_PARTS];
+    int count = lab_op_get(launch->op)->lower(launch, parts);
+    for (int i = 0; i < count; i++)
+        if (lab_launch(&stream->base, &parts[i], err))
+            return -1;
+    return 0;
+}
+
+static int multiply(struct cuda_stream *stream, const struct lab_launch *launch,
+                    struct lab_err *err) {
+    struct cuda_kernels *kernels = kernels_of((struct cuda_device *)stream->base.device);
+    bool fused = true;
+    if (cuda_gemm_launch(&kernels->gemms, stream, launch, &fused, err))
+        return -1;
+    return fused ? 0 : lower(stream, launch, err);
+}
+
+int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err) {
+    struct cuda_device *device = (struct cuda_device *)stream->base.device;
+    struct cuda_call call;
+    enum cuda_way way;
+    int status = cuda_plan(launch, room_of(device), &way, &call, err);
+    kernels_of(device);
+    if (status == 0 && way == CUDA_WAY_GEMM)
+        status = multiply(stream, launch, err);
+    else if (status == 0 && way == CUDA_WAY_LOWER)
+        status = lower(stream, launch, err);
+    else if (status == 0)
+        status = put(stream, &call, err);
+    return status ? lab_err_context(err, "%s", lab_op_get(launch->op)->name) : 0;
+}
+
+static void prepare(const struct cuda_device *device, const struct lab_launch *launch) {
+    struct lab_launch complete = *launch, parts[LAB_OP_PARTS];
+    struct cuda_call call;
+    enum cuda_way way = CUDA_WAY_LOWER;
+    const struct lab_op *op = lab_op_get(launch->op);
+    if (lab_launch_complete(&complete, NULL) ||
+        (cuda_supports(launch->op, launch->out.dtype) &&
+         cuda_plan(&complete, room_of(device), &way, &call, NULL)))
+        return;
+    if (way == CUDA_WAY_KERNEL)
+        cuda_code_request(&call.variant, device->capability);
+    if (way == CUDA_WAY_LOWER && op->lower) {
+        int count = op->lower(&complete, parts);
+        for (int i = 0; i < count; i++)
+            prepare(device, &parts[i]);
+    }
+}
+
+void cuda_prepare(struct cuda_device *device, const struct lab_launch *launches, int count) {
+    for (int i = 0; i < count; i++)
+        prepare(device, &launches[i]);
+}
+
+void cuda_kernels_close(struct cuda_device *device) {
+    struct cuda_kernels *kernels = device->kernels;
+    cuda_code_settle();
+    if (!kernels)
+        return;
+    cuda_modules_release(&kernels->modules, device);
+    cuda_gemms_release(&kernels->gemms);
+    lab_mem_free(kernels);
+    device->kernels = NULL;
+}
+
+void cuda_kernels_stream_close(struct cuda_stream *stream) {
+    struct cuda_workspace *workspace = stream->kernels;
+    if (!workspace)
+        return;
+    cuda_memory_free((struct cuda_device *)stream->base.device, workspace->memory);
+    lab_mem_free(workspace);
+    stream->kernels = NULL;
+}

@@ -1,0 +1,104 @@
+/* module.c: a hash table of loaded kernels, one library for each: a variant is a single function. */
+#include "device/cuda/module.h"
+
+#include "device/cuda/compile.h"
+
+#include <string.h>
+
+static uint64_t hash_of(const struct cuda_variant *variant) {
+    uint32_t words[sizeof *variant / 4];
+    uint64_t hash = 0x9e3779b97f4a7c15ULL;
+    memcpy(words, variant, sizeof words);
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+        hash = (hash ^ words[i]) * 0xd1342543de82ef95ULL;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+/* The variant's slot, or the empty one where it belongs. */
+static struct cuda_module *slot_of(const struct cuda_modules *modules,
+                                   const struct cuda_variant *variant) {
+    uint64_t at = hash_of(variant);
+    for (;; at++) {
+        struct cuda_module *slot = &modules->slots[at & (uint64_t)(modules->capacity - 1)];
+        if (!slot->library || memcmp(&slot->variant, variant, sizeof *variant) == 0)
+            return slot;
+    }
+}
+
+static void grow(struct cuda_modules *modules) {
+    struct cuda_modules larger = {.count = modules->count,
+                                  .capacity = modules->capacity ? 2 * modules->capacity : 64};
+    larger.slots = lab_mem_alloc((size_t)larger.capacity, sizeof *larger.slots);
+    for (int i = 0; i < modules->capacity; i++)
+        if (modules->slots[i].library)
+            *slot_of(&larger, &modules->slots[i].variant) = modules->slots[i];
+    lab_mem_free(modules->slots);
+    *modules = larger;
+}
+
+/* Dynamic shared memory beyond 48 KiB has to be asked for; only attention_any takes any. */
+static int allow_shared(const struct cuda_device *device, lab_cu_kernel kernel,
+                        const struct cuda_variant *variant, struct lab_err *err) {
+    int fixed_bytes = 0;
+    if (variant->kernel != CUDA_KERNEL_attention_any)
+        return 0;
+    device->cuda->cuKernelGetAttribute(&fixed_bytes, LAB_CU_FUNCTION_SHARED_BYTES, kernel,
+                                       device->ordinal);
+    return cuda_check(device->cuda->cuKernelSetAttribute(LAB_CU_FUNCTION_MAX_DYNAMIC_SHARED,
+                                                         device->shared_bytes_max - fixed_bytes,
+                                                         kernel, device->ordinal),
+                      "cuKernelSetAttribute", err);
+}
+
+static int load(const struct cuda_device *device, const struct cuda_variant *variant,
+                struct cuda_module *ret_module, struct lab_err *err) {
+    const struct lab_cuda *cuda = device->cuda;
+    struct cuda_module module = {.variant = *variant};
+    struct cuda_code code;
+    lab_cu_kernel kernel;
+    if (cuda_code_get(variant, device->capability, &code, err))
+        return -1;
+    if (cuda_check(
+            cuda->cuLibraryLoadData(&module.library, code.bytes, NULL, NULL, 0, NULL, NULL, 0),
+            "cuLibraryLoadData", err))
+        return -1;
+    if (cuda_check(cuda->cuLibraryGetKernel(&kernel, module.library,
+                                            cuda_kernel_rows[variant->kernel].name),
+                   "cuLibraryGetKernel", err) ||
+        allow_shared(device, kernel, variant, err) ||
+        cuda_check(cuda->cuKernelGetFunction(&module.function, kernel), "cuKernelGetFunction",
+                   err)) {
+        cuda->cuLibraryUnload(module.library);
+        return -1;
+    }
+    *ret_module = module;
+    return 0;
+}
+
+int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *device,
+                    const struct cuda_variant *variant, lab_cu_function *ret_function,
+                    struct lab_err *err) {
+    if (2 * modules->count >= modules->capacity)
+        grow(modules);
+    struct cuda_module *slot = slot_of(modules, variant);
+    if (!slot->library) {
+        if (load(device, variant, slot, err)) {
+            char name[CUDA_VARIANT_NAME_BYTES];
+            cuda_variant_name(variant, name);
+            return lab_err_context(err, "kernel '%s'", name);
+        }
+        modules->count++;
+    }
+    *ret_function = slot->function;
+    return 0;
+}
+
+void cuda_modules_release(struct cuda_modules *modules, const struct cuda_device *device) {
+    for (int i = 0; i < modules->capacity; i++)
+        if (modules->slots[i].library)
+            device->cuda->cuLibraryUnload(modules->slots[i].library);
+    lab_mem_free(modules->slots);
+    *modules = (struct cuda_modules){0};
+}

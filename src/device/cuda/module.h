@@ -1,0 +1,30 @@
+/*
+ * module.h: kernels loaded on a device, found by their variant. A launch looks its kernel up here, so
+ * that takes some ten nanoseconds; what isn't there yet is made by compile.h and loaded.
+ */
+#ifndef LAB_DEVICE_CUDA_MODULE_H
+#define LAB_DEVICE_CUDA_MODULE_H
+
+#include "device/cuda/cuda.h"
+#include "device/cuda/plan.h"
+
+struct cuda_modules {
+    struct cuda_module *slots; /* open addressing; a power of two of them, or none */
+    int count, capacity;
+};
+
+struct cuda_module {
+    struct cuda_variant variant;
+    lab_cu_library library; /* NULL: an empty slot */
+    lab_cu_function function;
+};
+
+/* The device's context is current. Also works while a stream is captured. */
+int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *device,
+                    const struct cuda_variant *variant, lab_cu_function *ret_function,
+                    struct lab_err *err);
+
+/* Unloads all; the context is current and idle. */
+void cuda_modules_release(struct cuda_modules *modules, const struct cuda_device *device);
+
+#endif

@@ -1,0 +1,74 @@
+/* vendor/cublaslt.c: finds cuBLASLt in toolkits and in PyTorch's wheels. */
+#include "vendor/cublaslt.h"
+
+#include "vendor/vendor.h"
+
+#include <pthread.h>
+
+static struct lab_cublaslt cublaslt;
+static struct lab_dl_report report;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+#define ROW(name, effect, parameters) {#name, &cublaslt.name, effect},
+static const struct lab_dl_symbol symbols[] = {
+    LAB_LT_FUNCTIONS(ROW){"cublasLtGetVersion", &cublaslt.cublasLtGetVersion,
+                          "its version isn't known"},
+    {NULL},
+};
+#undef ROW
+
+static void load(void) {
+    lab_vendor_find(
+        &(struct lab_vendor_search){
+            .title = "cuBLASLt",
+            .sonames = {"libcublasLt.so.13", "libcublasLt.so.12"},
+            .symbols = symbols,
+            .effect = LAB_LT_ESSENTIAL,
+        },
+        &report);
+}
+
+const struct lab_cublaslt *lab_cublaslt_load(const struct lab_dl_report **ret_report) {
+    pthread_once(&once, load);
+    if (ret_report)
+        *ret_report = &report;
+    return &cublaslt;
+}
+
+bool lab_cublaslt_ready(void) {
+    lab_cublaslt_load(NULL);
+#define CHECK(name, effect, parameters)                                                            \
+    if (!cublaslt.name)                                                                            \
+        return false;
+    LAB_LT_FUNCTIONS(CHECK)
+#undef CHECK
+    return true;
+}
+
+int64_t lab_cublaslt_version(void) {
+    lab_cublaslt_load(NULL);
+    return cublaslt.cublasLtGetVersion ? (int64_t)cublaslt.cublasLtGetVersion() : 0;
+}
+
+const char *lab_cublaslt_status_text(lab_lt_status status) {
+    switch (status) {
+    case LAB_LT_SUCCESS:
+        return "success";
+    case LAB_LT_NOT_INITIALIZED:
+        return "the library isn't initialised";
+    case LAB_LT_ALLOC_FAILED:
+        return "out of memory";
+    case LAB_LT_INVALID_VALUE:
+        return "an invalid parameter";
+    case LAB_LT_ARCH_MISMATCH:
+        return "not possible on this GPU's architecture";
+    case LAB_LT_EXECUTION_FAILED:
+        return "the GPU failed to run it";
+    case LAB_LT_INTERNAL_ERROR:
+        return "an internal error";
+    case LAB_LT_NOT_SUPPORTED:
+        return "not supported";
+    default:
+        return "an unknown status";
+    }
+}

@@ -1,0 +1,238 @@
+/*
+ * vendor.c: the folders in which the vendor's libraries lie, and the list of what was found.
+ *
+ * Toolkits and PyTorch's wheels may be there in several versions at once. What a compiler of a later
+ * major version makes, an older driver can't load, so libraries of the driver's major version go
+ * first wherever they are, and others come only where there is none of those.
+ */
+#include "vendor/vendor.h"
+
+#include "base/str.h"
+#include "vendor/cublaslt.h"
+#include "vendor/cuda.h"
+#include "vendor/nvml.h"
+#include "vendor/nvrtc.h"
+
+#include <glob.h>
+#include <pthread.h>
+
+#define MAX_SONAMES (sizeof((struct lab_dl_library *)0)->sonames / sizeof(const char *))
+
+/* --- folders --- */
+
+struct folders {
+    const char **items; /* NULL-terminated */
+    int count, capacity;
+    struct lab_arena *arena;
+};
+
+static void folders_add(struct folders *folders, const char *folder) {
+    LAB_MEM_GROW(&folders->items, folders->count + 1, &folders->capacity);
+    folders->items[folders->count++] = lab_arena_strdup(folders->arena, folder);
+    folders->items[folders->count] = NULL;
+}
+
+/* The last match first: of cuda-12.4 and cuda-13.0 the newer one. */
+static void folders_glob(struct folders *folders, const char *pattern) {
+    glob_t found;
+    if (glob(pattern, GLOB_BRACE | GLOB_ONLYDIR, NULL, &found) == 0) {
+        for (size_t i = found.gl_pathc; i > 0; i--)
+            folders_add(folders, found.gl_pathv[i - 1]);
+        globfree(&found);
+    }
+}
+
+/* lib/python3.11/site-packages/nvidia/cublas/lib, and likewise below a few other roots. */
+static void folders_of_wheels(struct folders *folders, const char *root) {
+    if (root && *root)
+        folders_glob(folders,
+                     lab_arena_printf(folders->arena,
+                                      "%s/lib/python3*/{site,dist}-packages/nvidia/*/lib", root));
+}
+
+static void folders_read(struct folders *folders) {
+    const char *home = getenv("HOME");
+    folders_glob(folders, "/usr/local/cuda/{lib64,targets/x86_64-linux/lib,extras/CUPTI/lib64}");
+    folders_glob(folders, "/usr/local/cuda-*/{lib64,targets/x86_64-linux/lib,extras/CUPTI/lib64}");
+    folders_glob(folders, "/opt/cuda/lib64");
+    folders_of_wheels(folders, getenv("VIRTUAL_ENV"));
+    folders_of_wheels(folders, getenv("CONDA_PREFIX"));
+    if (home && *home)
+        folders_of_wheels(folders, lab_arena_printf(folders->arena, "%s/.local", home));
+    folders_of_wheels(folders, "/usr/local");
+    folders_of_wheels(folders, "/usr");
+    folders_of_wheels(folders, "/opt/conda");
+}
+
+/* --- searching --- */
+
+/* Sonames that end in the major version. */
+static int pick(const struct lab_vendor_search *search, int major,
+                const char *ret_names[MAX_SONAMES]) {
+    char ending[16];
+    int count = 0;
+    snprintf(ending, sizeof ending, ".so.%d", major);
+    for (size_t i = 0; i < MAX_SONAMES && search->sonames[i]; i++)
+        if (lab_str_equal(strstr(search->sonames[i], ".so."), ending))
+            ret_names[count++] = search->sonames[i];
+    return count;
+}
+
+/* First where the user points to, then the loader's path and the usual folders. */
+static void find_among(const struct lab_vendor_search *search, const char *const *names, int count,
+                       const struct folders *folders, struct lab_dl_report *report) {
+    struct lab_arena *arena = folders->arena;
+    struct lab_dl_library library = {.title = search->title,
+                                     .symbols = search->symbols,
+                                     .effect = search->effect,
+                                     .refused = "/stubs/"};
+    const char *home = getenv("CUDA_HOME");
+    for (int i = 0; i < count; i++)
+        library.sonames[i] = lab_arena_printf(arena, "%s/lib64/%s", home ? home : "", names[i]);
+    *report = (struct lab_dl_report){0};
+    if (home && *home)
+        lab_dl_load(&library, NULL, arena, report);
+    if (report->handle)
+        return;
+    for (int i = 0; i < count; i++)
+        library.sonames[i] = names[i];
+    lab_dl_load(&library, folders->items, arena, report);
+}
+
+void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_report *ret_report) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct lab_arena arena; /* never released: its strings are given out for good */
+    int major = lab_cuda_version() / 1000;
+    pthread_mutex_lock(&lock);
+    struct folders folders = {.arena = &arena};
+    folders_read(&folders);
+    const char *names[MAX_SONAMES] = {NULL};
+    int count = pick(search, major, names), all = 0;
+    *ret_report = (struct lab_dl_report){0};
+    if (count)
+        find_among(search, names, count, &folders, ret_report);
+    while (all < (int)MAX_SONAMES && search->sonames[all])
+        all++;
+    if (!ret_report->handle)
+        find_among(search, search->sonames, all, &folders, ret_report);
+    lab_mem_free(folders.items);
+    pthread_mutex_unlock(&lock);
+}
+
+/* --- the list --- */
+
+static struct {
+    int (*ncclGetVersion)(int *ret_version);
+    int (*cuptiGetVersion)(uint32_t *ret_version);
+} others;
+
+static void find_nccl(struct lab_dl_report *ret_report) {
+    static const struct lab_dl_symbol symbols[] = {
+        {"ncclGetVersion", &others.ncclGetVersion, "its version isn't known"}, {NULL}};
+    lab_vendor_find(&(struct lab_vendor_search){.title = "NCCL",
+                                                .sonames = {"libnccl.so.2"},
+                                                .symbols = symbols},
+                    ret_report);
+}
+
+static void find_cupti(struct lab_dl_report *ret_report) {
+    static const struct lab_dl_symbol symbols[] = {
+        {"cuptiGetVersion", &others.cuptiGetVersion, "its version isn't known"}, {NULL}};
+    lab_vendor_find(&(struct lab_vendor_search){.title = "CUPTI",
+                                                .sonames = {"libcupti.so.13", "libcupti.so.12"},
+                                                .symbols = symbols},
+                    ret_report);
+}
+
+/* Each effect once, though several functions may have it. */
+static const char **distinct(const char *const *effects, struct lab_arena *arena) {
+    int count = 0, kept = 0;
+    while (effects && effects[count])
+        count++;
+    const char **list = lab_arena_alloc(arena, (size_t)count + 1, sizeof *list);
+    for (int i = 0; i < count; i++) {
+        bool known = false;
+        for (int k = 0; k < kept; k++)
+            known |= lab_str_equal(list[k], effects[i]);
+        if (!known)
+            list[kept++] = effects[i];
+    }
+    return list;
+}
+
+static struct lab_vendor_library describe(const char *title, const struct lab_dl_report *report,
+                                          const char *effect, const char *version,
+                                          struct lab_arena *arena) {
+    struct lab_vendor_library library = {.title = title};
+    if (!report->handle) {
+        library.reason = lab_arena_strdup(arena, report->reason);
+        library.effect = effect;
+        return library;
+    }
+    library.path = lab_arena_strdup(arena, report->path);
+    library.version = version;
+    library.effects = distinct(report->effects, arena);
+    return library;
+}
+
+static const char *driver_version(struct lab_arena *arena) {
+    const struct lab_nvml *nvml = lab_nvml_open(NULL);
+    int version = lab_cuda_version();
+    char name[96] = "";
+    if (nvml && nvml->nvmlSystemGetDriverVersion)
+        nvml->nvmlSystemGetDriverVersion(name, sizeof name);
+    return lab_arena_printf(arena, "%s%sCUDA %d.%d", name, *name ? ", " : "", version / 1000,
+                            version % 1000 / 10);
+}
+
+static const char *nvrtc_version(struct lab_arena *arena) {
+    int version = lab_nvrtc_version();
+    bool newer = version / 1000 > lab_cuda_version() / 1000;
+    return lab_arena_printf(arena, "%d.%d%s", version / 1000, version % 1000 / 10,
+                            newer ? ", too new for the driver" : "");
+}
+
+static const char *nccl_version(struct lab_arena *arena) {
+    int version = 0;
+    if (!others.ncclGetVersion || others.ncclGetVersion(&version) != 0)
+        return NULL;
+    return lab_arena_printf(arena, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
+
+static const char *cupti_version(struct lab_arena *arena) {
+    uint32_t version = 0;
+    if (!others.cuptiGetVersion || others.cuptiGetVersion(&version) != 0)
+        return NULL;
+    return lab_arena_printf(arena, "API %u", version);
+}
+
+int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries) {
+    const struct lab_dl_report *report;
+    struct lab_dl_report other;
+    struct lab_vendor_library *list = lab_arena_alloc(arena, 6, sizeof *list);
+    int count = 0;
+    lab_cuda_load(&report);
+    bool driver = report->handle != NULL;
+    list[count++] = describe("CUDA driver", report, LAB_CUDA_ESSENTIAL,
+                             driver ? driver_version(arena) : NULL, arena);
+    *ret_libraries = list;
+    if (!driver)
+        return count;
+    lab_nvml_load(&report);
+    list[count++] = describe("NVML", report, LAB_NVML_ESSENTIAL, NULL, arena);
+    lab_nvrtc_load(&report);
+    list[count++] = describe("NVRTC", report, LAB_NVRTC_ESSENTIAL, nvrtc_version(arena), arena);
+    lab_cublaslt_load(&report);
+    int64_t lt = lab_cublaslt_version();
+    list[count++] = describe("cuBLASLt", report, LAB_LT_ESSENTIAL,
+                             lab_arena_printf(arena, "%d.%d.%d", (int)(lt / 10000),
+                                              (int)(lt / 100 % 100), (int)(lt % 100)),
+                             arena);
+    find_nccl(&other);
+    list[count++] = describe("NCCL", &other, "GPUs exchange data through host memory",
+                             nccl_version(arena), arena);
+    find_cupti(&other);
+    list[count++] =
+        describe("CUPTI", &other, "runs on GPUs can't be traced", cupti_version(arena), arena);
+    return count;
+}

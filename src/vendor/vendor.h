@@ -1,0 +1,40 @@
+/*
+ * vendor.h: where the vendor's libraries are looked for, and what was found. A missing one is no
+ * error: `gpulab devices` says what can't be done without it.
+ */
+#ifndef LAB_VENDOR_VENDOR_H
+#define LAB_VENDOR_VENDOR_H
+
+#include "base/dl.h"
+
+struct lab_vendor_library {
+    const char *title;    /* "NVRTC" */
+    const char *path;     /* NULL: not found */
+    const char *version;  /* "13.0"; may be NULL */
+    const char *reason;   /* not found: why */
+    const char *effect;   /* not found: what is then unavailable */
+    const char **effects; /* found, but functions are missing: what each is for, once; NULL ends */
+};
+
+/*
+ * Looks for all of them (some are large: a tenth of a second in all) and returns how many there are;
+ * they live in the arena.
+ */
+int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries);
+
+/* --- for the libraries' own files --- */
+
+struct lab_vendor_search {
+    const char *title;
+    const char *sonames[6]; /* the newest first; one of the driver's major version is preferred */
+    const struct lab_dl_symbol *symbols;
+    const char *effect;
+};
+
+/*
+ * Looks in the folder of CUDA_HOME, in the loader's path, in the usual folders of toolkits and in
+ * those of PyTorch's wheels. The report's strings live for ever.
+ */
+void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_report *ret_report);
+
+#endif

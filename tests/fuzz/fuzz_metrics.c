@@ -1,0 +1,49 @@
+/*
+ * fuzz_metrics.c: a program may print anything, and its user may write any pattern. The first line of
+ * the input is the pattern, the rest what is printed. No figure without a name that was asked for.
+ */
+#include "workload/command/command.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void on_figure(void *state, const char *name, double value) {
+    int *count = state;
+    (void)value;
+    if (!*name || ++*count > 1000)
+        abort();
+}
+
+static void on_line(void *state, const char *text, size_t length) {
+    int count = 0;
+    if (length == 0 || length > COMMAND_LINE_MAX)
+        abort();
+    command_reader_line(state, text, length, on_figure, &count);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const uint8_t *end = size ? memchr(data, '\n', size) : NULL;
+    size_t length = end ? (size_t)(end - data) : size;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_value *metrics = lab_value_map(&arena);
+    lab_value_set_string(&arena, metrics, "patterns",
+                         lab_arena_strndup(&arena, (const char *)data, length));
+    struct command_reader *reader;
+    if (command_reader_make(metrics, &arena, &reader, &err) < 0) {
+        if (err.code != LAB_ERR_USER || !err.text[0])
+            abort();
+    } else if (end) {
+        struct command_lines lines = {0};
+        const char *text = (const char *)end + 1;
+        size_t left = size - length - 1, first = left / 2; /* in two pieces */
+        command_lines_add(&lines, text, first, on_line, reader);
+        command_lines_add(&lines, text + first, left - first, on_line, reader);
+        command_lines_end(&lines, on_line, reader);
+    }
+    lab_arena_release(&arena);
+    return 0;
+}

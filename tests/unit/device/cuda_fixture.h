@@ -1,0 +1,115 @@
+/*
+ * cuda_fixture.h: what the tests of the cuda backend share. They run on the fake driver
+ * (tests/fake), which a test program puts in front of any real one by starting itself anew; with
+ * GPULAB_TEST_CUDA=real they run on the GPU that is here, without those tests that need the fake.
+ */
+#ifndef CUDA_FIXTURE_H
+#define CUDA_FIXTURE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "device/cuda/cuda.h"
+#include "machine/machine.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#define CUDA_TESTS_SKIPPED 77 /* CTest's word for it */
+
+struct cuda_fixture {
+    struct lab_machine *machine;
+    struct lab_arena arena;
+};
+
+#define ASSERT_OK(call)                                                                            \
+    do {                                                                                           \
+        struct lab_err ok_err = LAB_ERR_INIT;                                                      \
+        struct lab_err *err = &ok_err;                                                             \
+        if (call)                                                                                  \
+            fail_msg("%s: %s", #call, ok_err.text);                                                \
+    } while (0)
+
+/* The call, which uses `err`, fails with this code and a text that holds `part`. */
+#define ASSERT_FAILS(call, expected_code, part)                                                    \
+    do {                                                                                           \
+        struct lab_err bad_err = LAB_ERR_INIT;                                                     \
+        struct lab_err *err = &bad_err;                                                            \
+        if ((call) == 0)                                                                           \
+            fail_msg("%s succeeded", #call);                                                       \
+        if (!strstr(bad_err.text, part))                                                           \
+            fail_msg("'%s' lacks '%s'", bad_err.text, part);                                       \
+        assert_int_equal(bad_err.code, expected_code);                                             \
+    } while (0)
+
+static inline bool cuda_is_real(void) {
+    return lab_str_equal(getenv("GPULAB_TEST_CUDA"), "real");
+}
+
+/* Call first in main: returns with the fake driver in the loader's path. */
+static inline void cuda_use_fake(char **argv) {
+    if (cuda_is_real() || getenv("FAKE_CUDA_GPUS"))
+        return;
+    setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
+    setenv("FAKE_CUDA_GPUS", "2", 1);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    unsetenv("CUDA_HOME"); /* the vendor's own libraries would fall over the fake driver */
+    execv("/proc/self/exe", argv);
+    abort();
+}
+
+/* Undoes what a test told the fake. */
+static inline void fake_reset(void) {
+    static const char *const variables[] = {
+        "FAKE_CUDA_MIG",  "FAKE_CUDA_MEMORY_MIB", "FAKE_CUDA_MODE",      "FAKE_CUDA_GROUPS",
+        "FAKE_CUDA_FAIL", "FAKE_CUDA_DRIFT_NS",   "CUDA_VISIBLE_DEVICES"};
+    if (cuda_is_real())
+        return;
+    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+        unsetenv(variables[i]);
+    setenv("FAKE_CUDA_GPUS", "2", 1);
+}
+
+static inline int cuda_fixture_open(void **state) {
+    struct cuda_fixture *fixture = lab_mem_alloc(1, sizeof *fixture);
+    struct lab_err err = LAB_ERR_INIT;
+    lab_arena_init(&fixture->arena);
+    fake_reset();
+    *state = fixture;
+    return lab_machine_open(NULL, &fixture->machine, &err);
+}
+
+static inline int cuda_fixture_close(void **state) {
+    struct cuda_fixture *fixture = *state;
+    fake_reset();
+    lab_machine_close(fixture->machine);
+    lab_arena_release(&fixture->arena);
+    lab_mem_free(fixture);
+    return 0;
+}
+
+/* Opens member `index` of what the selector names. */
+static inline int cuda_fixture_try(struct cuda_fixture *fixture, const char *selector, int index,
+                                   struct lab_device **ret_device, struct lab_err *err) {
+    struct lab_device_list list;
+    if (lab_device_select(fixture->machine, selector, &fixture->arena, &list, err))
+        return -1;
+    return lab_device_open(fixture->machine, &list.items[index], LAB_DEVICE_SETUP, ret_device, err);
+}
+
+static inline struct lab_device *cuda_fixture_device(struct cuda_fixture *fixture,
+                                                     const char *selector, int index) {
+    struct lab_device *device = NULL;
+    ASSERT_OK(cuda_fixture_try(fixture, selector, index, &device, err));
+    return device;
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, cuda_fixture_open, cuda_fixture_close)
+
+#endif

@@ -1,0 +1,228 @@
+/*
+ * test_kernel_plan.c: how ops become kernels on a GPU, decided without one: every op in every dtype
+ * has a kernel, a library's product or a composition; grids and arguments are what a GPU takes; and
+ * vectors are only used where memory allows them.
+ */
+#include "device/cuda/cuda.h"
+#include "device/cuda/gemm.h"
+#include "device/cuda/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const struct cuda_room h200 = {132, 227 << 10};
+
+static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
+    struct lab_err err = LAB_ERR_INIT;
+    enum cuda_way way;
+    struct lab_launch complete = *launch;
+    if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, h200, &way, ret_call, &err))
+        fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
+    return way;
+}
+
+/* What holds for any launch that a GPU accepts. */
+static void check_call(const struct cuda_call *call) {
+    const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
+    assert_int_equal(call->argument_count, strlen(row->arguments));
+    assert_true(call->grid[0] >= 1 && call->grid[0] <= 0x7fffffffu);
+    assert_true(call->grid[1] >= 1 && call->grid[1] <= 65535);
+    assert_true(call->grid[2] >= 1 && call->grid[2] <= 65535);
+    assert_true(call->threads >= 32 && call->threads <= 1024 && call->threads % 32 == 0);
+    assert_true(call->shared_bytes <= 227 << 10);
+    for (int i = 0; i < CUDA_MACROS; i++)
+        if (!row->macros[i])
+            for (; i < CUDA_MACROS; i++)
+                assert_int_equal(call->variant.macros[i], 0); /* or equal ones would differ */
+}
+
+static void every_op_in_every_dtype_has_a_way(void **state) {
+    (void)state;
+    for (int id = 0; id < LAB_OP_COUNT; id++)
+        for (int dtype = 0; dtype < 4; dtype++) {
+            const struct lab_op *op = lab_op_get((enum lab_op_id)id);
+            struct lab_launch launch;
+            if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype)) {
+                assert_non_null(op->lower);
+                continue;
+            }
+            for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
+                struct cuda_call call;
+                enum cuda_way way = plan(&launch, &call);
+                if (way == CUDA_WAY_KERNEL) {
+                    assert_int_equal(call.variant.dtype, dtype);
+                    check_call(&call);
+                }
+            }
+        }
+}
+
+static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
+    (void)state;
+    assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32));
+    assert_true(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_TF32));
+    assert_true(cuda_supports(LAB_OP_GEMM_BIAS, LAB_FP32));
+}
+
+static struct lab_launch layer_norm(int64_t rows, int64_t columns, enum lab_dtype dtype) {
+    return (struct lab_launch){
+        .op = LAB_OP_LAYER_NORM,
+        .in = {lab_tensor_matrix(NULL, dtype, rows, columns),
+               lab_tensor_vector(NULL, dtype, columns), lab_tensor_vector(NULL, dtype, columns)},
+        .out = lab_tensor_matrix(NULL, dtype, rows, columns),
+        .epsilon = 1e-5f,
+    };
+}
+
+static const char *name_of(const struct cuda_call *call) {
+    static char name[CUDA_VARIANT_NAME_BYTES];
+    cuda_variant_name(&call->variant, name);
+    return name;
+}
+
+static void vectors_need_aligned_rows(void **state) {
+    (void)state;
+    struct cuda_call call;
+    /* given rows of 512 in bf16, a multiple of 16 bytes */
+    struct lab_launch launch = layer_norm(50, 512, LAB_BF16);
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+    assert_string_equal(name_of(&call), "layer_norm bf16 COLUMNS=512 THREADS=32 VECTOR=1");
+    /* when one tensor begins elsewhere, then elements are moved one by one */
+    launch.in[1].data = (void *)0x1002;
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "layer_norm bf16 COLUMNS=512 THREADS=32 VECTOR=0");
+    /* and so are rows of 513 */
+    launch = layer_norm(50, 513, LAB_BF16);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "layer_norm bf16 COLUMNS=513 THREADS=32 VECTOR=0");
+}
+
+static void few_rows_are_spread_and_many_share_blocks(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = layer_norm(50, 512, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.grid[0], 50);
+    assert_int_equal(call.threads, 32);
+    launch = layer_norm(64 * 197 + 1, 512, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.grid[0], 16 * 197 + 1);
+    assert_int_equal(call.threads, 128);
+}
+
+static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = layer_norm(3, 100000, LAB_FP32);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "layer_norm_long fp32");
+    check_call(&call);
+    launch.op = LAB_OP_SOFTMAX;
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "softmax_long fp32");
+    check_call(&call);
+    /* a fused one is done as its parts */
+    struct lab_launch patches = {
+        .op = LAB_OP_PATCHIFY_LAYER_NORM,
+        .in = {lab_tensor(NULL, LAB_FP32, 4, (int64_t[]){2, 3, 256, 256}),
+               lab_tensor_vector(NULL, LAB_FP32, 3 * 65536),
+               lab_tensor_vector(NULL, LAB_FP32, 3 * 65536)},
+        .out = lab_tensor_matrix(NULL, LAB_FP32, 2, 3 * 65536),
+        .patch = 256,
+        .epsilon = 1e-5f,
+    };
+    assert_int_equal(plan(&patches, &call), CUDA_WAY_LOWER);
+}
+
+static struct lab_launch attention(int64_t images, int64_t tokens, int64_t heads, int64_t width,
+                                   enum lab_dtype dtype) {
+    return (struct lab_launch){
+        .op = LAB_OP_ATTENTION,
+        .in = {lab_tensor_matrix(NULL, dtype, images * tokens, 3 * heads * width)},
+        .out = lab_tensor_matrix(NULL, dtype, images * tokens, heads * width),
+        .tokens = tokens,
+        .heads = heads,
+        .scale = 0.125f,
+    };
+}
+
+static void heads_of_64_take_the_matrix_units(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = attention(10, 50, 8, 64, LAB_BF16);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "attention bf16 STAGES=1");
+    assert_int_equal(call.grid[0], 1);
+    launch = attention(10, 197, 8, 64, LAB_BF16);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
+    assert_int_equal(call.grid[0], 4);
+    assert_int_equal(call.grid[1], 8);
+    assert_int_equal(call.grid[2], 10);
+    /* and what they can't do, the plain kernel does: other widths, a scale below 0 */
+    launch = attention(10, 197, 8, 32, LAB_BF16);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "attention_any bf16");
+    assert_int_equal(call.shared_bytes, (197 + 32) * 4);
+    launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch.scale = -1;
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "attention_any bf16");
+}
+
+static void what_no_kernel_can_do_is_refused(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct cuda_call call;
+    enum cuda_way way;
+    struct lab_launch launch = attention(1, 100000, 1, 32, LAB_FP32);
+    assert_int_equal(cuda_plan(&launch, h200, &way, &call, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "100000 tokens"));
+    launch = attention(70000, 2, 1, 64, LAB_FP32);
+    assert_int_equal(cuda_plan(&launch, h200, &way, &call, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "70000 blocks"));
+}
+
+static void products_are_told_apart_by_shape_and_alignment(void **state) {
+    (void)state;
+    struct lab_launch launch = {
+        .op = LAB_OP_GEMM_BIAS_ADD,
+        .in = {lab_tensor_matrix((void *)0x1000, LAB_BF16, 50, 512),
+               lab_tensor_matrix((void *)0x20000, LAB_BF16, 2048, 512),
+               lab_tensor_vector((void *)0x40000, LAB_BF16, 2048),
+               lab_tensor_matrix((void *)0x50010, LAB_BF16, 50, 2048)},
+        .out = lab_tensor_matrix((void *)0x90002, LAB_BF16, 50, 2048),
+        .transpose_b = true,
+    };
+    struct cuda_gemm_key key = cuda_gemm_key_of(&launch);
+    assert_int_equal(key.m, 50);
+    assert_int_equal(key.n, 2048);
+    assert_int_equal(key.k, 512);
+    assert_int_equal(key.aligned[CUDA_GEMM_A], 8);
+    assert_int_equal(key.aligned[CUDA_GEMM_C], 4);
+    assert_int_equal(key.aligned[CUDA_GEMM_D], 1);
+    assert_true(cuda_gemm_adds(LAB_OP_GEMM_ADD) && !cuda_gemm_has_bias(LAB_OP_GEMM_ADD));
+    assert_true(cuda_gemm_adds(LAB_OP_GEMM_BIAS_ADD) && cuda_gemm_has_bias(LAB_OP_GEMM_BIAS_ADD));
+    assert_false(cuda_gemm_adds(LAB_OP_GEMM_BIAS_GELU));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_op_in_every_dtype_has_a_way),
+        cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
+        cmocka_unit_test(vectors_need_aligned_rows),
+        cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
+        cmocka_unit_test(rows_beyond_the_registers_have_kernels_of_their_own),
+        cmocka_unit_test(heads_of_64_take_the_matrix_units),
+        cmocka_unit_test(what_no_kernel_can_do_is_refused),
+        cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/*
+ * test_vendor.c: libraries are found where people have them, those of the driver's version first, and
+ * a toolkit's stubs are none. Copies of a fake library stand for the vendor's; the fake driver is one
+ * for CUDA 12.4.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#include "base/file.h"
+#include "base/str.h"
+#include "vendor/cuda.h"
+#include "vendor/vendor.h"
+
+#include <ftw.h>
+#include <sys/stat.h>
+
+#define WHEEL "venv/lib/python3.11/site-packages/nvidia/test/lib"
+
+static char root[] = "/tmp/gpulab-test-vendor-XXXXXX";
+static struct lab_arena arena;
+static size_t (*get_version)(void), (*get_nonsense)(void);
+
+static const struct lab_dl_symbol symbols[] = {
+    {"cublasLtGetVersion", &get_version, "no version"},
+    {"gpulab_no_such_symbol", &get_nonsense, "no nonsense"},
+    {NULL},
+};
+
+static const char *below(const char *path) {
+    return lab_arena_printf(&arena, "%s/%s", root, path);
+}
+
+/* Puts a library of that name into the folder, which is made. */
+static void put(const char *folder, const char *name) {
+    struct lab_err err = LAB_ERR_INIT;
+    char *bytes, *path = lab_arena_printf(&arena, "%s/%s/", root, folder);
+    size_t length;
+    for (char *at = path + strlen(root) + 1; (at = strchr(at, '/')); at++) {
+        *at = '\0';
+        mkdir(path, 0700);
+        *at = '/';
+    }
+    if (lab_file_read(LAB_TEST_BINARY_DIR "/fake/libcublasLt.so.13", 64 << 20, &arena, &bytes,
+                      &length, &err) ||
+        lab_file_write_atomic(lab_arena_printf(&arena, "%s%s", path, name), bytes, length, &err))
+        fail_msg("%s", err.text);
+}
+
+static struct lab_dl_report find(const char *name) {
+    struct lab_vendor_search search = {
+        .title = "a library",
+        .sonames = {lab_arena_printf(&arena, "lib%s.so.13", name),
+                    lab_arena_printf(&arena, "lib%s.so.12", name)},
+        .symbols = symbols,
+        .effect = "nothing works",
+    };
+    struct lab_dl_report report;
+    lab_vendor_find(&search, &report);
+    return report;
+}
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    snprintf(root + sizeof root - 7, 7, "XXXXXX");
+    if (!mkdtemp(root))
+        return -1;
+    setenv("VIRTUAL_ENV", below("venv"), 1);
+    unsetenv("CUDA_HOME");
+    return 0;
+}
+
+static int delete (const char *path, const struct stat *status, int kind, struct FTW *where) {
+    (void)status, (void)kind, (void)where;
+    return remove(path);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    nftw(root, delete, 8, FTW_DEPTH | FTW_PHYS);
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static void nothing_found_names_all_that_was_looked_for(void **state) {
+    (void)state;
+    struct lab_dl_report report = find("gpulab-none");
+    assert_null(report.handle);
+    assert_string_equal(report.reason, "libgpulab-none.so.13 or libgpulab-none.so.12 not found");
+}
+
+static void a_wheel_of_a_virtual_environment_will_do(void **state) {
+    (void)state;
+    put(WHEEL, "libgpulab-wheel.so.13");
+    struct lab_dl_report report = find("gpulab-wheel");
+    assert_string_equal(report.path, below(WHEEL "/libgpulab-wheel.so.13"));
+    assert_int_equal(report.found, 1);
+    assert_string_equal(report.effects[0], "no nonsense");
+}
+
+static void where_the_user_points_to_goes_first(void **state) {
+    (void)state;
+    put(WHEEL, "libgpulab-home.so.12");
+    put("toolkit/lib64", "libgpulab-home.so.12");
+    setenv("CUDA_HOME", below("toolkit"), 1);
+    assert_string_equal(find("gpulab-home").path, below("toolkit/lib64/libgpulab-home.so.12"));
+}
+
+static void the_drivers_major_version_goes_before_a_newer_one(void **state) {
+    (void)state;
+    assert_int_equal(lab_cuda_version(), 12040);
+    put("toolkit/lib64", "libgpulab-major.so.13");
+    put(WHEEL, "libgpulab-major.so.12");
+    setenv("CUDA_HOME", below("toolkit"), 1);
+    assert_string_equal(find("gpulab-major").path, below(WHEEL "/libgpulab-major.so.12"));
+}
+
+static void stubs_are_none(void **state) {
+    (void)state;
+    put("toolkit/lib64/stubs/lib64", "libgpulab-stub.so.13");
+    setenv("CUDA_HOME", below("toolkit/lib64/stubs"), 1);
+    struct lab_dl_report report = find("gpulab-stub");
+    assert_null(report.handle);
+}
+
+static void what_is_missing_is_listed_once_for_each_effect(void **state) {
+    (void)state;
+    struct lab_vendor_library *libraries;
+    int count = lab_vendor_list(&arena, &libraries);
+    assert_true(count >= 4);
+    assert_string_equal(libraries[0].title, "CUDA driver");
+    assert_string_equal(libraries[0].version, "580.00, CUDA 12.4");
+    assert_string_equal(libraries[0].effects[0], LAB_CUDA_SLICES); /* 12.5 has what is missing */
+    assert_null(libraries[0].effects[1]);
+    for (int i = 0; i < count; i++)
+        assert_true(libraries[i].path || (libraries[i].reason && libraries[i].effect));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv) {
+    (void)argc;
+    if (!getenv("FAKE_CUDA_VERSION")) {
+        setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
+        setenv("FAKE_CUDA_VERSION", "12040", 1);
+        execv("/proc/self/exe", argv);
+    }
+    const struct CMUnitTest tests[] = {
+        TEST(nothing_found_names_all_that_was_looked_for),
+        TEST(a_wheel_of_a_virtual_environment_will_do),
+        TEST(where_the_user_points_to_goes_first),
+        TEST(the_drivers_major_version_goes_before_a_newer_one),
+        TEST(stubs_are_none),
+        TEST(what_is_missing_is_listed_once_for_each_effect),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
