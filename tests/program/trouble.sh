@@ -32,7 +32,7 @@ wait_for() {
 # its folder is renamed: nothing more is acknowledged, and it goes on where it lies now
 sleeps 0.31,0.32 named
 start run "${words[@]}"
-wait_for '^\[1/2\] .*: begins'
+wait_for '^\[1/2\] .* begins'
 mv named renamed
 end
 expect_status 1
@@ -70,7 +70,7 @@ expect_one_line
 sleeps 60 holder
 start run "${words[@]}"
 holder=$pid
-wait_for ': begins'
+wait_for ' begins'
 sleeps 0.01 waiter
 start run "${words[@]}"
 wait_for "waiting for cpu:0.*: process $holder "
