@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "store/store.h"
@@ -401,7 +402,7 @@ static int rename_exclusive(const char *from, const char *to) {
 static void sync_upwards(const char *path) {
     char *part = lab_mem_strdup(path);
     for (int level = 0; level < 5 && *part; level++) {
-        folder_sync(part);
+        lab_file_sync_directory(part);
         char *slash = strrchr(part, '/');
         if (!slash)
             break;
@@ -411,7 +412,7 @@ static void sync_upwards(const char *path) {
 }
 
 int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
-    folder_sync(folder->path);
+    lab_file_sync_directory(folder->path);
     lab_failpoint("before-publish");
     struct lab_str place;
     lab_str_init(&place);
