@@ -196,7 +196,7 @@ static struct lab_child *owner_by_marks(const struct lab_children *children,
             return child;
     if (adopted && !process->dead)
         for (struct lab_child *child = children->first; child; child = child->next)
-            if (lab_process_has_variable(process->pid, child->mark))
+            if (lab_process_has_variable(process->pid, child->mark, false))
                 return child;
     return NULL;
 }
@@ -271,6 +271,19 @@ static void look(struct lab_children *children) {
 void lab_children_look(struct lab_children *children, int64_t now_ns) {
     if (children->first && now_ns >= children->look_ns)
         look(children);
+}
+
+pid_t lab_children_find_left(pid_t parent) {
+    char mark[64];
+    pid_t found = 0;
+    struct lab_process_tree tree = {0};
+    snprintf(mark, sizeof mark, MARK "=%d.", (int)parent);
+    lab_process_tree_read(&tree);
+    for (int i = 0; i < tree.count && !found; i++)
+        if (!tree.items[i].dead && lab_process_has_variable(tree.items[i].pid, mark, true))
+            found = tree.items[i].pid;
+    lab_process_tree_release(&tree);
+    return found;
 }
 
 void lab_children_init(struct lab_children *children) {
