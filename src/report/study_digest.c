@@ -2,6 +2,7 @@
  * study_digest.c: from a study's records to what can be said about it: runs that are repeats of each
  * other become rows with one figure, sentences that several runs share become one note.
  */
+#include "base/hash.h"
 #include "base/json.h"
 #include "report/study_internal.h"
 #include "stats/stats.h"
@@ -199,9 +200,9 @@ static const char *skip_unit(const char *text) {
     return text;
 }
 
-/* A hash of the text without its figures (FNV-1a). */
+/* A hash of the text without its figures. */
 static uint64_t gist_of(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325ULL;
+    uint64_t hash = LAB_HASH_START;
     while (*text) {
         char c = *text++;
         if (is_digit(c)) {
@@ -210,7 +211,7 @@ static uint64_t gist_of(const char *text) {
             text = skip_unit(text);
             c = '0';
         }
-        hash = (hash ^ (unsigned char)c) * 0x100000001b3ULL;
+        hash = lab_hash_bytes(hash, &c, 1);
     }
     return hash;
 }
