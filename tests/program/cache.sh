@@ -1,3 +1,4 @@
+#!/usr/bin/env bash
 # cache.sh: `gpulab cache` lists and clears compiled kernels, and leaves other files alone.
 # shellcheck source=tests/program/lib.bash
 source "$(dirname "$0")/lib.bash"

@@ -19,7 +19,7 @@ static const struct cuda_room h200 = {132, 227 << 10};
 
 static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
     struct lab_err err = LAB_ERR_INIT;
-    enum cuda_way way;
+    enum cuda_way way = 0;
     struct lab_launch complete = *launch;
     if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, h200, &way, ret_call, &err))
         fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
@@ -179,7 +179,7 @@ static void what_no_kernel_can_do_is_refused(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_call call;
-    enum cuda_way way;
+    enum cuda_way way = 0;
     struct lab_launch launch = attention(1, 100000, 1, 32, LAB_FP32);
     assert_int_equal(cuda_plan(&launch, h200, &way, &call, &err), -1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
