@@ -9,8 +9,8 @@ CTEST         = ctest -j $(JOBS) --preset
 all: build ## build build/gpulab (the default)
 
 .PHONY: run
-run: setup build ## set up, build, and measure three models on this machine
-	@tools/quick-demo build/gpulab
+run: setup build ## set up, build, and run a first study on this machine
+	@tools/first-study build/gpulab
 
 .PHONY: test
 test: setup-test build ## set up, build, and run every test

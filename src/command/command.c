@@ -186,6 +186,8 @@ const struct lab_command *lab_command_find(const char *name, struct lab_err *err
 
 int lab_command_main(int argc, char **argv) {
     fill_standard_streams();
+    signal(SIGXFSZ,
+           SIG_IGN); /* a file at its limit (ulimit -f) is an error of write, as a full disk */
     struct lab_err err = LAB_ERR_INIT;
     struct lab_arena arena;
     lab_arena_init(&arena);

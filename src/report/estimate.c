@@ -62,7 +62,8 @@ static void add_title(const struct lab_report_estimate *estimate, struct lab_sty
         lab_str_printf(&title, "%d run%s, ", estimate->run_count,
                        study_plural(estimate->run_count));
         if (isnan(estimate->left_s)) {
-            lab_str_add(&title, "nothing like them has run here");
+            lab_str_printf(&title, "%s like them has run here",
+                           estimate->guessed < estimate->run_count ? "too little" : "nothing");
         } else {
             lab_str_add(&title, "about ");
             lab_report_add_duration(estimate->left_s, &title);
@@ -232,8 +233,12 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
     }
     lab_str_add(line, comma);
     if (isnan(estimate->left_s)) {
-        lab_str_printf(line, "unknown%s, since nothing like it has run here",
-                       estimate->folder ? " time left" : "");
+        lab_str_printf(line, "unknown%s, since ", estimate->folder ? " time left" : "");
+        if (estimate->guessed < estimate->run_count)
+            lab_str_printf(line, "%d of its runs are unlike any that has run here",
+                           estimate->guessed);
+        else
+            lab_str_add(line, "nothing like it has run here");
     } else if (estimate->folder) {
         add_left(estimate, line);
     } else {
@@ -248,7 +253,7 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
         lab_report_add_clock(end_ns, estimate->now_wall_ns, line);
     }
     if (!isnan(estimate->most_s)) {
-        lab_str_add(line, "; the timeouts allow ");
+        lab_str_add(line, "; the time-outs allow ");
         lab_report_add_duration(estimate->most_s, line);
         lab_str_add(line, " at most, retries included");
     }
@@ -260,13 +265,13 @@ static void add_summary(const struct lab_report_estimate *estimate, struct lab_s
     lab_str_init(&line);
     add_total(estimate, &line);
     add_line("Total", line.text, style, out);
-    if (estimate->unknown && !isnan(estimate->left_s)) {
+    if (estimate->guessed && !isnan(estimate->left_s)) {
         lab_str_clear(&line);
         lab_str_printf(&line,
-                       "%d run%s unlike any that has run here; in the total by the mean of the "
-                       "others",
-                       estimate->unknown, estimate->unknown == 1 ? " is" : "s are");
-        add_line("Unknown", line.text, style, out);
+                       "%d run%s unlike any that has run here: in the total by what others took, "
+                       "which may be far off",
+                       estimate->guessed, estimate->guessed == 1 ? " is" : "s are");
+        add_line("Guessed", line.text, style, out);
     }
     if (estimate->disk_bytes) {
         lab_str_clear(&line);
@@ -323,6 +328,7 @@ struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *es
     lab_value_set_float(arena, map, "taken_s", estimate->taken_s);
     lab_value_set_float(arena, map, "left_s", estimate->left_s);
     lab_value_set_int(arena, map, "unknown", estimate->unknown);
+    lab_value_set_int(arena, map, "guessed", estimate->guessed);
     int64_t end_ns = end_wall_ns(estimate);
     lab_value_set_float(arena, map, "end_unix_s",
                         end_ns ? (double)end_ns / (double)LAB_NS_PER_S : NAN);

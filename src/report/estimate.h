@@ -31,8 +31,9 @@ struct lab_report_estimate {
     int rows_max; /* of the table; 0 = all */
     int done, failed;
     double taken_s; /* Σ of done runs */
-    double left_s;  /* NaN = unknown */
+    double left_s;  /* NaN = unknown, or known of too few runs */
     int unknown;    /* runs that nothing is known about, in left_s by the mean of the others */
+    int guessed;    /* those, and runs that only other work than their own tells about */
     double most_s;  /* of one that hasn't begun: what its timeouts allow; NaN = not said */
     int64_t disk_bytes;
     int64_t now_wall_ns;

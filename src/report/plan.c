@@ -1,6 +1,7 @@
 /*
- * plan.c: what a study will do, before it does it. How long it takes is known where runs like its own
- * were timed; else what is shown is the limit that their time-outs set.
+ * plan.c: what a study will do, before it does it. How long it takes is known where at least half of
+ * its runs were timed before, if with other counts; else what is shown is the limit that their
+ * time-outs set.
  */
 #include "report/report.h"
 #include "report/study_internal.h"
@@ -85,7 +86,7 @@ static void add_order(const struct lab_report_plan *plan, struct lab_style style
     lab_str_release(&line);
 }
 
-/* What the timeouts allow at most; runs that fail and are tried again come on top. */
+/* What the time-outs allow; runs that fail and are tried again come on top. */
 static double time_limit_s(const struct lab_report_plan *plan) {
     double sum = 0;
     for (int i = 0; i < plan->run_count; i++)
@@ -101,19 +102,19 @@ static void add_time(const struct lab_report_plan *plan, struct lab_style style,
                      struct lab_str *out) {
     struct lab_str line;
     lab_str_init(&line);
-    bool known = plan->expected_s > 0;
-    if (known) {
+    int guessed = plan->expected_guessed;
+    bool known = plan->expected_s > 0, fair = known && 2 * guessed <= plan->run_count;
+    if (fair) {
         lab_str_add(&line, "takes about ");
         study_add_duration(&line, plan->expected_s);
         lab_str_add(&line, " (from earlier runs here");
-        if (plan->expected_unknown > 0)
-            lab_str_printf(&line, "; %d of %d runs unknown", plan->expected_unknown,
-                           plan->run_count);
+        if (guessed > 0)
+            lab_str_printf(&line, "; %d of %d runs guessed", guessed, plan->run_count);
         lab_str_add(&line, "), ");
     }
     lab_str_add(&line, "at most ");
     study_add_duration(&line, most_s(plan));
-    lab_str_printf(&line, " by %s time-out%s", plan->run_count == 1 ? "its" : "their",
+    lab_str_printf(&line, " by %s time-out%s and retries", plan->run_count == 1 ? "its" : "their",
                    study_plural(plan->run_count));
     if (plan->budget_s > 0) {
         lab_str_add(&line, ", and no run starts after ");
@@ -121,6 +122,9 @@ static void add_time(const struct lab_report_plan *plan, struct lab_style style,
     }
     if (!known)
         lab_str_add(&line, "; nothing like it has run here yet");
+    else if (!fair)
+        lab_str_printf(&line, "; %d of %d runs are unlike any that has run here", guessed,
+                       plan->run_count);
     add_line("Time", line.text, style, out);
     lab_str_release(&line);
 }
@@ -305,6 +309,8 @@ struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
     lab_value_set_float(arena, map, "expected_s", plan->expected_s > 0 ? plan->expected_s : NAN);
     lab_value_set_int(arena, map, "expected_unknown",
                       plan->expected_s > 0 ? plan->expected_unknown : plan->run_count);
+    lab_value_set_int(arena, map, "expected_guessed",
+                      plan->expected_s > 0 ? plan->expected_guessed : plan->run_count);
     lab_value_set_float(arena, map, "expected_most_s", most_s(plan));
     lab_value_set(arena, map, "disk_bytes",
                   plan->disk_bytes > 0 ? lab_value_int(arena, plan->disk_bytes)

@@ -29,6 +29,8 @@ void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *o
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out);
 /* Keeps what was appended since `from` on one line, when the text is wrapped later. */
 void lab_text_keep(struct lab_str *text, size_t from);
+/* Columns of a line on the screen: what colours it takes none. */
+int lab_text_columns(const char *text);
 /* Appends a heading and a newline; bold where there is colour. */
 void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out);
 
@@ -243,7 +245,8 @@ struct lab_report_plan {
 
     double expected_s;      /* from runs that were timed here before; 0 or NaN = nothing is known */
     int expected_unknown;   /* runs that nothing is known about: in it by the mean of the others */
-    double expected_most_s; /* by the time-outs; 0 = their sum */
+    int expected_guessed;   /* those, and runs that only other work tells about */
+    double expected_most_s; /* by the time-outs and retries; 0 = the time-outs' sum */
     int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
 };
 

@@ -67,22 +67,6 @@ static void add_behind(const struct lab_report_bar *bar, const struct shape *sha
     lab_str_add(out, known ? " left" : " so far");
 }
 
-/* Columns without the escape sequences. */
-static int visible_columns(const char *text) {
-    int columns = 0;
-    struct lab_str plain;
-    lab_str_init(&plain);
-    while (*text) {
-        size_t escape = *text == '\033' ? strcspn(text, "m") + 1 : 0;
-        if (!escape)
-            lab_str_add_bytes(&plain, text, 1);
-        text += escape ? escape : 1;
-    }
-    columns = lab_str_columns(plain.text);
-    lab_str_release(&plain);
-    return columns;
-}
-
 void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, struct lab_str *out) {
     struct lab_str before, behind, name;
     lab_str_init(&before);
@@ -100,7 +84,7 @@ void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, st
         lab_str_clear(&behind);
         add_before(bar, shape, style, &before);
         add_behind(bar, shape, style, &behind);
-        room = style.columns - 1 - visible_columns(before.text) - visible_columns(behind.text);
+        room = style.columns - 1 - lab_text_columns(before.text) - lab_text_columns(behind.text);
         int least = shape->name && width ? 1 + (width < shape->name ? width : shape->name) : 0;
         if (room >= least)
             break;

@@ -34,6 +34,12 @@ void study_write_line(const char *label, const char *text, struct lab_style styl
     lab_str_add(out, "\n");
 }
 
+void study_write_whole(const char *label, const char *text, struct lab_style style,
+                       struct lab_str *out) {
+    style.columns = INT32_MAX;
+    study_write_line(label, text, style, out);
+}
+
 void study_write_sentence(const char *word, const char *colour, const char *text,
                           struct lab_style style, struct lab_str *out) {
     lab_str_printf(out, "  %s%s:%s ", style.colour ? colour : "", word,

@@ -154,7 +154,7 @@ void lab_report_status(const struct lab_report_study *study, struct lab_style st
     lab_str_clear(&text);
     study_add_next(&digest, &text);
     if (text.length && study->command && *study->command) {
-        study_write_line("Go on", study->command, style, out);
+        study_write_whole("Go on", study->command, style, out);
         study_write_line("", text.text, style, out);
     }
     lab_str_release(&text);

@@ -114,6 +114,20 @@ void lab_text_wrap(const char *text, int start, int indent, int columns, struct 
     lab_str_release(&word);
 }
 
+int lab_text_columns(const char *text) {
+    struct lab_str plain;
+    lab_str_init(&plain);
+    while (*text) {
+        size_t escape = *text == '\033' ? strcspn(text, "m") : 0;
+        if (!escape)
+            lab_str_add_bytes(&plain, text, 1);
+        text += escape ? escape + (text[escape] == 'm') : 1;
+    }
+    int columns = lab_str_columns(plain.text);
+    lab_str_release(&plain);
+    return columns;
+}
+
 void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out) {
     if (style.colour)
         lab_str_printf(out, "\033[1m%s\033[0m\n", text);

@@ -71,8 +71,17 @@ static int set_durable(struct lab_store *store, bool durable, struct lab_err *er
     return 0;
 }
 
+/* What is committed to a file that has lost its name is on the disk, but nobody will find it. */
+static int check_name(struct lab_store *store, struct lab_err *err) {
+    int moved = 0;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) || !moved)
+        return 0;
+    return lab_err_set(err, LAB_ERR_SYSTEM, "%s is gone: it was moved or removed while it was used",
+                       store->path);
+}
+
 int lab_store_begin(struct lab_store *store, bool durable, struct lab_err *err) {
-    if (set_durable(store, durable, err) < 0)
+    if ((durable && check_name(store, err) < 0) || set_durable(store, durable, err) < 0)
         return -1;
     return lab_store_exec(store, "BEGIN IMMEDIATE", err);
 }

@@ -10,23 +10,34 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "store/store.h"
+#include "study/child.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS (2 * LAB_NS_PER_S) /* until the workers of a killed runner are gone */
-#define PAUSE_NS    (50 * LAB_NS_PER_MS)
-#define ATTEMPTS    100 /* at a name that nobody else has */
+#define PATIENCE_NS   (2 * LAB_NS_PER_S) /* until the workers of a killed runner are gone */
+#define PAUSE_NS      (50 * LAB_NS_PER_MS)
+#define TURN_PAUSE_NS (5 * LAB_NS_PER_MS)
+#define ATTEMPTS      100 /* at a name that nobody else has */
+
+static void end_turn(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
 
 static const char *without_slashes(const char *path, struct lab_arena *arena) {
     size_t length = strlen(path);
@@ -102,16 +113,32 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
     return same && left > 0;
 }
 
+/* What a runner that was killed together with its worker has left, a program of the user's; 0 = none. */
+static pid_t find_left(const struct lab_holder *holder) {
+    struct lab_holder self;
+    lab_holder_self("", "", &self);
+    bool gone = holder->pid > 0 && holder->pid <= INT_MAX && strcmp(holder->host, self.host) == 0 &&
+                kill((pid_t)holder->pid, 0) < 0 && errno == ESRCH;
+    return gone ? lab_children_find_left((pid_t)holder->pid) : 0;
+}
+
 static int refuse_held(int fd, const char *path, struct lab_err *err) {
     struct lab_holder holder;
     struct lab_str text;
     folder_lock_read(fd, &holder);
     lab_str_init(&text);
     lab_holder_describe(&holder, &text);
-    lab_err_set(err, LAB_ERR_USER,
-                "%s is being worked on by %s: wait for it, or start another with "
-                "experiment.resume=false",
-                path, text.text);
+    pid_t left = find_left(&holder);
+    if (left)
+        lab_err_set(err, LAB_ERR_USER,
+                    "%s is still held by process %d, which outlived its runner, %s: end it (kill "
+                    "%d), or start another with experiment.resume=false",
+                    path, (int)left, text.text, (int)left);
+    else
+        lab_err_set(err, LAB_ERR_USER,
+                    "%s is being worked on by %s: wait for it, or start another with "
+                    "experiment.resume=false",
+                    path, text.text);
     lab_str_release(&text);
     return -1;
 }
@@ -285,6 +312,30 @@ static int make(const struct lab_folder_request *request, struct lab_arena *aren
     return refuse_place(reason, path, err);
 }
 
+/* --- whose turn it is --- */
+
+/*
+ * Who looks for a study and makes one where there is none has the study's directory for himself
+ * meanwhile. Only for some time, and not where directories can't be locked: two folders of one plan
+ * are a nuisance, no more. -1 = not held.
+ */
+static int take_turn(const struct lab_folder_request *request, struct lab_arena *arena) {
+    const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
+    const char *refused;
+    if (folder_make(study, arena, &refused) != 0)
+        return -1; /* making the folder will say why */
+    int64_t until_ns = lab_clock_now(lab_clock_system()) + PATIENCE_NS;
+    int fd = open(study, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        bool busy = errno == EWOULDBLOCK || errno == EINTR;
+        if (!busy || lab_clock_now(lab_clock_system()) >= until_ns)
+            end_turn(&fd);
+        else
+            lab_clock_sleep(lab_clock_system(), TURN_PAUSE_NS);
+    }
+    return fd;
+}
+
 /* --- life --- */
 
 static int check_name(const char *study, struct lab_err *err) {
@@ -324,16 +375,20 @@ int lab_folder_open(const struct lab_folder_request *request, struct lab_folder 
     lab_arena_init(&arena);
     struct lab_folder_request here = *request;
     here.output_dir = without_slashes(request->output_dir, &arena);
+    int turn_fd = request->resume ? take_turn(&here, &arena) : -1;
     int found = request->resume ? find(&here, &arena, &path, &fd, err) : 0;
     int result = found < 0 ? -1 : 0;
     if (found == 0)
         result = make(&here, &arena, &path, &time, &fd, err);
+    if (result < 0 || found)
+        end_turn(&turn_fd);
     if (result == 0) {
         char *real = absolute(path);
         *ret_folder = (struct lab_folder){
             .path = real,
             .place = found ? lab_mem_strdup(real) : beside(real, time),
             .lock_fd = fd,
+            .turn_fd = turn_fd,
             .resumed = found > 0,
         };
         struct lab_holder self;
@@ -365,7 +420,7 @@ static int rename_exclusive(const char *from, const char *to) {
 static void sync_upwards(const char *path) {
     char *part = lab_mem_strdup(path);
     for (int level = 0; level < 5 && *part; level++) {
-        folder_sync(part);
+        lab_file_sync_directory(part);
         char *slash = strrchr(part, '/');
         if (!slash)
             break;
@@ -375,7 +430,7 @@ static void sync_upwards(const char *path) {
 }
 
 int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
-    folder_sync(folder->path);
+    lab_file_sync_directory(folder->path);
     lab_failpoint("before-publish");
     struct lab_str place;
     lab_str_init(&place);
@@ -393,6 +448,7 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
         }
     }
     if (result == 0) {
+        end_turn(&folder->turn_fd);
         lab_failpoint("after-publish");
         sync_upwards(place.text);
         lab_mem_free(folder->path);
@@ -419,6 +475,7 @@ static void take_back(const struct lab_folder *folder) {
 void lab_folder_close(struct lab_folder *folder) {
     if (folder->path && strcmp(folder->path, folder->place) != 0)
         take_back(folder);
+    end_turn(&folder->turn_fd);
     if (folder->lock_fd >= 0)
         close(folder->lock_fd);
     lab_mem_free(folder->path);

@@ -44,12 +44,13 @@ struct lab_folder {
     char *path;   /* absolute; while it is being made, the hidden one */
     char *place;  /* where it will be, or is */
     int lock_fd;  /* held */
+    int turn_fd;  /* held while it is being made: others with the same study wait; -1 = not held */
     bool resumed; /* it was there already */
 };
 
 #define LAB_FOLDER_ROOM ".room"
 
-#define LAB_FOLDER_INIT ((struct lab_folder){.lock_fd = -1})
+#define LAB_FOLDER_INIT ((struct lab_folder){.lock_fd = -1, .turn_fd = -1})
 
 struct lab_folder_request {
     const char *output_dir, *study; /* "outputs", "numa_locality_study" */
@@ -63,7 +64,9 @@ struct lab_folder_request {
  * Finds the newest unfinished folder of the same plan and machine and locks it (`resumed`), or makes a
  * hidden one, locked, for the caller to fill and publish. Unfinished: a run isn't done, or whoever did
  * the last one could not complete the files (LAB_FOLDER_ROOM is there). One that another runner holds is
- * LAB_ERR_USER and says who; a runner that was just killed is given two seconds to be gone.
+ * LAB_ERR_USER and says who; a runner that was just killed is given two seconds to be gone. So is one
+ * that is just making the study's folder to publish it: of two that begin at once, one finds the
+ * other's.
  */
 int lab_folder_open(const struct lab_folder_request *request, struct lab_folder *ret_folder,
                     struct lab_err *err);

@@ -1,7 +1,11 @@
 /*
  * history.c: durations of runs that are done, grouped in three ways: by the very same work, by the
- * same options per iteration, by workload. A group's answer is its median: one run that a neighbour
- * disturbed doesn't move it.
+ * same options, by workload. A group's answer is its median: one run that a neighbour disturbed
+ * doesn't move it.
+ *
+ * A run's time is a fixed part (starting, opening, checking the results) and one for each iteration,
+ * or short runs would make long ones look far too long. What an iteration took is known from the
+ * span of those that were measured; the rest is fixed.
  *
  * Groups are found by a hash of what their runs share; with a million of them the chance that two fall
  * together is 3 in 10⁸, and the harm a wrong number of minutes.
@@ -9,6 +13,7 @@
 #include "study/history.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "stats/stats.h"
@@ -16,6 +21,7 @@
 #include "study/folder.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define FIRST_SLOTS   64   /* a power of two */
@@ -99,16 +105,9 @@ static void release(struct groups *groups) {
 
 /* --- what runs share --- */
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length) {
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ byte[i]) * 0x100000001b3ULL; /* FNV-1a */
-    return hash;
-}
-
 /* With its terminator, so that "ab","c" and "a","bc" differ. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
-    return hash_bytes(hash, text ? text : "", strlen(text ? text : "") + 1);
+    return lab_hash_bytes(hash, text ? text : "", strlen(text ? text : "") + 1);
 }
 
 struct keys {
@@ -117,13 +116,13 @@ struct keys {
 
 static struct keys keys_of(const struct lab_run *run) {
     struct keys keys;
-    keys.workload = hash_text(0xcbf29ce484222325ULL, run->workload);
+    keys.workload = hash_text(LAB_HASH_START, run->workload);
     keys.options = hash_text(keys.workload, run->options);
-    keys.same = hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
-    keys.same = hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
+    keys.same = lab_hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
+    keys.same = lab_hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
     for (int i = 0; i < run->rank_count; i++) {
         keys.same = hash_text(keys.same, run->ranks[i].device);
-        keys.same = hash_bytes(keys.same, &run->ranks[i].numa_node, sizeof(int));
+        keys.same = lab_hash_bytes(keys.same, &run->ranks[i].numa_node, sizeof(int));
     }
     return keys;
 }
@@ -132,11 +131,39 @@ static double steps_of(const struct lab_run *run) {
     return (double)(run->iterations + run->warmup_iterations);
 }
 
+/* --- what one run says --- */
+
+/* The first or the last of all ranks' times under a key of the result; 0 = there is none. A quote
+ * inside of a text has a backslash before it, so that no text can be taken for a key. */
+static int64_t find_time(const char *result, const char *key, bool last) {
+    int64_t found = 0;
+    for (const char *at = result; (at = strstr(at, key));) {
+        at += strlen(key);
+        int64_t time = strtoll(at, NULL, 10);
+        if (!found || (last ? time > found : time < found))
+            found = time;
+    }
+    return found;
+}
+
+/* Seconds for each iteration; all of the run's time where nothing is known of the span. */
+static double step_s(const struct lab_run *run, double duration_s) {
+    const char *result = run->result ? run->result : "";
+    int64_t first_ns = find_time(result, "\"first_ns\":", false);
+    int64_t last_ns = find_time(result, "\"last_ns\":", true);
+    if (first_ns >= run->start_ns && last_ns > first_ns && last_ns <= run->end_ns &&
+        run->iterations > 0)
+        return fmin(NS_TO_S(last_ns - first_ns) / (double)run->iterations,
+                    duration_s / steps_of(run));
+    return duration_s / steps_of(run);
+}
+
 /* --- life --- */
 
 struct lab_history {
-    struct groups same, options, workload; /* seconds; of `options` seconds per iteration */
-    struct groups seen;                    /* runs, so that none counts twice */
+    struct groups same, workload; /* seconds */
+    struct groups step, fixed;    /* by options: seconds for each iteration, and beside them */
+    struct groups seen;           /* runs, so that none counts twice */
 };
 
 void lab_history_add(struct lab_history *history, const struct lab_run *run) {
@@ -144,15 +171,18 @@ void lab_history_add(struct lab_history *history, const struct lab_run *run) {
     if (run->state != LAB_RUN_DONE || !(duration_s > 0))
         return;
     /* a study may be read among the known ones and added by whoever works on it */
-    uint64_t one = hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
-    one = hash_bytes(one, &run->start_ns, sizeof run->start_ns);
+    uint64_t one = lab_hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
+    one = lab_hash_bytes(one, &run->start_ns, sizeof run->start_ns);
     if (take_group(&history->seen, one)->count++)
         return;
     struct keys keys = keys_of(run);
     add_value(&history->same, keys.same, duration_s);
     add_value(&history->workload, keys.workload, duration_s);
-    if (steps_of(run) > 0)
-        add_value(&history->options, keys.options, duration_s / steps_of(run));
+    if (steps_of(run) > 0) {
+        double each_s = step_s(run, duration_s);
+        add_value(&history->step, keys.options, each_s);
+        add_value(&history->fixed, keys.options, duration_s - each_s * steps_of(run));
+    }
 }
 
 /* Whether it was of this machine. */
@@ -193,8 +223,9 @@ void lab_history_close(struct lab_history *history) {
     if (!history)
         return;
     release(&history->same);
-    release(&history->options);
     release(&history->workload);
+    release(&history->step);
+    release(&history->fixed);
     release(&history->seen);
     lab_mem_free(history);
 }
@@ -207,7 +238,8 @@ double lab_history_expect(const struct lab_history *history, const struct lab_ru
     double duration_s = median_of(&history->same, keys.same);
     enum lab_history_basis basis = LAB_HISTORY_SAME;
     if (isnan(duration_s) && steps_of(run) > 0) {
-        duration_s = median_of(&history->options, keys.options) * steps_of(run);
+        duration_s = median_of(&history->fixed, keys.options) +
+                     median_of(&history->step, keys.options) * steps_of(run);
         basis = LAB_HISTORY_SCALED;
     }
     if (isnan(duration_s)) {
@@ -253,6 +285,7 @@ struct outlook {
     double spent_s; /* of a run under way */
     double total_s; /* NaN = unknown */
     double left_s;
+    bool guessed; /* from other work than its own */
 };
 
 static struct outlook look_ahead(const struct lab_history *history, const struct lab_run *run,
@@ -265,7 +298,9 @@ static struct outlook look_ahead(const struct lab_history *history, const struct
         if (!isnan(outlook.left_s))
             return outlook;
     }
-    outlook.total_s = lab_history_expect(history, run, NULL);
+    enum lab_history_basis basis;
+    outlook.total_s = lab_history_expect(history, run, &basis);
+    outlook.guessed = basis == LAB_HISTORY_NONE || basis == LAB_HISTORY_SIMILAR;
     outlook.left_s = isnan(outlook.total_s) ? NAN : fmax(0, outlook.total_s - outlook.spent_s);
     return outlook;
 }
@@ -298,6 +333,7 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
         sums.open++;
         struct outlook outlook = look_ahead(
             history, &runs[i], find_progress(&runs[i], progress, progress_count), now_ns);
+        estimate.guessed += outlook.guessed;
         if (isnan(outlook.total_s)) {
             unknown[estimate.unknown++] = outlook;
             continue;
@@ -318,5 +354,6 @@ struct lab_estimate lab_history_estimate(const struct lab_history *history,
     estimate.left_s = fmax(sums.left_s / (max_workers > 1 ? max_workers : 1), sums.longest_s);
     if (sums.open > 0 && !sums.known)
         estimate.left_s = NAN;
+    estimate.fair = estimate.guessed <= done + sums.open - estimate.guessed;
     return estimate;
 }

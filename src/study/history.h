@@ -21,7 +21,7 @@ void lab_history_add(struct lab_history *history, const struct lab_run *run);
 enum lab_history_basis {
     LAB_HISTORY_NONE,    /* nothing like it has run */
     LAB_HISTORY_SAME,    /* the same work on the same ranks: median of its durations */
-    LAB_HISTORY_SCALED,  /* the same options, other counts or places: scaled by iterations */
+    LAB_HISTORY_SCALED,  /* the same options, other counts or places: set-up + time × iterations */
     LAB_HISTORY_SIMILAR, /* the same workload: median time of all its runs */
 };
 
@@ -33,6 +33,10 @@ struct lab_estimate {
     double left_s;    /* of all runs that aren't done, cool-downs excluded; NaN = unknown */
     int unknown;      /* runs that nothing is known about; counted as the mean of the known */
     double elapsed_s; /* Σ durations of done runs */
+    int guessed;      /* runs that only other work than their own tells about; unknown ones too */
+    /* No more is guessed than is done or known: only then is left_s worth showing without a word
+     * about where it comes from. */
+    bool fair;
 };
 
 /*

@@ -121,6 +121,7 @@ struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
         enum lab_history_basis basis;
         double expected_s = lab_plan_estimate_run(plan, &run, history, &basis);
         estimate.unknown += isnan(expected_s);
+        estimate.guessed += isnan(expected_s) || basis == LAB_HISTORY_SIMILAR;
         known_s += isnan(expected_s) ? 0 : expected_s;
         longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
         in_store += store_bytes(&run, expected_s);

@@ -10,6 +10,7 @@
 struct lab_plan_estimate {
     double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
     int unknown;   /* runs that nothing is known about: in expected_s by the mean of the others */
+    int guessed;   /* runs that only other work than their own tells about; unknown ones too */
     double most_s; /* holds whatever happens: see below */
     int64_t disk_bytes;
     int64_t store_bytes; /* of them in study.db */

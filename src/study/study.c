@@ -132,15 +132,22 @@ static int write_results(struct lab_study *study, struct lab_err *err) {
     return result;
 }
 
-/* Where they can't be written now, they will be at the next chance; nothing depends on them. */
+/* Where they can't be written now, they will be at the next chance; nothing depends on them. Said
+ * once, not every second. */
+static void try_results(struct lab_study *study) {
+    struct lab_err err = LAB_ERR_INIT;
+    int result = write_results(study, &err);
+    if (result < 0 && !study->complained)
+        lab_log(LAB_LOG_WARNING, "%s", err.text);
+    study->complained = result < 0;
+}
+
 static void refresh_results(struct lab_study *study) {
     int64_t pause_ns = WRITE_SHARE * study->write_cost_ns;
     pause_ns = pause_ns > WRITE_NS ? pause_ns : WRITE_NS;
     if (!study->stale || lab_clock_now(lab_clock_system()) - study->written_ns < pause_ns)
         return;
-    struct lab_err err = LAB_ERR_INIT;
-    if (write_results(study, &err) < 0)
-        lab_log(LAB_LOG_WARNING, "%s", err.text);
+    try_results(study);
 }
 
 /* --- the log --- */
@@ -313,7 +320,8 @@ static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_
     remove_leftovers(study, arena);
     lab_folder_register(study->folder.path);
     /* what was committed just before the end may not have reached the files */
-    return write_results(study, err);
+    study->complained = write_results(study, err) < 0;
+    return study->complained ? -1 : 0;
 }
 
 int lab_study_open(const struct lab_study_request *request, struct lab_arena *arena,
@@ -353,9 +361,8 @@ int lab_study_open(const struct lab_study_request *request, struct lab_arena *ar
 void lab_study_close(struct lab_study *study) {
     if (!study->folder.path)
         return;
-    struct lab_err err = LAB_ERR_INIT;
-    if (study->store && study->stale && write_results(study, &err) < 0)
-        lab_log(LAB_LOG_WARNING, "%s", err.text);
+    if (study->store && study->stale)
+        try_results(study);
     lab_store_close(study->store);
     if (!study->stale)
         give_room(study);
@@ -408,10 +415,8 @@ static int lease_devices(struct lab_study *study, const struct lab_study_listene
         for (int k = 0; k < run->rank_count; k++)
             names[count++] = study->plan.devices.items[run->ranks[k].gpu_id].physical;
     }
-    struct lab_holder self = {.pid = getpid(), .since_wall_ns = lab_clock_wall_ns()};
-    gethostname(self.host, sizeof self.host - 1);
-    snprintf(self.command, sizeof self.command, "%s", study->command);
-    snprintf(self.folder, sizeof self.folder, "%s", study->folder.path);
+    struct lab_holder self;
+    lab_holder_self(study->command, study->folder.path, &self);
     int result =
         lab_lease_take(names, count, &self, listener->wait, listener->state, &study->lease, err);
     lab_arena_release(&arena);

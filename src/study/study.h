@@ -41,6 +41,7 @@ struct lab_study {
     int log_fd;
     int64_t written_ns, write_cost_ns; /* of results.json */
     bool stale;                        /* a run has ended since */
+    bool complained;                   /* that it could not be written */
 };
 
 /* Finds or makes the folder, with its files and its store. Nothing runs yet. */

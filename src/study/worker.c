@@ -80,7 +80,7 @@ static bool wait_acknowledged(struct worker *worker) {
     until.tv_sec += ACK_WITHIN_S;
     pthread_mutex_lock(&worker->mutex);
     int status = 0;
-    while (!worker->acknowledged && status != ETIMEDOUT)
+    while (!worker->acknowledged && !atomic_load(&worker->stopping) && status != ETIMEDOUT)
         status = pthread_cond_timedwait(&worker->changed, &worker->mutex, &until);
     bool acknowledged = worker->acknowledged;
     pthread_mutex_unlock(&worker->mutex);
@@ -131,6 +131,7 @@ static int prepare(struct worker *worker, struct lab_err *err) {
     worker->workload = lab_workload_find(worker->job.workload, err);
     if (!worker->workload)
         return -1;
+    atomic_store(&worker->external, worker->workload->external);
     void *config = lab_workload_config(worker->workload, &worker->arena);
     for (int i = 0; i < options->count; i++)
         if (lab_options_set_value(worker->workload->options, config, &worker->arena,
@@ -220,6 +221,7 @@ static void open_worker(struct worker *worker, int fd) {
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_mutex_init(&worker->send_mutex, NULL);
+    pthread_mutex_init(&worker->metric_mutex, NULL);
     lab_str_init(&worker->outgoing);
     lab_arena_init(&worker->arena);
     lab_frame_reader_init(&worker->reader);
@@ -233,6 +235,7 @@ static void close_worker(struct worker *worker) {
     lab_frame_reader_release(&worker->reader);
     lab_arena_release(&worker->arena);
     lab_str_release(&worker->outgoing);
+    pthread_mutex_destroy(&worker->metric_mutex);
     pthread_mutex_destroy(&worker->send_mutex);
     pthread_mutex_destroy(&worker->mutex);
     pthread_cond_destroy(&worker->changed);

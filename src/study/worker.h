@@ -30,7 +30,8 @@
  * Results that fail their verification are a FAILURE (LAB_ERR_WRONG), not a result.
  *
  * A worker dies with its runner, and takes with it whatever its workload has started: when the socket
- * closes or the parent ends, a thread of its own kills all descendants and the process group.
+ * closes or the parent ends, a thread of its own kills all descendants and the process group. SIGTERM
+ * does the same, but a workload that is a program gets it too, and a second to end in.
  */
 #ifndef LAB_STUDY_WORKER_H
 #define LAB_STUDY_WORKER_H
@@ -45,8 +46,8 @@
  * was sent or where no ACK came within a minute. -1 with an error only if there is no conversation:
  * `fd` is no socket, no job came.
  *
- * The process is the worker's own: it becomes a subreaper, SIGUSR2 is blocked in it, and at the end
- * all its descendants are killed.
+ * The process is the worker's own: it becomes a subreaper, SIGUSR2 and SIGTERM are blocked in it, and
+ * at the end all its descendants are killed.
  */
 int lab_worker_run(int fd, struct lab_err *err);
 

@@ -4,12 +4,14 @@
  * where some other process holds the socket's other end open). Then it ends everything: whatever the
  * workload has started, wherever it moved to, and this process. No thread of the worker can stop it
  * from doing so, however busy or stuck it is.
+ *
+ * So does SIGTERM, unless the workload is somebody's program: that is asked in its turn, and may still
+ * save what it has and say so.
  */
+#include "study/process_tree.h"
 #include "study/worker_internal.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
@@ -17,7 +19,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PARENT_GONE SIGUSR2 /* blocked in every thread and read from signal_fd */
+/* Both are blocked in every thread and read from signal_fd. */
+#define PARENT_GONE  SIGUSR2
+#define ASKED_TO_END SIGTERM
 
 /* --- descendants --- */
 
@@ -26,111 +30,69 @@
 #define LOOKS_QUIET 2
 #define LOOKS_MOST  1000
 
-struct process {
-    pid_t pid, parent;
-    bool alive, ours;
-};
+static bool is_ours(const struct lab_process_tree *tree, const struct lab_process *process) {
+    pid_t self = getpid();
+    for (int steps = 0; process && steps < tree->count; steps++) {
+        if (process->parent == self)
+            return true;
+        process = lab_process_tree_find(tree, process->parent);
+    }
+    return false;
+}
 
-struct processes {
-    struct process *items;
+struct killed {
+    struct lab_process *items;
     int count, capacity;
 };
 
-static int find(const struct processes *list, pid_t pid) {
-    for (int i = 0; i < list->count; i++)
-        if (list->items[i].pid == pid)
-            return i;
-    return -1;
-}
-
-static void add(struct processes *list, struct process process) {
-    LAB_MEM_GROW(&list->items, list->count, &list->capacity);
-    list->items[list->count++] = process;
-}
-
-/* From /proc/PID/stat: "PID (any name) STATE PARENT …". False if there is no such process. */
-static bool read_process(const char *name, struct process *ret) {
-    char path[64], text[512];
-    char *end;
-    long pid = strtol(name, &end, 10);
-    if (*end || pid <= 0)
-        return false;
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    if (length <= 0)
-        return false;
-    text[length] = '\0';
-    const char *behind_name = strrchr(text, ')');
-    if (!behind_name || strlen(behind_name) < 5)
-        return false;
-    char state = behind_name[2];
-    *ret = (struct process){.pid = (pid_t)pid,
-                            .parent = (pid_t)strtol(behind_name + 4, NULL, 10),
-                            .alive = state != 'Z' && state != 'X'};
-    return true;
-}
-
-static void read_processes(struct processes *list) {
-    DIR *folder = opendir("/proc");
-    if (!folder)
-        return;
-    struct process process;
-    for (struct dirent *entry; (entry = readdir(folder));)
-        if (read_process(entry->d_name, &process))
-            add(list, process);
-    closedir(folder);
-}
-
-static void mark_descendants(const struct processes *list, const struct processes *killed) {
-    pid_t self = getpid();
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (int i = 0; i < list->count; i++) {
-            struct process *process = &list->items[i];
-            if (process->ours)
-                continue;
-            int parent = find(list, process->parent);
-            process->ours = process->parent == self || find(killed, process->parent) >= 0 ||
-                            (parent >= 0 && list->items[parent].ours);
-            changed = changed || process->ours;
-        }
-    }
+static bool is_killed(const struct killed *killed, const struct lab_process *process) {
+    for (int i = 0; i < killed->count; i++)
+        if (killed->items[i].pid == process->pid && killed->items[i].start == process->start)
+            return true;
+    return false;
 }
 
 /* Kills what one look finds; true if there was anything that no look before had found. */
-static bool kill_found(struct processes *killed) {
-    struct processes list = {0};
+static bool kill_found(struct lab_process_tree *tree, struct killed *killed) {
     bool any = false;
-    read_processes(&list);
-    mark_descendants(&list, killed);
-    for (int i = 0; i < list.count; i++) {
-        const struct process *process = &list.items[i];
-        if (!process->ours || !process->alive || find(killed, process->pid) >= 0)
+    lab_process_tree_read(tree);
+    for (int i = 0; i < tree->count; i++) {
+        const struct lab_process *process = &tree->items[i];
+        if (process->dead || !is_ours(tree, process) || is_killed(killed, process))
             continue;
-        kill(process->pid, SIGKILL); /* from here on it can't fork */
-        add(killed, *process);
+        lab_process_signal(process, SIGKILL); /* from here on it can't fork */
+        LAB_MEM_GROW(&killed->items, killed->count, &killed->capacity);
+        killed->items[killed->count++] = *process;
         any = true;
     }
-    lab_mem_free(list.items);
     return any;
 }
 
 void worker_kill_descendants(void) {
-    struct processes killed = {0};
+    struct lab_process_tree tree = {0};
+    struct killed killed = {0};
     int quiet = 0;
     for (int looks = 0; quiet < LOOKS_QUIET && looks < LOOKS_MOST; looks++)
-        quiet = kill_found(&killed) ? 0 : quiet + 1;
+        quiet = kill_found(&tree, &killed) ? 0 : quiet + 1;
     lab_mem_free(killed.items);
+    lab_process_tree_release(&tree);
 }
 
 static void end_everything(void) {
     worker_kill_descendants();
     if (getpgrp() == getpid())
         kill(-getpid(), SIGKILL);
+    _exit(1);
+}
+
+/* As the signal by itself would, so that whoever waits for this process is told the reason. */
+static void end_by_request(void) {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, ASKED_TO_END);
+    worker_kill_descendants();
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    raise(ASKED_TO_END);
     _exit(1);
 }
 
@@ -168,6 +130,17 @@ static bool receive(struct worker *worker) {
     return length > 0 || (length < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
+static void take_signals(struct worker *worker) {
+    struct signalfd_siginfo info;
+    while (read(worker->signal_fd, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == PARENT_GONE)
+            end_everything();
+        if (!atomic_load(&worker->external))
+            end_by_request();
+        worker_stop(worker);
+    }
+}
+
 static void *guard_main(void *opaque) {
     struct worker *worker = opaque;
     /* the kernel forgets it when the thread that asked ends: this one stays until the end */
@@ -182,7 +155,9 @@ static void *guard_main(void *opaque) {
             end_everything();
         if (fds[2].revents)
             break;
-        if (fds[1].revents || (fds[0].revents && !receive(worker)))
+        if (fds[1].revents)
+            take_signals(worker);
+        if (fds[0].revents && !receive(worker))
             end_everything();
     }
     return NULL;
@@ -194,6 +169,7 @@ int worker_guard_start(struct worker *worker, struct lab_err *err) {
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, PARENT_GONE);
+    sigaddset(&signals, ASKED_TO_END);
     pthread_sigmask(SIG_BLOCK, &signals, NULL); /* threads started later inherit it */
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     worker->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);

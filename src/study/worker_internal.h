@@ -4,6 +4,7 @@
  *   worker.c         the conversation: job in, ranks started, acknowledgement
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
  *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
+ *   worker_metric.c  figures that a workload tells, at a bearable pace
  *   worker_result.c  what a rank has to tell at its end
  */
 #ifndef LAB_STUDY_WORKER_INTERNAL_H
@@ -38,14 +39,19 @@ struct worker {
     bool go, acknowledged;
     int results_left; /* ranks whose RESULT is not on its way yet */
     /* --- */
-    atomic_bool stopping; /* a rank has failed: the others end soon */
+    atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
+    atomic_bool external; /* the workload is a program that can be asked to end */
+
+    pthread_mutex_t metric_mutex; /* of what follows */
+    int64_t metric_window_ns;     /* its start */
+    int metric_count;             /* in it */
 
     /* the guard's own once it runs */
     struct lab_frame_reader reader;
     pthread_t guard;
     bool guarded;
     pid_t parent;
-    int signal_fd; /* the parent's end */
+    int signal_fd; /* the parent's end, and requests to end */
     int wake_fd;   /* told by worker_guard_stop */
 };
 
@@ -65,6 +71,8 @@ struct rank {
     int64_t sent;               /* iterations told so far */
     atomic_llong progress_ns;   /* when PROGRESS was told last */
     atomic_bool tells_progress; /* the workload does so itself */
+    int64_t metric_count;       /* told by the workload */
+    bool metrics_waited;        /* it was slowed down for them */
 
     struct lab_measurement measurement;
     struct lab_verification verification;
@@ -96,6 +104,13 @@ void worker_kill_descendants(void);
 /* --- ranks --- */
 
 void *worker_rank_main(void *rank); /* of its thread */
+
+/* Passes a figure on, or drops it where there are too many. Of one rank by one thread at a time. */
+void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
+                        int64_t time_ns);
+/* A sentence for whatever happened to the figures, if anything. */
+void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
+                                struct lab_value *list);
 
 /* The rank's RESULT as JSON. */
 void worker_write_result(struct rank *rank, struct lab_str *out);

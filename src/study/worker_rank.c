@@ -59,10 +59,7 @@ static void tell_iterations(struct rank *rank) {
 
 static void on_metric(void *state, const char *name, const char *unit, double value,
                       int64_t time_ns) {
-    struct rank *rank = state;
-    worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRIC,
-                                                  .rank = rank->job->index,
-                                                  .metric = {name, unit, value, time_ns}});
+    worker_tell_metric(state, name, unit, value, time_ns);
 }
 
 static void on_workload_progress(void *state, int64_t done, int64_t total) {

@@ -172,7 +172,9 @@ static void put_validity(struct writer writer, const struct rank *rank) {
                                  : lab_value_null(arena));
     lab_value_set(arena, writer.map, "placement_proven", proven_value(rank, arena));
     put_map(writer, "conditions", conditions_value(&rank->measurement.conditions, arena));
-    lab_value_set(arena, writer.map, "warnings", warnings_value(&rank->measurement, arena));
+    struct lab_value *warnings = warnings_value(&rank->measurement, arena);
+    worker_add_metric_warnings(rank, arena, warnings);
+    lab_value_set(arena, writer.map, "warnings", warnings);
     lab_value_set(arena, writer.map, "invalid", invalid);
 }
 

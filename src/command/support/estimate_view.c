@@ -21,6 +21,16 @@ static const char *basis_name(enum lab_history_basis basis) {
     return "unknown";
 }
 
+/* Guesses help out where most is known. Where they are most of it, they would only mislead: runs of
+ * one workload may differ a thousandfold. */
+static void forget_guesses(struct lab_report_estimate_run *runs, int count) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(runs[i].basis, basis_name(LAB_HISTORY_SIMILAR))) {
+            runs[i].left_s = NAN;
+            runs[i].basis = basis_name(LAB_HISTORY_NONE);
+        }
+}
+
 /* --- a study on disk --- */
 
 static const struct lab_run_progress *find_progress(const struct lab_report_study *study,
@@ -117,6 +127,9 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
         lab_arena_alloc(arena, (size_t)study->run_count + 1, sizeof *runs);
     for (int i = 0; i < study->run_count; i++)
         runs[i] = study_run(view, &study->runs[i], history);
+    bool fair = view->estimate.fair;
+    if (!fair)
+        forget_guesses(runs, study->run_count);
     bool unfinished = view->counts[LAB_RUN_PLANNED] || view->counts[LAB_RUN_RUNNING];
     return (struct lab_report_estimate){
         .study = study->option,
@@ -133,8 +146,9 @@ struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *vi
         .done = view->counts[LAB_RUN_DONE],
         .failed = view->counts[LAB_RUN_FAILED],
         .taken_s = view->estimate.elapsed_s,
-        .left_s = view->estimate.left_s,
+        .left_s = fair ? view->estimate.left_s : NAN,
         .unknown = view->estimate.unknown,
+        .guessed = view->estimate.guessed,
         .most_s = NAN,
         .now_wall_ns = lab_clock_wall_ns(),
     };
@@ -170,6 +184,9 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
         };
     }
     struct lab_plan_estimate estimate = lab_plan_estimate(plan, history);
+    bool fair = 2 * estimate.guessed <= plan->run_count;
+    if (!fair)
+        forget_guesses(runs, plan->run_count);
     return (struct lab_report_estimate){
         .study = plan->option,
         .simulated = is_simulated(plan),
@@ -177,8 +194,9 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
         .command = "",
         .runs = runs,
         .run_count = plan->run_count,
-        .left_s = estimate.expected_s,
+        .left_s = fair ? estimate.expected_s : NAN,
         .unknown = estimate.unknown,
+        .guessed = estimate.guessed,
         .most_s = estimate.most_s,
         .disk_bytes = estimate.disk_bytes,
         .now_wall_ns = lab_clock_wall_ns(),

@@ -48,18 +48,32 @@ struct lab_style lab_follow_style(const struct lab_follow *follow) {
 
 /* --- drawing --- */
 
-int lab_follow_cut(const char *text, int rows, struct lab_str *out) {
+/* Rows of the terminal that a line fills: paths and commands aren't broken, so it breaks them. */
+static int rows_of(const char *line, size_t length, int columns) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add_bytes(&text, line, length);
+    int width = lab_text_columns(text.text);
+    lab_str_release(&text);
+    return width > columns ? (width + columns - 1) / columns : 1;
+}
+
+int lab_follow_cut(const char *text, int rows, int columns, struct lab_str *out) {
     int count = 0;
     while (*text && count < rows) {
         size_t length = strcspn(text, "\n");
-        bool last = count == rows - 1 && text[length] && text[length + 1];
-        if (last)
+        bool more = text[length] && text[length + 1];
+        int needed = rows_of(text, length, columns);
+        bool cut = count + needed + more > rows;
+        if (cut)
             lab_str_add(out, "…");
         else
             lab_str_add_bytes(out, text, length);
         lab_str_add(out, "\n");
+        if (cut)
+            return count + 1;
         text += length + (text[length] == '\n');
-        count++;
+        count += needed;
     }
     return count;
 }
@@ -75,14 +89,13 @@ void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
     lab_str_init(&shown);
     lab_str_init(&screen);
     /* a line above the cursor's own is the furthest that it can go back to */
-    int lines = lab_follow_cut(text->text, terminal_rows() - 1, &shown);
+    int columns = lab_follow_style(follow).columns;
+    int lines = lab_follow_cut(text->text, terminal_rows() - 1, columns, &shown);
     if (follow->lines)
         lab_str_printf(&screen, "\r\033[%dA", follow->lines);
-    for (const char *line = shown.text; *line; line += strcspn(line, "\n") + 1) {
-        lab_str_add_bytes(&screen, line, strcspn(line, "\n"));
-        lab_str_add(&screen, "\033[K\n"); /* clearing line by line doesn't flicker */
-    }
+    /* all in one write, so that nobody sees the screen empty */
     lab_str_add(&screen, "\033[J");
+    lab_str_add(&screen, shown.text);
     follow->lines = lines;
     lab_command_print(follow->call, &screen);
     fflush(follow->call->out);

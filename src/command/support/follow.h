@@ -31,8 +31,8 @@ void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text);
 /* false: the user has left, or nobody reads the output any more. */
 bool lab_follow_wait(struct lab_follow *follow, double seconds);
 
-/* Appends at most `rows` whole lines of the text; the last one becomes "…" where more follow.
- * Returns how many. */
-int lab_follow_cut(const char *text, int rows, struct lab_str *out);
+/* Appends as many whole lines of the text as fit into the rows; "…" follows where there are more.
+ * A line that is wider than the terminal fills several rows. Returns how many are filled. */
+int lab_follow_cut(const char *text, int rows, int columns, struct lab_str *out);
 
 #endif

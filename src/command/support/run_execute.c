@@ -23,9 +23,7 @@
 #define HISTORY_STUDIES 50
 
 #define FIRST_REPLY                                                                                \
-    "\r\033[Kfinishing the run that is under way; Ctrl-C again ends it now (the same command "     \
-    "goes "                                                                                        \
-    "on later)\n"
+    "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
 #define SECOND_REPLY "\r\033[Kending it\n"
 
 /* --- the command line --- */
@@ -88,8 +86,8 @@ static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
                       : plan->tracker && *plan->tracker       ? "tracker"
                                                               : NULL;
     if (key)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: this version has none: leave it out",
-                           key);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "%s: this version can't do that yet; leave the key out", key);
     return 0;
 }
 
@@ -99,6 +97,7 @@ struct execution {
     const struct lab_command_call *call;
     struct lab_run_progress_view view;
     char waiting_for[64]; /* the device that was spoken of last */
+    bool begun;           /* a run has */
 };
 
 static int on_stop(void *opaque) {
@@ -109,6 +108,10 @@ static int on_stop(void *opaque) {
 
 static void on_event(const struct lab_runner_event *event, void *opaque) {
     struct execution *execution = opaque;
+    if (!execution->begun) /* until then Ctrl-C finds nothing that it could let finish */
+        lab_stop_watch(execution->view.bar ? FIRST_REPLY : strchr(FIRST_REPLY, 'f'),
+                       execution->view.bar ? SECOND_REPLY : strchr(SECOND_REPLY, 'e'));
+    execution->begun = true;
     lab_run_progress_event(&execution->view, event);
 }
 
@@ -129,12 +132,12 @@ static void say_beginning(const struct lab_command_call *call, const struct lab_
     if (call->shared->quiet || call->shared->json)
         return;
     int done = study->run_count - study->item_count;
+    const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
     if (study->folder.resumed)
-        lab_command_note("going on in %s: %d of %d runs are done", study->folder.path, done,
-                         study->run_count);
+        lab_command_note("going on in %s: %d of %d runs are done", folder, done, study->run_count);
     else
         lab_command_note("%d run%s, in %s", study->run_count, study->run_count == 1 ? "" : "s",
-                         study->folder.path);
+                         folder);
 }
 
 static void prepare_view(struct execution *execution, const struct lab_command_call *call,
@@ -190,7 +193,8 @@ static void print_json(const struct lab_command_call *call, const struct lab_stu
 static int report(const struct lab_command_call *call, const struct lab_study *study,
                   const char *command, struct lab_err *err) {
     struct lab_study_view view;
-    if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0)
+    if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0 ||
+        lab_study_view_metrics(&view, call->arena, err) < 0)
         return -1;
     view.report.running = false; /* it is held by this process, which has ended its runs */
     view.report.holder = "";
@@ -223,13 +227,14 @@ static int carry_out(const struct lab_command_call *call, struct lab_study *stud
     say_beginning(call, study);
     prepare_view(&execution, call, study);
     lab_run_progress_start(&execution.view, study->runs, study->run_count);
-    lab_stop_watch(execution.view.bar ? FIRST_REPLY : strchr(FIRST_REPLY, 'f'),
-                   execution.view.bar ? SECOND_REPLY : strchr(SECOND_REPLY, 'e'));
+    lab_stop_watch(NULL, NULL);
     struct lab_study_listener listener = {
         .stop = on_stop, .event = on_event, .wait = on_wait, .state = &execution};
     int result = lab_study_run(study, &listener, &outcome, err);
     lab_run_progress_end(&execution.view);
     lab_history_close(execution.view.history);
+    if (execution.view.lines && call->err_is_terminal)
+        lab_command_say("%s", ""); /* the answer below stands apart */
     if (outcome.budget_used && !call->shared->quiet)
         lab_command_note("the budget is used up: %d run%s left; the same command goes on",
                          outcome.left, outcome.left == 1 ? "" : "s");

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "command/command.h"
+#include "report/estimate.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,31 +47,35 @@ static int find_run(const struct lab_run_progress_view *view, int64_t number) {
 
 /* --- lines --- */
 
+/* NaN while it would be more of a guess than an estimate. */
+static double left_s(const struct lab_run_progress_view *view) {
+    return view->estimate.fair ? view->estimate.left_s : NAN;
+}
+
 static void say_left(const struct lab_run_progress_view *view, struct lab_str *out) {
-    if (isfinite(view->estimate.left_s) && view->done + view->failed < view->run_count) {
+    if (isfinite(left_s(view)) && view->done + view->failed < view->run_count) {
         lab_str_add(out, ", about ");
-        lab_str_add_time(out, view->estimate.left_s);
+        lab_report_add_duration(left_s(view), out);
         lab_str_add(out, " left");
     }
 }
 
-static void say_end(const struct lab_run_progress_view *view,
+static void say_end(const struct lab_run_progress_view *view, const char *id,
                     const struct lab_runner_event *event) {
     struct lab_str line;
     lab_str_init(&line);
     const struct lab_run *run = event->outcome;
-    lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count,
-                   event->item->planned->id);
+    lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count, id);
     if (event->kind == LAB_RUNNER_FAILED)
         lab_str_printf(&line, "failed: %s", run->error);
     else
         lab_report_rate(run, &line);
     if (event->kind == LAB_RUNNER_DONE && !run->valid)
         lab_str_add(&line, ", not valid");
-    lab_str_add(&line, " (");
+    lab_str_add(&line, event->kind == LAB_RUNNER_FAILED ? " (after " : " (");
     lab_str_add_time(&line, 1e-9 * (double)(run->end_ns - run->start_ns));
-    say_left(view, &line);
     lab_str_add(&line, ")");
+    say_left(view, &line);
     lab_command_say("%s", line.text);
     const char *hint = event->kind == LAB_RUNNER_FAILED ? lab_report_hint(run->error) : NULL;
     if (hint)
@@ -83,7 +88,7 @@ static void say(const struct lab_run_progress_view *view, const struct lab_runne
     switch (event->kind) {
     case LAB_RUNNER_DONE:
     case LAB_RUNNER_FAILED:
-        say_end(view, event);
+        say_end(view, id, event);
         break;
     case LAB_RUNNER_RETRY:
         lab_command_say("%s: attempt %d failed: %s; trying again", id, event->attempt, event->text);
@@ -93,7 +98,7 @@ static void say(const struct lab_run_progress_view *view, const struct lab_runne
         break;
     case LAB_RUNNER_STARTED:
         if (!view->bar) /* a log shows what a run that never ends was */
-            lab_command_say("[%d/%d] %s: begins", view->done + view->failed + view->active_count,
+            lab_command_say("[%d/%d] %s begins", view->done + view->failed + view->active_count,
                             view->run_count, id);
         break;
     default:
@@ -113,8 +118,12 @@ static void end_run(struct lab_run_progress_view *view, const struct lab_runner_
     run->end_ns = event->outcome->end_ns;
     view->done += event->kind == LAB_RUNNER_DONE;
     view->failed += event->kind == LAB_RUNNER_FAILED;
-    if (view->history)
-        lab_history_add(view->history, run);
+    if (view->history) {
+        struct lab_run timed = *run;
+        timed.result = event->outcome->result;
+        lab_history_add(view->history, &timed);
+    }
+    run->state = LAB_RUN_DONE; /* what failed isn't tried again before the next command */
     *active = view->active[--view->active_count];
 }
 
@@ -156,23 +165,25 @@ static void estimate(struct lab_run_progress_view *view, int64_t now_ns) {
     lab_mem_free(progress);
 }
 
-/* It looks at every run, so it is made seldom enough to cost next to nothing. */
-static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns) {
-    if (!view->history || now_ns < view->estimate_due_ns)
+/* It looks at every run, so it is made seldom enough to cost next to nothing: after a run has ended if
+ * it is cheap, else every second or less often. */
+static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns, bool run_ended) {
+    int64_t pause_ns = (run_ended ? 0 : ESTIMATE_NS) + ESTIMATE_SHARE * view->estimate_cost_ns;
+    if (!view->history || now_ns - view->estimate_ns < pause_ns)
         return;
     estimate(view, now_ns);
-    int64_t cost_ns = lab_clock_now(lab_clock_system()) - now_ns;
-    view->estimate_due_ns = now_ns + ESTIMATE_NS + ESTIMATE_SHARE * cost_ns;
+    view->estimate_ns = now_ns;
+    view->estimate_cost_ns = lab_clock_now(lab_clock_system()) - now_ns;
 }
 
-void lab_run_progress_event(struct lab_run_progress_view *view,
-                            const struct lab_runner_event *event) {
-    struct lab_run_active *active = event->item ? find_active(view, event->item) : NULL;
+/* The event is about a run. */
+static void take_event(struct lab_run_progress_view *view, const struct lab_runner_event *event) {
+    struct lab_run_active *active = find_active(view, event->item);
     if (event->kind == LAB_RUNNER_STARTED) {
         begin_run(view, event);
     } else if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED) {
         end_run(view, event);
-        estimate_if_due(view, lab_clock_now(lab_clock_system()));
+        estimate_if_due(view, lab_clock_now(lab_clock_system()), true);
     } else if (event->kind == LAB_RUNNER_PHASE && active) {
         active->phase = phase_name(event->text);
         active->done = active->total = 0;
@@ -180,6 +191,12 @@ void lab_run_progress_event(struct lab_run_progress_view *view,
         active->done = event->done;
         active->total = event->total;
     }
+}
+
+void lab_run_progress_event(struct lab_run_progress_view *view,
+                            const struct lab_runner_event *event) {
+    if (event->item)
+        take_event(view, event);
     if (view->lines)
         say(view, event);
     lab_run_progress_tick(view);
@@ -199,7 +216,7 @@ void lab_run_progress_tick(struct lab_run_progress_view *view) {
     int64_t now_ns = lab_clock_now(lab_clock_system());
     if (!view->bar || now_ns - view->drawn_ns < REDRAW_NS)
         return;
-    estimate_if_due(view, now_ns);
+    estimate_if_due(view, now_ns, false);
     view->drawn_ns = now_ns;
     char several[32];
     snprintf(several, sizeof several, "%d runs", view->active_count);
@@ -216,7 +233,7 @@ void lab_run_progress_tick(struct lab_run_progress_view *view) {
         .iterations = one ? one->done : 0,
         .iteration_total = one ? one->total : 0,
         .elapsed_s = 1e-9 * (double)(now_ns - view->start_ns),
-        .left_s = view->estimate.left_s,
+        .left_s = left_s(view),
     };
     struct lab_str line;
     lab_str_init(&line);

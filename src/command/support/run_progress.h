@@ -26,7 +26,8 @@ struct lab_run_progress_view {
     int done, failed;
     struct lab_run_active *active;
     int active_count;
-    int64_t start_ns, drawn_ns, estimate_due_ns;
+    int64_t start_ns, drawn_ns;
+    int64_t estimate_ns, estimate_cost_ns; /* when it was made last, what that took */
     struct lab_estimate estimate;
     struct lab_arena *arena;
 };

@@ -218,6 +218,7 @@ struct lab_report_plan lab_run_report(const struct lab_plan *plan,
         .budget_s = plan->budget_s,
         .expected_s = estimate.expected_s,
         .expected_unknown = estimate.unknown,
+        .expected_guessed = estimate.guessed,
         .expected_most_s = estimate.most_s,
         .disk_bytes = estimate.disk_bytes,
     };

@@ -78,37 +78,55 @@ static void add_short_error(struct lab_str *out, const char *error, struct lab_s
 /* Wider than any line: names are there to be copied, so nothing is cut. */
 #define UNCUT 100000
 
+enum { ID, DEVICE, NODE, STATE, TOOK, RATE, COLUMN_COUNT };
+
+static void fill_cells(const struct lab_run *run, const struct lab_report_study *study,
+                       struct lab_style style, struct lab_str cells[COLUMN_COUNT]) {
+    for (int i = 0; i < COLUMN_COUNT; i++)
+        lab_str_clear(&cells[i]);
+    lab_str_add(&cells[ID], run->id);
+    add_places(run, &cells[DEVICE], &cells[NODE]);
+    lab_str_add(&cells[STATE], state_word(run, study));
+    add_duration(&cells[TOOK], run);
+    if (run->state == LAB_RUN_FAILED)
+        add_short_error(&cells[RATE], run->error, style);
+    add_rate(&cells[RATE], run);
+}
+
 void lab_show_runs(const struct lab_report_study *study, struct lab_style style,
                    struct lab_str *out) {
-    struct lab_table *table = lab_table_open();
-    struct lab_str cells[4];
-    lab_table_column(table, "Run", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Device", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Node", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "State", LAB_ALIGN_LEFT);
-    lab_table_column(table, "Took", LAB_ALIGN_RIGHT);
-    lab_table_column(table, study->simulated ? "Rate (simulated)" : "Rate", LAB_ALIGN_LEFT);
-    for (int i = 0; i < 4; i++)
+    static const enum lab_align aligns[COLUMN_COUNT] = {
+        [NODE] = LAB_ALIGN_RIGHT, [TOOK] = LAB_ALIGN_RIGHT};
+    const char *titles[COLUMN_COUNT] = {
+        "Run", "Device", "Node", "State", "Took", study->simulated ? "Rate (simulated)" : "Rate"};
+    struct lab_str cells[COLUMN_COUNT];
+    int widths[COLUMN_COUNT], total = 0;
+    for (int i = 0; i < COLUMN_COUNT; i++) {
         lab_str_init(&cells[i]);
+        widths[i] = lab_str_columns(titles[i]);
+    }
     for (int i = 0; i < study->run_count; i++) {
-        const struct lab_run *run = &study->runs[i];
-        for (int j = 0; j < 4; j++)
-            lab_str_clear(&cells[j]);
-        add_places(run, &cells[0], &cells[1]);
-        add_duration(&cells[2], run);
-        if (run->state == LAB_RUN_FAILED)
-            add_short_error(&cells[3], run->error, style);
-        add_rate(&cells[3], run);
-        lab_table_cell(table, "%s", run->id);
-        lab_table_cell(table, "%s", cells[0].text);
-        lab_table_cell(table, "%s", cells[1].text);
-        lab_table_cell(table, "%s", state_word(run, study));
-        lab_table_cell(table, "%s", cells[2].text);
-        lab_table_cell(table, "%s", cells[3].text);
+        fill_cells(&study->runs[i], study, style, cells);
+        for (int j = 0; j < COLUMN_COUNT; j++)
+            widths[j] = lab_str_columns(cells[j].text) > widths[j] ? lab_str_columns(cells[j].text)
+                                                                   : widths[j];
+    }
+    for (int j = 0; j < COLUMN_COUNT; j++)
+        total += 2 + widths[j];
+    bool places = total <= style.columns; /* the names say them, too */
+    struct lab_table *table = lab_table_open();
+    for (int j = 0; j < COLUMN_COUNT; j++)
+        if (places || (j != DEVICE && j != NODE))
+            lab_table_column(table, titles[j], aligns[j]);
+    for (int i = 0; i < study->run_count; i++) {
+        fill_cells(&study->runs[i], study, style, cells);
+        for (int j = 0; j < COLUMN_COUNT; j++)
+            if (places || (j != DEVICE && j != NODE))
+                lab_table_cell(table, "%s", cells[j].text);
     }
     style.columns = UNCUT;
     lab_table_write(table, style, out);
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < COLUMN_COUNT; i++)
         lab_str_release(&cells[i]);
     lab_table_close(table);
 }

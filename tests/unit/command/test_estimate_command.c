@@ -49,7 +49,7 @@ static void studys_name_is_a_plan(void **state) {
     (void)state;
     CALL(lab_command_estimate, "quick_test");
     assert_output("quick_test: 3 runs, nothing like them has run here\n");
-    assert_output("Total     unknown, since nothing like it has run here; the timeouts allow 30");
+    assert_output("Total     unknown, since nothing like it has run here; the time-outs allow 30");
     assert_output("Disk      about ");
     assert_output("Start     gpulab run --device=cpu quick_test\n");
     CALL(lab_command_estimate, "quick_test", "experiment.duration=60s", "--json");

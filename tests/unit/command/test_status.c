@@ -187,17 +187,17 @@ static int end_of(struct follower *follower) {
 static void without_a_terminal_a_line_is_a_change(void **state) {
     (void)state;
     static const char *const words[] = {"--follow", "--interval=100ms", NULL};
-    const char *path = given_study("busy", "dr..");
-    given_progress(path, 2, "warm-up", 1);
+    const char *path = given_study("busy", "ddr.");
+    given_progress(path, 3, "warm-up", 1);
     int runner = given_runner("busy");
     struct follower follower = given_reader(words);
-    assert_comes(&follower, "busy: running, 1 of 4 done; gpu0_numa0_vit1 warm-up; about ", 1);
-    given_progress(path, 2, "warm-up", 2); /* no change worth a line */
-    given_progress(path, 2, "measuring", 50);
-    assert_comes(&follower, "busy: running, 1 of 4 done; gpu0_numa0_vit1 measuring; about ", 1);
+    assert_comes(&follower, "busy: running, 2 of 4 done; gpu0_numa0_vit2 warm-up; about ", 1);
+    given_progress(path, 3, "warm-up", 2); /* no change worth a line */
+    given_progress(path, 3, "measuring", 50);
+    assert_comes(&follower, "busy: running, 2 of 4 done; gpu0_numa0_vit2 measuring; about ", 1);
     let_go(runner);
     holder_count--;
-    assert_comes(&follower, "busy: interrupted, 1 of 4 done\n", 1);
+    assert_comes(&follower, "busy: interrupted, 2 of 4 done\n", 1);
     assert_int_equal(end_of(&follower), 1); /* it didn't finish */
     assert_int_equal(count_of(output, "\n"), 3);
 }

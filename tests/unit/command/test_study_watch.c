@@ -195,17 +195,17 @@ static void interrupted_run_begins_again(void **state) {
 
 static void failed_run_is_left_to_the_next_runner(void **state) {
     (void)state;
-    const char *path = given_study("stopped", "df.."); /* failed before the runner below came */
+    const char *path = given_study("stopped", "ddf."); /* failed before the runner below came */
     struct lab_study_watch watch;
     struct lab_report_estimate study = estimate(path, &watch);
-    assert_string_equal(study.runs[1].state, "failed");
-    assert_false(study.runs[1].ended);
-    assert_true(study.runs[1].left_s == RUN_S);
-    assert_string_equal(study.runs[1].basis, "similar");
+    assert_string_equal(study.runs[2].state, "failed");
+    assert_false(study.runs[2].ended);
+    assert_true(study.runs[2].left_s == RUN_S);
+    assert_string_equal(study.runs[2].basis, "similar");
     lab_study_watch_close(&watch);
     given_runner("stopped");
     study = estimate(path, &watch);
-    assert_false(study.runs[1].ended);
+    assert_false(study.runs[2].ended);
     lab_study_watch_close(&watch);
 }
 
@@ -214,7 +214,7 @@ static void failed_run_is_left_to_the_next_runner(void **state) {
 static void assert_cut(const char *text, int rows, const char *expected, int expected_count) {
     struct lab_str out;
     lab_str_init(&out);
-    assert_int_equal(lab_follow_cut(text, rows, &out), expected_count);
+    assert_int_equal(lab_follow_cut(text, rows, 4, &out), expected_count);
     assert_string_equal(out.text, expected);
     lab_str_release(&out);
 }
@@ -226,6 +226,10 @@ static void drawing_keeps_to_the_terminals_lines(void **state) {
     assert_cut("a\nb\nc\n", 2, "a\n…\n", 2);
     assert_cut("a\nb", 5, "a\nb\n", 2);
     assert_cut("", 5, "", 0);
+    /* a line of nine columns fills three rows of four; colours take none */
+    assert_cut("123456789\nb\n", 4, "123456789\nb\n", 4);
+    assert_cut("123456789\nb\n", 3, "…\n", 1);
+    assert_cut("\033[1m1234\033[0m\nb\n", 2, "\033[1m1234\033[0m\nb\n", 2);
 }
 
 int main(void) {

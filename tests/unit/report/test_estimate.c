@@ -64,6 +64,7 @@ static const struct lab_report_estimate a_study = {
     .taken_s = 1.5,
     .left_s = 378,
     .unknown = 1,
+    .guessed = 1,
     .most_s = NAN,
     .now_wall_ns = 1794739320 * LAB_NS_PER_S,
 };
@@ -98,8 +99,8 @@ static void running_study_says_what_is_left_and_why(void **state) {
                 "\n"
                 "  Total     1.50 s taken by runs that are done, about 6 min left; it ends at\n"
                 "            about 10:48\n"
-                "  Unknown   1 run is unlike any that has run here; in the total by the mean of\n"
-                "            the others\n"
+                "  Guessed   1 run is unlike any that has run here: in the total by what others\n"
+                "            took, which may be far off\n"
                 "  Folder    outputs/quick_test/2026-11-15/10-41-50\n"
                 "  Run by    process 4711 on node7\n");
 }
@@ -135,10 +136,10 @@ static void planned_study_names_limit_and_disk(void **state) {
                 "  gpu0_numa0_vit32x4x512          20     4 min  same run\n"
                 "  gpu0_numa0_script                          ?  unknown\n"
                 "\n"
-                "  Total     about 8 min; started now, it would end at about 10:50; the timeouts\n"
+                "  Total     about 8 min; started now, it would end at about 10:50; the time-outs\n"
                 "            allow 30 min at most, retries included\n"
-                "  Unknown   1 run is unlike any that has run here; in the total by the mean of\n"
-                "            the others\n"
+                "  Guessed   1 run is unlike any that has run here: in the total by what others\n"
+                "            took, which may be far off\n"
                 "  Disk      about 200 KiB\n"
                 "  Start     gpulab run quick_test\n");
 }
@@ -147,9 +148,14 @@ static void unknown_total_is_said(void **state) {
     (void)state;
     struct lab_report_estimate study = a_study;
     study.left_s = NAN;
+    study.guessed = 3;
     assert_holds(&study, "1 of 4 runs done; unknown time left\n");
-    assert_holds(&study, "unknown time left, since nothing\n            like it has run here\n");
+    assert_holds(&study, "unknown time left, since 3 of\n"
+                         "            its runs are unlike any that has run here\n");
     study.folder = NULL;
+    assert_holds(&study, "quick_test: 4 runs, too little like them has run here\n");
+    study.guessed = 4;
+    assert_holds(&study, "unknown, since nothing like it\n            has run here");
     assert_holds(&study, "quick_test: 4 runs, nothing like them has run here\n");
 }
 

@@ -55,15 +55,16 @@ static void nothing_like_it_has_run(void **state) {
     (void)state;
     struct lab_report_plan_run runs[48];
     struct lab_report_plan plan = plan_of(runs);
-    assert_says(&plan,
-                "  Time      at most 4 h by their time-outs; nothing like it has run here yet\n");
-    assert_json(&plan,
-                "\"expected_s\": null, \"expected_unknown\": 48, \"expected_most_s\": 14400.0, "
-                "\"disk_bytes\": null");
+    assert_says(&plan, "  Time      at most 4 h by their time-outs and retries; nothing like it "
+                       "has run here yet\n");
+    assert_json(&plan, "\"expected_s\": null, \"expected_unknown\": 48, \"expected_guessed\": 48, "
+                       "\"expected_most_s\": 14400.0, "
+                       "\"disk_bytes\": null");
     plan.expected_s = NAN;
     plan.budget_s = 600;
-    assert_says(&plan,
-                "at most 4 h by their time-outs, and no run starts after 10 min; nothing like");
+    assert_says(
+        &plan,
+        "at most 4 h by their time-outs and retries, and no run starts after 10 min; nothing like");
 }
 
 static void earlier_runs_tell(void **state) {
@@ -72,23 +73,37 @@ static void earlier_runs_tell(void **state) {
     struct lab_report_plan plan = plan_of(runs);
     plan.expected_s = 731;
     plan.expected_unknown = 3;
+    plan.expected_guessed = 5;
     plan.expected_most_s = 7200;
     plan.disk_bytes = 1258291;
     assert_says(&plan,
-                "  Time      takes about 12 min (from earlier runs here; 3 of 48 runs unknown), at "
-                "most 2 h by their time-outs\n"
+                "  Time      takes about 12 min (from earlier runs here; 5 of 48 runs guessed), at "
+                "most 2 h by their time-outs and retries\n"
                 "  Disk      writes about 1.20 MiB\n");
-    assert_json(&plan,
-                "\"expected_s\": 731.0, \"expected_unknown\": 3, \"expected_most_s\": 7200.0, "
-                "\"disk_bytes\": 1258291");
-    plan.expected_unknown = 0;
+    assert_json(&plan, "\"expected_s\": 731.0, \"expected_unknown\": 3, \"expected_guessed\": 5, "
+                       "\"expected_most_s\": 7200.0, "
+                       "\"disk_bytes\": 1258291");
+    plan.expected_unknown = plan.expected_guessed = 0;
     assert_says(&plan, "takes about 12 min (from earlier runs here), at most");
+}
+
+static void a_guess_is_not_told_as_knowledge(void **state) {
+    (void)state;
+    struct lab_report_plan_run runs[48];
+    struct lab_report_plan plan = plan_of(runs);
+    plan.expected_s = 731;
+    plan.expected_guessed = 25;
+    assert_says(&plan, "  Time      at most 4 h by their time-outs and retries; 25 of 48 runs are "
+                       "unlike any that has run here\n");
+    plan.expected_guessed = 24;
+    assert_says(&plan, "takes about 12 min");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_like_it_has_run),
         cmocka_unit_test(earlier_runs_tell),
+        cmocka_unit_test(a_guess_is_not_told_as_knowledge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

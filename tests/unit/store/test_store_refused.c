@@ -116,6 +116,20 @@ static void a_second_writer_is_told_so(void **state) {
     lab_store_close(reopen(LAB_STORE_WRITE));
 }
 
+static void what_nobody_would_find_is_not_written(void **state) {
+    (void)state;
+    struct lab_store *store = create(path);
+    int64_t epoch;
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    const char *elsewhere = lab_arena_printf(&arena, "%s/elsewhere.db", folder);
+    assert_int_equal(rename(path, elsewhere), 0);
+    assert_refused(lab_store_begin_run(store, 1, epoch, 7, &err), LAB_ERR_SYSTEM,
+                   "study.db is gone: it was moved or removed");
+    assert_int_equal(rename(elsewhere, path), 0);
+    assert_works(lab_store_begin_run(store, 1, epoch, 7, &err));
+    lab_store_close(store);
+}
+
 static void names_that_mean_something_to_sqlite_are_only_names(void **state) {
     (void)state;
     static const char *const names[] = {":memory:", "file:a?mode=memory", "50%41#1?immutable=0",
@@ -365,6 +379,7 @@ int main(void) {
         TEST(damaged_iterations_are_an_error),
         TEST(an_existing_file_is_never_replaced),
         TEST(a_second_writer_is_told_so),
+        TEST(what_nobody_would_find_is_not_written),
         TEST(names_that_mean_something_to_sqlite_are_only_names),
         TEST(network_file_systems_share_no_memory),
         TEST(permissions_are_named),

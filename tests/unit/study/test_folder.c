@@ -113,6 +113,10 @@ static void places_where_nothing_can_be_made_are_refused(void **state) {
     wanted.output_dir = "/proc/self/outputs";
     assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "/proc/self/outputs");
     assert_non_null(strstr(err.text, "output_dir="));
+    /* the reason is that of the making, not of the look at what isn't there */
+    wanted.output_dir = "/sys/gpulab-outputs";
+    assert_refused(lab_folder_open(&wanted, &folder, &err), LAB_ERR_USER, "/sys/gpulab-outputs");
+    assert_null(strstr(err.text, "No such file"));
     assert_int_equal(folder.lock_fd, -1);
 }
 
@@ -317,6 +321,31 @@ static void a_held_one_is_refused_and_says_by_whom(void **state) {
     lab_folder_close(&folder);
 }
 
+static void one_that_is_just_being_made_is_found(void **state) {
+    (void)state;
+    struct lab_folder_request wanted = request(true);
+    struct lab_folder folder = LAB_FOLDER_INIT;
+    int ready[2];
+    assert_int_equal(pipe(ready), 0);
+    pid_t other = fork();
+    if (other == 0) { /* begins, makes the study, and ends */
+        if (lab_folder_open(&wanted, &folder, &err) < 0 || write(ready[1], "", 1) != 1)
+            _exit(1);
+        usleep(100000);
+        make_study(folder.path, PLAN, MACHINE, 1);
+        _exit(lab_folder_publish(&folder, &err) < 0);
+    }
+    assert_int_equal(read(ready[0], (char[1]){0}, 1), 1);
+    assert_works(lab_folder_open(&wanted, &folder, &err));
+    assert_true(folder.resumed);
+    lab_folder_close(&folder);
+    int status;
+    assert_int_equal(waitpid(other, &status, 0), other);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 /* Holds it, but not for long: as the workers of a runner that was just killed. */
 static bool open_for_a_moment(const void *what) {
     if (!open_and_keep(what))
@@ -435,6 +464,7 @@ int main(void) {
         TEST(a_failed_run_is_unfinished),
         TEST(without_resume_a_new_one_is_made),
         TEST(a_file_that_cannot_be_read_is_passed_over),
+        TEST(one_that_is_just_being_made_is_found),
         TEST(a_held_one_is_refused_and_says_by_whom),
         TEST(one_whose_holder_is_dying_is_waited_for),
         TEST(a_worker_that_lives_on_keeps_its_folder),

@@ -84,6 +84,45 @@ static void other_counts_and_places_are_scaled_by_iterations(void **state) {
     lab_history_close(history);
 }
 
+/* Gives it a result: its iterations lie between these seconds after its start. */
+static void set_span(struct lab_run *run, double first_s, double last_s) {
+    run->result = lab_arena_printf(&arena,
+                                   "{\"text\": \"\\\"first_ns\\\": 1\", \"ranks\": "
+                                   "[{\"first_ns\": %lld, \"last_ns\": %lld}]}",
+                                   (long long)(run->start_ns + (int64_t)(first_s * S)),
+                                   (long long)(run->start_ns + (int64_t)(last_s * S)));
+}
+
+static void what_a_run_takes_beside_its_iterations_is_not_scaled(void **state) {
+    (void)state;
+    /* 100 iterations from 4 s to 9 s of it, so 0.05 s each; with 20 to warm up they take 6 of 10 s */
+    struct lab_run runs[] = {done_run(1, 10)};
+    set_span(&runs[0], 4, 9);
+    struct lab_history *history = history_of(runs, 1);
+    struct lab_run longer = planned_run(2), shorter = planned_run(3);
+    longer.iterations = 980;
+    shorter.iterations = 0;
+    assert_expects(history, &longer, LAB_HISTORY_SCALED, 4 + 50);
+    assert_expects(history, &shorter, LAB_HISTORY_SCALED, 4 + 1);
+    assert_expects(history, &runs[0], LAB_HISTORY_SAME, 10);
+    lab_history_close(history);
+}
+
+static void a_span_that_cannot_be_is_passed_over(void **state) {
+    (void)state;
+    const double spans[][2] = {{-1, 9}, {4, 11}, {9, 4}, {0, 10}};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+        struct lab_run runs[] = {done_run(1, 12)};
+        runs[0].end_ns = runs[0].start_ns + 10 * S;
+        set_span(&runs[0], spans[i][0], spans[i][1]);
+        struct lab_history *history = history_of(runs, 1);
+        struct lab_run longer = planned_run(2);
+        longer.iterations = 220;
+        assert_expects(history, &longer, LAB_HISTORY_SCALED, 20); /* twice as many in all */
+        lab_history_close(history);
+    }
+}
+
 static void other_options_take_what_the_workload_takes(void **state) {
     (void)state;
     struct lab_run runs[] = {done_run(1, 12), done_run(2, 14)};
@@ -209,6 +248,23 @@ static void unknown_runs_count_as_the_mean_of_the_known(void **state) {
     assert_true(isnan(result.left_s));
 }
 
+static void an_estimate_is_fair_while_no_more_is_guessed_than_known(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3)};
+    assert_true(estimate(runs, 3, NULL, 0, 1).fair); /* the same work again */
+    runs[1].options = "{\"depth\": 12}";
+    assert_true(estimate(runs, 3, NULL, 0, 1).fair);
+    runs[2].options = "{\"depth\": 24}";
+    assert_false(estimate(runs, 3, NULL, 0, 1).fair); /* one is done, two are of other sizes */
+    assert_int_equal(estimate(runs, 3, NULL, 0, 1).guessed, 2);
+    runs[2].workload = "gemm";
+    assert_false(estimate(runs, 3, NULL, 0, 1).fair);
+    runs[1].state = LAB_RUN_RUNNING;
+    runs[1].start_ns = 100 * S;
+    struct lab_run_progress progress = {2, "measuring", 40, 100, 106 * S};
+    assert_true(estimate(runs, 3, &progress, 106 * S, 1).fair); /* its own progress is known */
+}
+
 static void below_5_percent_a_run_goes_by_history(void **state) {
     (void)state;
     struct lab_run runs[] = {done_run(1, 10), running_run(2)};
@@ -265,6 +321,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(the_same_work_takes_its_median),
         TEST(other_counts_and_places_are_scaled_by_iterations),
+        TEST(what_a_run_takes_beside_its_iterations_is_not_scaled),
+        TEST(a_span_that_cannot_be_is_passed_over),
         TEST(other_options_take_what_the_workload_takes),
         TEST(a_gang_is_other_work_than_one_of_its_ranks),
         TEST(only_what_is_done_counts_and_only_once),
@@ -273,6 +331,7 @@ int main(void) {
         TEST(what_is_left_is_the_sum_of_what_is_expected),
         TEST(a_finished_study_has_nothing_left),
         TEST(unknown_runs_count_as_the_mean_of_the_known),
+        TEST(an_estimate_is_fair_while_no_more_is_guessed_than_known),
         TEST(below_5_percent_a_run_goes_by_history),
         TEST(from_5_percent_on_it_goes_by_its_own_progress),
         TEST(its_own_progress_needs_no_history),

@@ -97,6 +97,17 @@ static int run_flooding(void *state, int count, struct lab_iteration *records,
     return lab_err_set(err, LAB_ERR_SYSTEM, "not reached");
 }
 
+/* A program that saves its state when it is asked to end. */
+static int run_saving(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    (void)count, (void)records;
+    const struct lab_rank *place = place_of(state);
+    place->sink->metric(place->sink->state, "begun", "", 1, 0);
+    while (!place->sink->stopped(place->sink->state))
+        usleep(1000);
+    place->sink->metric(place->sink->state, "saved", "", 1, 0);
+    return lab_err_set(err, LAB_ERR_INTERRUPTED, "the program was stopped");
+}
+
 /* Hangs in the kernel for ever. */
 static int run_stuck(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     (void)state, (void)count, (void)records;
@@ -156,13 +167,15 @@ static const struct lab_workload wrong = FAKE("wrong", fake_run),
                                                 .prove_placement = prove_nothing),
                                  partners = FAKE("partners", run_partners),
                                  flooding = FAKE("flooding", run_flooding),
+                                 saving = FAKE("saving", run_saving, .external = true),
                                  stuck = FAKE("stuck", run_stuck),
                                  family = FAKE("family", run_family, .external = true),
                                  stuck_family =
                                      FAKE("stuck_family", run_stuck_family, .external = true);
 
-const struct lab_workload *const lab_workloads[] = {
-    &wrong, &unproven, &talking, &partners, &flooding, &stuck, &family, &stuck_family, NULL};
+const struct lab_workload *const lab_workloads[] = {&wrong,        &unproven, &talking, &partners,
+                                                    &flooding,     &saving,   &stuck,   &family,
+                                                    &stuck_family, NULL};
 
 /* --- what a workload can do to a run --- */
 
@@ -329,6 +342,29 @@ static void nothing_is_left_behind_by_a_run_that_worked(void **state) {
     assert_killed(orphan);
 }
 
+static void a_program_is_asked_to_end_and_has_its_say(void **state) {
+    (void)state;
+    struct lab_job job = job_of("saving", NULL, one, 1);
+    struct runner runner = start_job(&job);
+    assert_string_equal(hear_type(&runner, LAB_FRAME_METRIC).metric.name, "begun");
+    kill(runner.pid, SIGTERM);
+    assert_string_equal(hear_type(&runner, LAB_FRAME_METRIC).metric.name, "saved");
+    assert_int_equal(end_worker(&runner), 1);
+}
+
+static void any_other_workload_is_ended_at_once(void **state) {
+    (void)state;
+    struct lab_job job = job_of("stuck", NULL, one, 1);
+    struct runner runner = start_job(&job);
+    hear_type(&runner, LAB_FRAME_PHASE);
+    kill(runner.pid, SIGTERM);
+    int status = wait_ended(runner.pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    close(runner.fd);
+    close(runner.output);
+    lab_frame_reader_release(&runner.reader);
+}
+
 static void a_runner_that_lies_is_none(void **state) {
     (void)state;
     struct lab_job job = job_of("stuck", NULL, one, 1);
@@ -385,6 +421,8 @@ int main(int argc, char **argv) {
         TEST(a_worker_that_nobody_hears_ends_with_its_runner),
         TEST(what_a_workload_started_ends_with_the_worker),
         TEST(nothing_is_left_behind_by_a_run_that_worked),
+        TEST(a_program_is_asked_to_end_and_has_its_say),
+        TEST(any_other_workload_is_ended_at_once),
         TEST(a_runner_that_lies_is_none),
         TEST(a_worker_ends_with_its_parent),
     };

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Programs of the user's own that behave badly: what becomes of their run, and of the study.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 1
+export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
+
+# own NAME SCRIPT OVERRIDE...: a study of one run of a shell script; its folder is in $folder
+own() {
+    local name=$1
+    printf '%s\n' "$2" >"$name.sh"
+    shift 2
+    run run test_matrix "experiment.command=\"bash $name.sh\"" device=cpu:0 output_dir="$name" \
+        experiment.max_retries=0 "$@"
+    folder=$(echo "$name"/test_matrix/*/*)
+}
+
+# more figures than anybody needs: all are kept, and it is said that printing them took time
+own chatty 'seq 25000 | sed "s/.*/{\"n\": &}/"'
+expect_status 0
+count=$(python3 -c 'import sqlite3, sys
+print(sqlite3.connect(sys.argv[1]).execute("SELECT count(*) FROM metric").fetchone()[0])' "$folder/study.db")
+[ "$count" = 25000 ] || fail "$count figures of 25000"
+
+# asked to end, it may save what it has, and what it says then is in the log
+own saving 'trap "echo saved; exit 0" TERM; sleep 100 & wait' experiment.test.timeout_s=0.3
+expect_status 1
+expect_err "timed out after 0.3 s"
+grep -q saved "$folder"/logs/*.stdout || fail "it was not asked, or not heard: $(ls "$folder/logs")"
+
+finish
