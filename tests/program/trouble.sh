@@ -69,7 +69,7 @@ expect_one_line
 # runner and worker are killed at once: what is left of them is named, and ended it is out of the way
 sleeps 60 killed
 start run "${words[@]}"
-wait_for ': begins'
+wait_for ' begins'
 program=
 for _ in $(seq 500); do
     worker=$(pgrep -P "$pid") && program=$(pgrep -P "$worker" -x sleep) && break
