@@ -25,7 +25,7 @@ struct lab_trace_place {
     uint64_t graph_node; /* 0 = not from a graph */
 };
 
-/* On a CPU device: one operation. */
+/* On a CPU device: one operation; its grid is the units that it is cut into. */
 struct lab_trace_kernel {
     int64_t start_ns, end_ns;
     struct lab_trace_place place;
