@@ -74,11 +74,11 @@ bool worker_wait_go(struct worker *worker) {
     return !atomic_load(&worker->stopping);
 }
 
-bool worker_wait_timed(struct worker *worker) {
+bool worker_meet(struct worker *worker, int *left) {
     pthread_mutex_lock(&worker->mutex);
-    if (--worker->timed_left == 0)
+    if (--*left == 0)
         pthread_cond_broadcast(&worker->changed);
-    while (worker->timed_left > 0 && !atomic_load(&worker->stopping))
+    while (*left > 0 && !atomic_load(&worker->stopping))
         pthread_cond_wait(&worker->changed, &worker->mutex);
     pthread_mutex_unlock(&worker->mutex);
     return !atomic_load(&worker->stopping);
@@ -203,7 +203,7 @@ static int converse(struct worker *worker, struct lab_err *err) {
         return 1;
     }
     worker->results_left = worker->job.rank_count;
-    worker->timed_left = worker->job.rank_count;
+    worker->timed_left = worker->traced_left = worker->job.rank_count;
     if (worker_guard_start(worker, err) < 0)
         return -1;
     int status = carry_out(worker);

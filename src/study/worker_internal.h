@@ -40,6 +40,7 @@ struct worker {
     bool go, acknowledged;
     int results_left; /* ranks whose RESULT is not on its way yet */
     int timed_left;   /* ranks that are not through with their timed pass yet */
+    int traced_left;  /* likewise with their traced pass */
     /* --- */
     atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
     atomic_bool external; /* the workload is a program that can be asked to end */
@@ -100,8 +101,8 @@ bool worker_stop(struct worker *worker);
 /* Waits until the runner says GO; false if another rank's failure came first. */
 bool worker_wait_go(struct worker *worker);
 
-/* Waits until no rank of this worker is in its timed pass any more; false as above. */
-bool worker_wait_timed(struct worker *worker);
+/* Takes one from a count above, and waits until the other ranks have done so; false as above. */
+bool worker_meet(struct worker *worker, int *left);
 
 /* --- guard --- */
 

@@ -24,7 +24,7 @@
 #define SECONDS_MOST    0.5
 #define ITERATIONS_MOST 32 /* and less where they would take longer */
 #define ITERATIONS_MIN  3  /* fewer show no batch under its neighbours */
-#define WARMUP          2  /* what tracing does at first use is not what it costs */
+#define WARMUP_MOST     2  /* what tracing does at first use is not what it costs */
 #define RANGES_EACH     (LAB_STAGE_COUNT + 2)
 
 struct pass {
@@ -51,9 +51,10 @@ static int run_pass(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     const struct lab_workload *workload = rank->worker->workload;
     const struct lab_clock *clock = lab_clock_system();
-    struct lab_iteration unused[WARMUP];
+    struct lab_iteration unused[WARMUP_MOST];
+    int warmup = pass->count > ITERATIONS_MIN ? WARMUP_MOST : 1; /* few are those that take long */
     pass->warmup_start_ns = lab_clock_now(clock);
-    if (workload->run(rank->state, WARMUP, unused, err) < 0)
+    if (workload->run(rank->state, warmup, unused, err) < 0)
         return -1;
     pass->start_ns = lab_clock_now(clock);
     if (workload->run(rank->state, pass->count, pass->records, err) < 0)
@@ -62,13 +63,20 @@ static int run_pass(struct pass *pass, struct lab_err *err) {
     return 0;
 }
 
-/* Tracing stops whatever the pass comes to. */
+/*
+ * Tracing stops whatever the pass comes to. Ranks meet before that: what is traced is then all of them
+ * side by side, and none takes its records while others still make some.
+ */
 static int carry_out(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
-    if (lab_device_trace_begin(rank->device, RECORDS_MOST, err) < 0)
+    struct worker *worker = rank->worker;
+    if (lab_device_trace_begin(rank->device, RECORDS_MOST, err) < 0) {
+        worker_meet(worker, &worker->traced_left);
         return -1;
+    }
     struct lab_err second = LAB_ERR_INIT;
     int failed = run_pass(pass, err);
+    worker_meet(worker, &worker->traced_left);
     int not_ended =
         lab_device_trace_end(rank->device, &rank->arena, &pass->trace, failed ? &second : err);
     return failed || not_ended ? -1 : 0;

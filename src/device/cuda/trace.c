@@ -147,6 +147,11 @@ static struct record read_call(const struct lab_cupti_call *from) {
     };
 }
 
+/* A command that was under way when its buffer was taken has no times. */
+static bool is_complete(const struct record *record) {
+    return record->kind == LAB_CUPTI_DRIVER || (record->kernel.start_ns && record->kernel.end_ns);
+}
+
 static void keep(const struct lab_cupti_record *from) {
     struct record record;
     switch ((enum lab_cupti_kind)from->kind) {
@@ -167,6 +172,10 @@ static void keep(const struct lab_cupti_record *from) {
         return;
     }
     record.kind = from->kind;
+    if (!is_complete(&record)) {
+        collector.dropped++;
+        return;
+    }
     if (collector.count >= collector.room) {
         collector.dropped++;
         return;
@@ -283,7 +292,7 @@ int cuda_trace_begin(struct lab_device *base, size_t capacity, struct lab_err *e
 /* --- handing over --- */
 
 static int64_t start_of(const struct record *record) {
-    return record->kernel.start_ns; /* all members of the union begin with it */
+    return record->kernel.start_ns; /* all members of the union begin with start and end */
 }
 
 static int compare_starts(const void *a, const void *b) {
@@ -296,8 +305,9 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
+/* Where one device alone is traced, all is its own: contexts of libraries too. */
 static bool is_command(const struct record *record, uint32_t context) {
-    return record->kind != LAB_CUPTI_DRIVER && record->context == context;
+    return record->kind != LAB_CUPTI_DRIVER && (record->context == context || collector.users == 1);
 }
 
 /* The calls that the context's commands came from, ascending. */
@@ -356,7 +366,7 @@ static void collect(const struct cuda_device *device, uint32_t context, struct l
         bool own = record->kind == LAB_CUPTI_DRIVER
                        ? bsearch(&record->correlation, numbers, number_count, sizeof *numbers,
                                  compare_numbers) != NULL
-                       : record->context == context;
+                       : is_command(record, context);
         if (own)
             hand_over(device, record, arena, trace);
         else
