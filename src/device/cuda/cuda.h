@@ -94,8 +94,9 @@ struct cuda_device {
     struct cuda_anchor anchor;
     struct lab_device_limits limits[4]; /* by dtype; measured at the first call */
     bool limits_known[4];
-    void *kernels; /* kernels.c's own: modules, handles; NULL until the first launch */
-    bool traced;   /* between trace_begin and trace_end */
+    void *kernels;          /* kernels.c's own: modules, handles; NULL until the first launch */
+    bool traced;            /* between trace_begin and trace_end */
+    uint32_t trace_context; /* the number by which CUPTI knows its context */
 };
 
 struct cuda_stream {

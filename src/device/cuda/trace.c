@@ -264,11 +264,19 @@ static int enable(const struct lab_cupti *cupti, struct lab_err *err) {
     return 0;
 }
 
-static void join(size_t capacity) {
+static int join(struct cuda_device *device, size_t capacity, struct lab_err *err) {
+    const struct lab_cupti *cupti = lab_cupti_load(NULL);
+    lab_cupti_result result = cupti->cuptiGetContextId(device->context, &device->trace_context);
+    if (result != LAB_CUPTI_SUCCESS) {
+        if (collector.users == 0)
+            disable(cupti, KIND_COUNT);
+        return fail(result, "cuptiGetContextId", err);
+    }
     pthread_mutex_lock(&collector.lock);
     collector.users++;
     collector.room += capacity;
     pthread_mutex_unlock(&collector.lock);
+    return 0;
 }
 
 int cuda_trace_begin(struct lab_device *base, size_t capacity, struct lab_err *err) {
@@ -283,7 +291,7 @@ int cuda_trace_begin(struct lab_device *base, size_t capacity, struct lab_err *e
     if (result == 0 && collector.users == 0)
         result = enable(cupti, err);
     if (result == 0)
-        join(capacity);
+        result = join(device, capacity, err);
     pthread_mutex_unlock(&switching);
     device->traced = result == 0;
     return result;
@@ -350,8 +358,9 @@ static void hand_over(const struct cuda_device *device, const struct record *rec
 }
 
 /* Takes what is the context's own; the rest stays for the others. Under the collector's lock. */
-static void collect(const struct cuda_device *device, uint32_t context, struct lab_arena *arena,
+static void collect(const struct cuda_device *device, struct lab_arena *arena,
                     struct lab_trace *trace) {
+    uint32_t context = device->trace_context;
     size_t count = collector.count, left = 0;
     uint32_t *numbers = lab_mem_alloc(count + 1, sizeof *numbers);
     size_t number_count = list_correlations(context, numbers);
@@ -414,27 +423,21 @@ int cuda_trace_end(struct lab_device *base, struct lab_arena *arena, struct lab_
     if (!device->traced)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s isn't being traced", base->ref.name);
     device->traced = false;
-    uint32_t context = 0;
     size_t lost = 0;
     pthread_mutex_lock(&switching);
     lab_cupti_result result = cupti->cuptiActivityFlushAll(LAB_CUPTI_FLUSH_FORCED);
-    const char *call = "cuptiActivityFlushAll";
-    if (result == LAB_CUPTI_SUCCESS) {
-        result = cupti->cuptiGetContextId(device->context, &context);
-        call = "cuptiGetContextId";
-    }
     if (cupti->cuptiActivityGetNumDroppedRecords)
         cupti->cuptiActivityGetNumDroppedRecords(NULL, 0, &lost);
     if (collector.users == 1)
         disable(cupti, KIND_COUNT);
     pthread_mutex_lock(&collector.lock);
     if (result == LAB_CUPTI_SUCCESS)
-        collect(device, context, arena, ret_trace);
+        collect(device, arena, ret_trace);
     ret_trace->dropped = collector.dropped + (int64_t)lost;
     leave();
     pthread_mutex_unlock(&collector.lock);
     pthread_mutex_unlock(&switching);
     ret_trace->process = (uint32_t)getpid();
     describe(device, arena, ret_trace);
-    return result == LAB_CUPTI_SUCCESS ? 0 : fail(result, call, err);
+    return result == LAB_CUPTI_SUCCESS ? 0 : fail(result, "cuptiActivityFlushAll", err);
 }
