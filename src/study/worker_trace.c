@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
