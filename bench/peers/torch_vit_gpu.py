@@ -65,7 +65,7 @@ class Pipeline:
         self.streams = [torch.cuda.Stream() for _ in range(3)]
         self.events = [[torch.cuda.Event() for _ in range(2)] for _ in range(3)]
         self.out = None
-        if forward:
+        if forward is not None:
             for _ in range(3):
                 with torch.cuda.stream(self.streams[1]):
                     result = forward(self.inputs[0])
@@ -80,7 +80,7 @@ class Pipeline:
             copy_in.wait_event(self.events[2][i])
             self.inputs[i].copy_(self.pool[self.index % 8], non_blocking=True)
             self.events[0][i].record(copy_in)
-        if self.forward:
+        if self.forward is not None:
             with torch.cuda.stream(compute):
                 compute.wait_event(self.events[0][i])
                 # a captured graph has one output: it must be on its way before the next replay
