@@ -163,9 +163,10 @@ void runner_say_rest(struct runner_worker *worker);
 
 /* --- runner_result.c --- */
 
-/* Fills rate, valid and result of `outcome`, in the arena; fails where a rank's text is no result. */
-int runner_result_merge(const struct runner_rank *ranks, int count, struct lab_arena *arena,
-                        struct lab_run *outcome, struct lab_err *err);
+/* Fills rate, valid and result of `outcome`, in the arena; fails where a rank's text is no result.
+ * `profiler` recorded it; NULL = none. */
+int runner_result_merge(const struct runner_rank *ranks, int count, const char *profiler,
+                        struct lab_arena *arena, struct lab_run *outcome, struct lab_err *err);
 
 /* --- runner_log.c --- */
 
