@@ -243,3 +243,21 @@ void lab_graph_close(struct lab_graph *graph) {
     if (graph)
         graph->device->ops->graph_close(graph);
 }
+
+/* --- tracing --- */
+
+int lab_device_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err) {
+    if (!device->ops->trace_begin)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s devices can't be traced",
+                           device->ref.backend->name);
+    return device->ops->trace_begin(device, capacity, err);
+}
+
+int lab_device_trace_end(struct lab_device *device, struct lab_arena *arena,
+                         struct lab_trace *ret_trace, struct lab_err *err) {
+    struct lab_trace trace = {0};
+    if (device->ops->trace_end(device, arena, &trace, err))
+        return -1;
+    *ret_trace = trace;
+    return 0;
+}

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "device/op.h"
 #include "model/machine.h"
+#include "model/trace.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -201,6 +202,21 @@ int lab_graph_end(struct lab_stream *stream, struct lab_graph **ret_graph, struc
 int lab_graph_launch(struct lab_graph *graph, struct lab_stream *stream, struct lab_err *err);
 void lab_graph_close(struct lab_graph *graph); /* accepts NULL */
 
+/* --- tracing --- */
+
+/*
+ * From here on the device keeps a record of each command, in room for `capacity` of them; what finds
+ * none is counted. Streams are idle now and at the end. LAB_ERR_UNSUPPORTED where the device can't be
+ * traced, or nobody here may do it; the text says which.
+ */
+int lab_device_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err);
+/*
+ * Stops, also if it fails, and hands over the kernels, copies, fills and calls that were recorded, the
+ * device, and a note of where they come from; in the arena, in order of start. No ranges.
+ */
+int lab_device_trace_end(struct lab_device *device, struct lab_arena *arena,
+                         struct lab_trace *ret_trace, struct lab_err *err);
+
 /* --- backends --- */
 
 struct lab_backend {
@@ -266,6 +282,11 @@ struct lab_device_ops {
     int (*graph_end)(struct lab_stream *stream, struct lab_graph **ret_graph, struct lab_err *err);
     int (*graph_launch)(struct lab_graph *graph, struct lab_stream *stream, struct lab_err *err);
     void (*graph_close)(struct lab_graph *graph);
+
+    /* optional, both or none: none = lab_device_trace_begin fails with LAB_ERR_UNSUPPORTED */
+    int (*trace_begin)(struct lab_device *device, size_t capacity, struct lab_err *err);
+    int (*trace_end)(struct lab_device *device, struct lab_arena *arena,
+                     struct lab_trace *ret_trace, struct lab_err *err);
 };
 
 /* Backends embed these as their first member. */

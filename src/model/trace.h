@@ -26,7 +26,7 @@ struct lab_trace_place {
     uint64_t graph_node; /* 0 = not from a graph */
 };
 
-/* On a CPU device: one operation. */
+/* On a CPU device: one operation; its grid is the units that it is cut into. */
 struct lab_trace_kernel {
     int64_t start_ns, end_ns;
     struct lab_trace_place place;
@@ -49,11 +49,12 @@ enum lab_trace_copy_kind { /* as CUPTI and Nsight number them */
                            LAB_TRACE_COPY_P2P = 10,
 };
 
-enum lab_trace_memory { /* as CUPTI and Nsight number them */
-                        LAB_TRACE_MEMORY_UNKNOWN = 0,
-                        LAB_TRACE_MEMORY_PAGEABLE = 1,
-                        LAB_TRACE_MEMORY_PINNED = 2,
-                        LAB_TRACE_MEMORY_DEVICE = 3,
+enum lab_trace_memory { /* as Nsight numbers them; CUPTI's numbers are other ones */
+                        LAB_TRACE_MEMORY_PAGEABLE = 0,
+                        LAB_TRACE_MEMORY_PINNED = 1,
+                        LAB_TRACE_MEMORY_DEVICE = 2,
+                        LAB_TRACE_MEMORY_MANAGED = 4,
+                        LAB_TRACE_MEMORY_UNKNOWN = 7,
 };
 
 struct lab_trace_copy {

@@ -200,6 +200,24 @@ static void add_log(struct document *document, const char *key, const struct lab
     lab_str_release(&path);
 }
 
+/* Where the run's trace lies, below the study's folder; of a gang the slowest rank's. */
+static void add_trace(struct document *document, const struct lab_run *run) {
+    struct lab_members result = LAB_MEMBERS_INIT, trace = LAB_MEMBERS_INIT;
+    const struct lab_member *found = NULL;
+    if (run->state == LAB_RUN_DONE && run->result && lab_members_read(&result, run->result) == 0)
+        found = lab_members_find(&result, "trace");
+    if (found)
+        lab_members_read_value(&trace, found);
+    add_key(document, "trace");
+    const struct lab_member *path = lab_members_find(&trace, "path");
+    if (path)
+        lab_str_add_bytes(document->out, path->value, path->value_length);
+    else
+        lab_str_add(document->out, "null");
+    lab_members_release(&trace);
+    lab_members_release(&result);
+}
+
 static void add_life(struct document *document, const struct lab_run *run) {
     bool ended = has_ended(run);
     add_key(document, "start_time");
@@ -218,7 +236,7 @@ static void add_life(struct document *document, const struct lab_run *run) {
         add_text(document, "exit_code", NULL);
     add_log(document, "stdout_log", run, "stdout");
     add_log(document, "stderr_log", run, "stderr");
-    add_text(document, "trace", NULL);
+    add_trace(document, run);
     add_text(document, "error", run->error && *run->error ? run->error : NULL);
     add_int(document, "attempts", run->attempts);
     add_bool(document, "concurrent", run->concurrent);

@@ -16,7 +16,8 @@
 static const char *const job_fields[] = {
     "run_id",     "folder",    "workload",   "options",
     "ranks",      "gang_size", "iterations", "warmup_iterations",
-    "duration_s", "seed",      "verify",     NULL};
+    "duration_s", "seed",      "verify",     "trace",
+    NULL};
 static const char *const rank_fields[] = {"index", "gpu_id", "device", "numa_node", NULL};
 
 /* --- writing --- */
@@ -47,6 +48,7 @@ void lab_job_write(const struct lab_job *job, struct lab_str *out) {
     lab_value_set_float(&arena, map, "duration_s", job->duration_s);
     lab_value_set_int(&arena, map, "seed", (int64_t)job->seed);
     lab_value_set_bool(&arena, map, "verify", job->verify);
+    lab_value_set_bool(&arena, map, "trace", job->trace);
     lab_json_write(map, 0, out);
     lab_arena_release(&arena);
 }
@@ -181,14 +183,15 @@ static int read_job(const struct lab_value *map, struct lab_arena *arena, struct
         return lab_err_set(err, LAB_ERR_USER, "must be a map, not %s",
                            lab_value_type_name(map->type));
     int64_t gang_size = 0, seed = 0;
-    const struct lab_value *verify = NULL;
+    const struct lab_value *verify = NULL, *trace = NULL;
     if (check_fields(map, job_fields, err) < 0 || take_name(map, "run_id", &job->run_id, err) < 0 ||
         take_text(map, "folder", &job->folder, err) < 0 ||
         take_name(map, "workload", &job->workload, err) < 0 ||
         !(job->options = take(map, "options", LAB_VALUE_MAP, err)) ||
         take_int(map, "gang_size", 1, LAB_FRAME_MAX_RANKS, &gang_size, err) < 0 ||
         read_amount(map, job, err) < 0 || take_int(map, "seed", 0, SEED_MAX, &seed, err) < 0 ||
-        !(verify = take(map, "verify", LAB_VALUE_BOOL, err)))
+        !(verify = take(map, "verify", LAB_VALUE_BOOL, err)) ||
+        !(trace = take(map, "trace", LAB_VALUE_BOOL, err)))
         return -1;
     if (*job->folder && *job->folder != '/')
         return lab_err_set(err, LAB_ERR_USER, "'folder' must be an absolute path, not '%s'",
@@ -196,6 +199,7 @@ static int read_job(const struct lab_value *map, struct lab_arena *arena, struct
     job->gang_size = (int)gang_size;
     job->seed = (uint64_t)seed;
     job->verify = verify->boolean;
+    job->trace = trace->boolean;
     return read_ranks(map, arena, job, err);
 }
 

@@ -34,6 +34,7 @@ struct lab_job {
     double duration_s; /* > 0: measures so long instead of a number of iterations */
     uint64_t seed;     /* below 2^53 */
     bool verify;       /* check the results before they are timed */
+    bool trace;        /* a short traced pass behind the timed one; its file goes into `folder` */
 };
 
 void lab_job_write(const struct lab_job *job, struct lab_str *out);

@@ -56,7 +56,7 @@ const struct lab_option lab_plan_keys[] = {
     {"experiment.budget", LAB_OPTION_DURATION, AT(budget_s), .min = 0, .max = 365 * DAY_S,
      .help = "start no more runs after this time; 0 = none"},
     {"experiment.trace", LAB_OPTION_FLAG, AT(trace), .fallback = "true",
-     .help = "a short traced pass after the timed one; this version leaves it out"},
+     .help = "a short traced pass after the timed one, kept in traces/"},
     {"experiment.profiler", LAB_OPTION_CHOICE, AT(profiler), .fallback = "none",
      .choices = profilers, .help = "what else records the traced pass"},
     {"experiment.disturb", LAB_OPTION_CHOICE, AT(disturb), .fallback = "none",

@@ -53,7 +53,8 @@ static void say_job(const struct runner *runner, struct runner_run *run,
                           .warmup_iterations = planned->warmup_iterations,
                           .duration_s = plan->duration_s,
                           .seed = plan->seed & ((UINT64_C(1) << 53) - 1),
-                          .verify = true};
+                          .verify = true,
+                          .trace = plan->trace};
     struct lab_str text;
     lab_str_init(&text);
     lab_job_write(&job, &text);

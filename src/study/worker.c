@@ -76,6 +76,16 @@ bool worker_wait_go(struct worker *worker) {
     return !atomic_load(&worker->stopping);
 }
 
+bool worker_meet(struct worker *worker, int *left) {
+    pthread_mutex_lock(&worker->mutex);
+    if (--*left == 0)
+        pthread_cond_broadcast(&worker->changed);
+    while (*left > 0 && !atomic_load(&worker->stopping))
+        pthread_cond_wait(&worker->changed, &worker->mutex);
+    pthread_mutex_unlock(&worker->mutex);
+    return !atomic_load(&worker->stopping);
+}
+
 static bool wait_acknowledged(struct worker *worker) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -195,6 +205,7 @@ static int converse(struct worker *worker, struct lab_err *err) {
         return 1;
     }
     worker->results_left = worker->job.rank_count;
+    worker->timed_left = worker->traced_left = worker->job.rank_count;
     if (worker_guard_start(worker, err) < 0)
         return -1;
     int status = carry_out(worker);

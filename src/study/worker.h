@@ -8,7 +8,7 @@
  *                  <─────────────  READY (each rank)  waits, its device idle
  *       GO         ───────────────────────────────>   all ranks of the gang measure from here on
  *                  <── PROGRESS, ITERATIONS, METRIC   between stretches, never inside the timed part
- *                  <─────  RESULT (each rank), or     proves where its memory lay; waits
+ *                  <─────  RESULT (each rank), or     proves where its memory lay, traces; waits
  *                          FAILURE: the last word
  *       ACK        ───────────────────────────────>   ends with status 0
  *
@@ -26,6 +26,8 @@
  *     conditions                              {load_before, foreign_cpu, steal, …}
  *     warnings, invalid                       lists of sentences; a run with an `invalid` one is done
  *                                             but must not be used
+ *     trace                                   {path, iterations, overhead}; path below the study's
+ *                                             folder; overhead 0.01: an iteration took 1 % longer
  *
  * Results that fail their verification are a FAILURE (LAB_ERR_WRONG), not a result.
  *

@@ -4,6 +4,7 @@
  *   worker.c         the conversation: job in, ranks started, acknowledgement
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
  *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
+ *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace
  *   worker_result.c  what a rank has to tell at its end
  */
@@ -38,6 +39,8 @@ struct worker {
     pthread_cond_t changed;
     bool go, acknowledged;
     int results_left; /* ranks whose RESULT is not on its way yet */
+    int timed_left;   /* ranks that are not through with their timed pass yet */
+    int traced_left;  /* likewise with their traced pass */
     /* --- */
     atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
     atomic_bool external; /* the workload is a program that can be asked to end */
@@ -81,6 +84,12 @@ struct rank {
     bool thread_proven, memory_proven;
     const char *invalid[2]; /* sentences */
     int invalid_count;
+    double peak_memory_mib; /* before it was traced; NaN = unknown */
+
+    const char *trace_path; /* below the study's folder; NULL = there is none */
+    int trace_iterations;
+    double trace_overhead;     /* NaN = unknown */
+    const char *trace_warning; /* a sentence; NULL = all went well */
 };
 
 /* Sends one frame whole; any thread. A runner that is gone is the guard's business: no failure. */
@@ -91,6 +100,9 @@ bool worker_stop(struct worker *worker);
 
 /* Waits until the runner says GO; false if another rank's failure came first. */
 bool worker_wait_go(struct worker *worker);
+
+/* Takes one from a count above, and waits until the other ranks have done so; false as above. */
+bool worker_meet(struct worker *worker, int *left);
 
 /* --- guard --- */
 
@@ -111,6 +123,13 @@ void worker_tell_metric(struct rank *rank, const char *name, const char *unit, d
 /* A sentence for whatever happened to the figures, if anything. */
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
                                 struct lab_value *list);
+
+bool worker_wants_trace(const struct worker *worker);
+/* After all ranks have measured. Leaves what came of it in the rank. */
+void worker_trace(struct rank *rank);
+
+/* The largest resident memory so far; NaN = unknown. */
+double worker_peak_memory_mib(bool external, struct lab_arena *arena);
 
 /* The rank's RESULT as JSON. */
 void worker_write_result(struct rank *rank, struct lab_str *out);

@@ -264,6 +264,11 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (rank->measurement.count == 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
     prove(rank);
+    rank->peak_memory_mib = worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
+    if (worker_wants_trace(rank->worker) && worker_meet(rank->worker, &rank->worker->timed_left)) {
+        tell_phase(rank, "tracing");
+        worker_trace(rank);
+    }
     return 0;
 }
 

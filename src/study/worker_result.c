@@ -85,7 +85,7 @@ static struct lab_value *warnings_value(const struct lab_measurement *measuremen
  * The largest resident memory of this process, from /proc: getrusage would count what the runner
  * had when it started us. Of an external workload that of its largest process.
  */
-static double peak_memory_mib(bool external, struct lab_arena *arena) {
+double worker_peak_memory_mib(bool external, struct lab_arena *arena) {
     if (external) {
         struct rusage usage;
         getrusage(RUSAGE_CHILDREN, &usage);
@@ -108,6 +108,16 @@ static struct lab_value *proven_value(const struct rank *rank, struct lab_arena 
     if (external || (!rank->thread_proven && !rank->memory_proven))
         return lab_value_null(arena);
     return lab_value_bool(arena, true);
+}
+
+static struct lab_value *trace_value(const struct rank *rank, struct lab_arena *arena) {
+    if (!rank->trace_path)
+        return lab_value_null(arena);
+    struct writer writer = open_map(arena);
+    lab_value_set_string(arena, writer.map, "path", rank->trace_path);
+    lab_value_set_int(arena, writer.map, "iterations", rank->trace_iterations);
+    put(writer, "overhead", rank->trace_overhead);
+    return writer.map;
 }
 
 /* --- groups --- */
@@ -174,6 +184,8 @@ static void put_validity(struct writer writer, const struct rank *rank) {
     put_map(writer, "conditions", conditions_value(&rank->measurement.conditions, arena));
     struct lab_value *warnings = warnings_value(&rank->measurement, arena);
     worker_add_metric_warnings(rank, arena, warnings);
+    if (rank->trace_warning)
+        lab_value_append(arena, warnings, lab_value_string(arena, rank->trace_warning));
     lab_value_set(arena, writer.map, "warnings", warnings);
     lab_value_set(arena, writer.map, "invalid", invalid);
 }
@@ -188,7 +200,8 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put_span(writer, m);
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
-    put(writer, "peak_memory_mb", peak_memory_mib(rank->worker->workload->external, writer.arena));
+    put(writer, "peak_memory_mb", rank->peak_memory_mib);
     put_validity(writer, rank);
+    lab_value_set(writer.arena, writer.map, "trace", trace_value(rank, writer.arena));
     lab_json_write(writer.map, 0, out);
 }

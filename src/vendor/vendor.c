@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
+#include "vendor/cupti.h"
 #include "vendor/nvml.h"
 #include "vendor/nvrtc.h"
 
@@ -121,25 +122,13 @@ void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_repor
 
 /* --- the list --- */
 
-static struct {
-    int (*ncclGetVersion)(int *ret_version);
-    int (*cuptiGetVersion)(uint32_t *ret_version);
-} others;
+static struct { int (*ncclGetVersion)(int *ret_version); } others;
 
 static void find_nccl(struct lab_dl_report *ret_report) {
     static const struct lab_dl_symbol symbols[] = {
         {"ncclGetVersion", &others.ncclGetVersion, "its version isn't known"}, {NULL}};
     lab_vendor_find(&(struct lab_vendor_search){.title = "NCCL",
                                                 .sonames = {"libnccl.so.2"},
-                                                .symbols = symbols},
-                    ret_report);
-}
-
-static void find_cupti(struct lab_dl_report *ret_report) {
-    static const struct lab_dl_symbol symbols[] = {
-        {"cuptiGetVersion", &others.cuptiGetVersion, "its version isn't known"}, {NULL}};
-    lab_vendor_find(&(struct lab_vendor_search){.title = "CUPTI",
-                                                .sonames = {"libcupti.so.13", "libcupti.so.12"},
                                                 .symbols = symbols},
                     ret_report);
 }
@@ -199,13 +188,6 @@ static const char *nccl_version(struct lab_arena *arena) {
     return lab_arena_printf(arena, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
-static const char *cupti_version(struct lab_arena *arena) {
-    uint32_t version = 0;
-    if (!others.cuptiGetVersion || others.cuptiGetVersion(&version) != 0)
-        return NULL;
-    return lab_arena_printf(arena, "API %u", version);
-}
-
 int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries) {
     const struct lab_dl_report *report;
     struct lab_dl_report other;
@@ -231,8 +213,8 @@ int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_lib
     find_nccl(&other);
     list[count++] = describe("NCCL", &other, "GPUs exchange data through host memory",
                              nccl_version(arena), arena);
-    find_cupti(&other);
-    list[count++] =
-        describe("CUPTI", &other, "runs on GPUs can't be traced", cupti_version(arena), arena);
+    lab_cupti_load(&report);
+    list[count++] = describe("CUPTI", report, LAB_CUPTI_ESSENTIAL,
+                             lab_arena_printf(arena, "API %u", lab_cupti_version()), arena);
     return count;
 }

@@ -70,6 +70,13 @@ expect_status 0
 run run "${study[@]}" --json
 expect_status 0
 json 'd["summary"]["successful_runs"] == 2 and d["summary"]["gpu_ids_tested"] == [0, 1]'
+json 'all(r["trace"] == "traces/pipeline_%s.sqlite" % r["run_id"] for r in d["runs"])'
+
+# where nobody may trace, the run is done without a trace and says so
+FAKE_CUDA_FAIL=cuptiActivityEnable:35 run run "${study[@]}" --json
+expect_status 0
+json 'all(r["success"] and r["trace"] is None for r in d["runs"])'
+json 'all(any("only root may trace" in w for w in r["validity"]["warnings"]) for r in d["runs"])'
 FAKE_CUDA_FAIL=cuInit:999 run run "${study[@]}" experiment.max_retries=0 --json
 expect_status 1
 json 'd["summary"]["failed_runs"] == 2'

@@ -27,6 +27,7 @@ static void cpu_close(struct lab_device *base) {
         cpu_stream_free(device->streams[i]);
     lab_mem_free(device->streams);
     lab_mem_free(device->spans);
+    cpu_trace_free(device->trace);
     lab_arena_release(&device->arena);
     lab_mem_free(device);
 }
@@ -63,6 +64,8 @@ static const struct lab_device_ops device_ops = {
     .graph_end = cpu_graph_end,
     .graph_launch = cpu_graph_launch,
     .graph_close = cpu_graph_close,
+    .trace_begin = cpu_trace_begin,
+    .trace_end = cpu_trace_end,
 };
 
 /* The reference's strings and CPUs become the device's own. */

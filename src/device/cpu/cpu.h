@@ -7,6 +7,7 @@
  *   pool.c     the device's threads, one per core    counter.c  how threads wait for each other
  *   thread.c   a thread bound to its cores           limits.c   what the device can do at best
  *   kernels.c  op → kernel: how its work is cut      simd/      the loops for each instruction set
+ *   trace.c    what the streams did, and when
  *
  * How it works: each stream is a thread that takes commands from a ring. A copy is done by that
  * thread; a launch by it and by the helpers of the pool, one bound to each core. All waiting, of
@@ -164,6 +165,7 @@ struct cpu_device {
     struct cpu_op_count op_counts[LAB_OP_COUNT];
     bool limits_known;
     struct lab_device_limits limits;
+    struct cpu_trace *trace; /* NULL = nobody asked for one; changes only while streams are idle */
 };
 
 /* A point in a stream: passed when `done` has reached `position`. stream NULL = always passed. */
@@ -202,6 +204,7 @@ enum cpu_command_kind {
 
 struct cpu_command {
     enum cpu_command_kind kind;
+    uint32_t correlation;    /* with the host's call, in a trace; 0 = not traced */
     struct cpu_event *event; /* record; wait inside a graph */
     struct cpu_binding binding;
     union {
@@ -209,6 +212,7 @@ struct cpu_command {
             void *to;
             const void *from;
             size_t size_bytes;
+            enum lab_memory_kind to_kind, from_kind;
         } copy;
         struct {
             const struct cpu_kernel *kernel;
@@ -248,6 +252,9 @@ struct cpu_stream {
     struct cpu_counter taken;  /* ring slots free again */
     struct cpu_counter done;   /* steps done */
     struct cpu_caller caller;
+    /* of the command being done, for its trace: the stream's thread's own */
+    uint32_t correlation;
+    uint64_t graph_node; /* 0 = not from a graph */
 };
 
 extern const struct lab_backend lab_backend_cpu;
@@ -286,6 +293,25 @@ void cpu_stream_call(struct cpu_stream *stream,
 void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,
                    const struct cpu_binding *binding);
 void cpu_stream_copy_now(struct cpu_stream *stream, void *to, const void *from, size_t size_bytes);
+
+/* trace.c */
+int cpu_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err);
+int cpu_trace_end(struct lab_device *device, struct lab_arena *arena, struct lab_trace *ret_trace,
+                  struct lab_err *err);
+void cpu_trace_free(struct cpu_trace *trace); /* accepts NULL */
+/* The stream's side, by its thread; only where the device has a trace. */
+void cpu_trace_add_copy(const struct cpu_stream *stream, const struct cpu_command *command,
+                        int64_t start_ns);
+void cpu_trace_add_launch(const struct cpu_stream *stream, const struct lab_launch *launch,
+                          int64_t units, int64_t start_ns, int64_t end_ns);
+/* The host's side: around a call that enqueues; all zero and nothing done where there is no trace. */
+struct cpu_trace_call {
+    int64_t start_ns;
+    uint32_t correlation;
+};
+struct cpu_trace_call cpu_trace_call_begin(const struct cpu_stream *stream);
+void cpu_trace_call_end(const struct cpu_stream *stream, struct cpu_trace_call call,
+                        const char *name);
 
 /* event.c */
 int cpu_event_open(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);

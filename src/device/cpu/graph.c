@@ -68,11 +68,14 @@ int cpu_graph_launch(struct lab_graph *base, struct lab_stream *base_stream, str
     if (!graph->count)
         return 0;
     atomic_fetch_add(&graph->references, 1); /* given back when it has run */
+    struct cpu_trace_call call = cpu_trace_call_begin(stream);
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_GRAPH;
+    command->correlation = call.correlation;
     command->graph.graph = graph;
     command->graph.bindings = graph_bind(graph, stream);
     cpu_stream_post(stream, (uint64_t)graph->count);
+    cpu_trace_call_end(stream, call, "lab_graph_launch");
     return 0;
 }
 
@@ -81,8 +84,10 @@ void cpu_graph_replay(struct cpu_stream *stream, struct cpu_graph *graph,
     const struct cpu_binding *next = bindings;
     for (int i = 0; i < graph->count; i++) {
         const struct cpu_command *command = &graph->commands[i];
+        stream->graph_node = (uint64_t)i + 1;
         cpu_stream_do(stream, command, is_binding(command) ? next++ : NULL);
     }
+    stream->graph_node = 0;
     lab_mem_free(bindings);
     graph_drop(graph);
 }

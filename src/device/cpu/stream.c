@@ -57,11 +57,22 @@ static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kerne
         .task = launch_task, .context = &context, .units = context.units, .threads = threads};
     int64_t start_ns = lab_clock_now(device->base.clock);
     cpu_pool_run(device->pool, &work, &stream->caller);
+    int64_t end_ns = lab_clock_now(device->base.clock);
     struct cpu_op_count *count = &device->op_counts[launch->op];
     atomic_fetch_add_explicit(&count->launches, 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&count->time_ns, lab_clock_now(device->base.clock) - start_ns,
-                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&count->time_ns, end_ns - start_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&count->flops, (int64_t)launch->cost.flops, memory_order_relaxed);
+    if (device->trace)
+        cpu_trace_add_launch(stream, launch, context.units, start_ns, end_ns);
+}
+
+static void copy_now(struct cpu_stream *stream, const struct cpu_command *command) {
+    const struct lab_device *device = stream->base.device;
+    bool traced = ((const struct cpu_device *)device)->trace;
+    int64_t start_ns = traced ? lab_clock_now(device->clock) : 0;
+    cpu_stream_copy_now(stream, command->copy.to, command->copy.from, command->copy.size_bytes);
+    if (traced)
+        cpu_trace_add_copy(stream, command, start_ns);
 }
 
 void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,
@@ -69,7 +80,7 @@ void cpu_stream_do(struct cpu_stream *stream, const struct cpu_command *command,
     struct cpu_device *device = (struct cpu_device *)stream->base.device;
     switch (command->kind) {
     case CPU_COPY:
-        cpu_stream_copy_now(stream, command->copy.to, command->copy.from, command->copy.size_bytes);
+        copy_now(stream, command);
         break;
     case CPU_LAUNCH:
         launch_now(stream, command->launch.kernel, &command->launch.launch);
@@ -102,6 +113,7 @@ static void stream_main(void *argument) {
         cpu_counter_wait(&stream->posted, slot + 1, device->spin_ns);
         const struct cpu_command *command = &stream->ring[slot % CPU_RING];
         stopped = command->kind == CPU_STOP;
+        stream->correlation = command->correlation;
         cpu_stream_do(stream, command, &command->binding);
         cpu_counter_add(&stream->taken, 1);
     }
@@ -117,6 +129,7 @@ struct cpu_command *cpu_stream_next(struct cpu_stream *stream) {
         cpu_counter_wait(&stream->taken, stream->posted_count - CPU_RING * 3 / 4, 0);
     struct cpu_command *command = &stream->ring[stream->posted_count % CPU_RING];
     command->event = NULL;
+    command->correlation = 0;
     return command;
 }
 
@@ -147,12 +160,17 @@ int cpu_copy(struct lab_stream *base, void *to, const void *from, size_t size_by
     uintptr_t to_address = (uintptr_t)to, from_address = (uintptr_t)from;
     if (to_address < from_address + size_bytes && from_address < to_address + size_bytes)
         return lab_err_set(err, LAB_ERR_SYSTEM, "the copy's source and target overlap");
+    struct cpu_trace_call call = cpu_trace_call_begin(stream);
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_COPY;
+    command->correlation = call.correlation;
     command->copy.to = to;
     command->copy.from = from;
     command->copy.size_bytes = size_bytes;
+    command->copy.to_kind = to_kind;
+    command->copy.from_kind = from_kind;
     cpu_stream_post(stream, 1);
+    cpu_trace_call_end(stream, call, "lab_copy");
     return 0;
 }
 
@@ -175,12 +193,15 @@ int cpu_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     struct cpu_stream *stream = (struct cpu_stream *)base;
     if (check_tensors((struct cpu_device *)base->device, launch, err))
         return -1;
+    struct cpu_trace_call call = cpu_trace_call_begin(stream);
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_LAUNCH;
+    command->correlation = call.correlation;
     command->launch.kernel = cpu_kernel_get(launch->op, launch->out.dtype);
     command->launch.launch = *launch;
     assert(command->launch.kernel);
     cpu_stream_post(stream, 1);
+    cpu_trace_call_end(stream, call, "lab_launch");
     return 0;
 }
 

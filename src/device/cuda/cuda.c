@@ -54,6 +54,8 @@ const struct lab_device_ops cuda_device_ops = {
     .graph_end = cuda_graph_end,
     .graph_launch = cuda_graph_launch,
     .graph_close = cuda_graph_close,
+    .trace_begin = cuda_trace_begin,
+    .trace_end = cuda_trace_end,
 };
 
 const struct lab_backend lab_backend_cuda = {

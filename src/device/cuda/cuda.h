@@ -9,6 +9,7 @@
  *   error.c      what a failure means and what to do   kernels.c  launches
  *   plan.c       which kernel does an op, and how      module.c   kernels loaded on a device
  *   compile.c    kernels' code, by NVRTC               gemm.c, gemm_tune.c  products by cuBLASLt
+ *   trace.c      what the GPU did, by CUPTI
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
  * multiprocessors. A thread that calls into the backend makes that context current first
@@ -93,7 +94,9 @@ struct cuda_device {
     struct cuda_anchor anchor;
     struct lab_device_limits limits[4]; /* by dtype; measured at the first call */
     bool limits_known[4];
-    void *kernels; /* kernels.c's own: modules, handles; NULL until the first launch */
+    void *kernels;          /* kernels.c's own: modules, handles; NULL until the first launch */
+    bool traced;            /* between trace_begin and trace_end */
+    uint32_t trace_context; /* the number by which CUPTI knows its context */
 };
 
 struct cuda_stream {
@@ -200,6 +203,12 @@ int cuda_graph_launch(struct lab_graph *graph, struct lab_stream *stream, struct
 void cuda_graph_close(struct lab_graph *graph);
 /* Keeps the event as long as the graph that is being captured. */
 void cuda_graph_mention(struct cuda_graph *graph, struct cuda_event *event, bool record);
+
+/* --- trace.c --- */
+
+int cuda_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err);
+int cuda_trace_end(struct lab_device *device, struct lab_arena *arena, struct lab_trace *ret_trace,
+                   struct lab_err *err);
 
 /* --- kernels.c: the ops --- */
 

@@ -11,6 +11,7 @@
 
 #define A_RESULT                                                                                   \
     "{\"samples_per_second\": 850.5, \"latency_ms\": {\"median\": 11.25, \"p99\": 13.75},"         \
+    " \"trace\": {\"path\": \"traces/pipeline_gpu0.sqlite\", \"overhead\": 0.01},"                 \
     " \"h2d_gb_per_s\": 4.25, \"d2h_gb_per_s\": null, \"gang_overlap\": 0.99, \"valid\": false,"   \
     " \"warnings\": [\"load: \\\"high\\\"\"], \"invalid\": [\"pages lie elsewhere\"],"             \
     " \"ranks\": [{\"device\": \"cpu:0/2.0\"}, {\"device\": \"cpu:0/2.1\"}]}"
@@ -103,7 +104,7 @@ static void a_run_has_every_field(void **state) {
     expect(map, "exit_code", "0");
     expect(map, "stdout_log", "\"logs/gpu0_gpu1_vit32x6x512.stdout\"");
     expect(map, "stderr_log", "\"logs/gpu0_gpu1_vit32x6x512.stderr\"");
-    expect(map, "trace", "null");
+    expect(map, "trace", "\"traces/pipeline_gpu0.sqlite\"");
     expect(map, "error", "null");
     expect(map, "attempts", "1");
     expect(map, "concurrent", "false");
@@ -134,6 +135,7 @@ static void a_failure_has_the_same_fields(void **state) {
     expect(map, "vit_config", "null");
     expect(map, "rate_unit", "null");
     expect(map, "latency_ms", "null");
+    expect(map, "trace", "null");
     expect(map, "validity", "{\"valid\": false, \"invalid\": [], \"warnings\": []}");
     expect(map, "ranks", "[]");
 }

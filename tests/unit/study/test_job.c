@@ -39,6 +39,7 @@ static struct lab_job example(void) {
         .duration_s = 0.25,
         .seed = ((uint64_t)1 << 53) - 1,
         .verify = true,
+        .trace = true,
     };
     lab_value_set_int(&arena, job.options, "depth", 6);
     lab_value_set_string(&arena, job.options, "dtype", "fp32");
@@ -78,6 +79,7 @@ static void a_job_arrives_as_it_was_sent(void **state) {
     assert_true(job.duration_s == 0.25);
     assert_true(job.seed == sent.seed);
     assert_true(job.verify);
+    assert_true(job.trace);
 }
 
 /* The example with one field set to a JSON text, or left out where it is NULL. */
@@ -109,7 +111,7 @@ static void whatever_is_missing_is_named(void **state) {
     static const char *const fields[] = {
         "run_id",     "folder",    "workload",   "options",
         "ranks",      "gang_size", "iterations", "warmup_iterations",
-        "duration_s", "seed",      "verify"};
+        "duration_s", "seed",      "verify",     "trace"};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         refuse(fields[i], NULL, lab_arena_printf(&arena, "job: '%s' is missing", fields[i]));
 }

@@ -12,8 +12,10 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "model/trace.h"
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
+#include "vendor/cupti.h"
 #include "vendor/nvml.h"
 #include "vendor/nvrtc.h"
 
@@ -22,6 +24,7 @@
 #include <cublasLt.h>
 #include <cuda.h>
 #include <cudaTypedefs.h>
+#include <cupti.h>
 #include <nvrtc.h>
 
 #define SAME(ours, theirs)                                                                         \
@@ -64,6 +67,76 @@ SAME_OFFSET(struct lab_lt_heuristic, workspace_bytes, cublasLtMatmulHeuristicRes
             workspaceSize);
 SAME_OFFSET(struct lab_lt_heuristic, state, cublasLtMatmulHeuristicResult_t, state);
 SAME_OFFSET(struct lab_lt_heuristic, waves, cublasLtMatmulHeuristicResult_t, wavesCount);
+
+/* --- CUPTI's records: ours are the beginning of theirs --- */
+
+#define SAME_KERNEL(theirs)                                                                        \
+    SAME_OFFSET(struct lab_cupti_kernel, registers, theirs, registersPerThread);                   \
+    SAME_OFFSET(struct lab_cupti_kernel, start, theirs, start);                                    \
+    SAME_OFFSET(struct lab_cupti_kernel, end, theirs, end);                                        \
+    SAME_OFFSET(struct lab_cupti_kernel, device, theirs, deviceId);                                \
+    SAME_OFFSET(struct lab_cupti_kernel, context, theirs, contextId);                              \
+    SAME_OFFSET(struct lab_cupti_kernel, stream, theirs, streamId);                                \
+    SAME_OFFSET(struct lab_cupti_kernel, grid, theirs, gridX);                                     \
+    SAME_OFFSET(struct lab_cupti_kernel, block, theirs, blockX);                                   \
+    SAME_OFFSET(struct lab_cupti_kernel, static_shared, theirs, staticSharedMemory);               \
+    SAME_OFFSET(struct lab_cupti_kernel, dynamic_shared, theirs, dynamicSharedMemory);             \
+    SAME_OFFSET(struct lab_cupti_kernel, local_per_thread, theirs, localMemoryPerThread);          \
+    SAME_OFFSET(struct lab_cupti_kernel, correlation, theirs, correlationId);                      \
+    SAME_OFFSET(struct lab_cupti_kernel, name, theirs, name);                                      \
+    SAME_OFFSET(struct lab_cupti_kernel, graph_node, theirs, graphNodeId);                         \
+    _Static_assert(sizeof(struct lab_cupti_kernel) <= sizeof(theirs), #theirs " is shorter")
+
+#define SAME_MEMCPY(theirs)                                                                        \
+    SAME_OFFSET(struct lab_cupti_memcpy, copy_kind, theirs, copyKind);                             \
+    SAME_OFFSET(struct lab_cupti_memcpy, from_kind, theirs, srcKind);                              \
+    SAME_OFFSET(struct lab_cupti_memcpy, to_kind, theirs, dstKind);                                \
+    SAME_OFFSET(struct lab_cupti_memcpy, bytes, theirs, bytes);                                    \
+    SAME_OFFSET(struct lab_cupti_memcpy, start, theirs, start);                                    \
+    SAME_OFFSET(struct lab_cupti_memcpy, device, theirs, deviceId);                                \
+    SAME_OFFSET(struct lab_cupti_memcpy, correlation, theirs, correlationId);                      \
+    SAME_OFFSET(struct lab_cupti_memcpy, graph_node, theirs, graphNodeId)
+
+SAME_KERNEL(CUpti_ActivityKernel8);
+SAME_KERNEL(CUpti_ActivityKernel9);
+SAME_MEMCPY(CUpti_ActivityMemcpy5);
+#if CUPTI_API_VERSION >= 130000
+SAME_KERNEL(CUpti_ActivityKernel10);
+SAME_MEMCPY(CUpti_ActivityMemcpy6);
+#endif
+SAME_OFFSET(struct lab_cupti_memset, value, CUpti_ActivityMemset4, value);
+SAME_OFFSET(struct lab_cupti_memset, bytes, CUpti_ActivityMemset4, bytes);
+SAME_OFFSET(struct lab_cupti_memset, start, CUpti_ActivityMemset4, start);
+SAME_OFFSET(struct lab_cupti_memset, correlation, CUpti_ActivityMemset4, correlationId);
+SAME_OFFSET(struct lab_cupti_memset, memory_kind, CUpti_ActivityMemset4, memoryKind);
+SAME_OFFSET(struct lab_cupti_memset, graph_node, CUpti_ActivityMemset4, graphNodeId);
+SAME_SIZE(struct lab_cupti_call, CUpti_ActivityAPI);
+SAME_OFFSET(struct lab_cupti_call, function, CUpti_ActivityAPI, cbid);
+SAME_OFFSET(struct lab_cupti_call, start, CUpti_ActivityAPI, start);
+SAME_OFFSET(struct lab_cupti_call, thread, CUpti_ActivityAPI, threadId);
+SAME_OFFSET(struct lab_cupti_call, correlation, CUpti_ActivityAPI, correlationId);
+SAME_OFFSET(struct lab_cupti_call, result, CUpti_ActivityAPI, returnValue);
+
+SAME(LAB_CUPTI_SUCCESS, CUPTI_SUCCESS);
+SAME(LAB_CUPTI_MAX_LIMIT_REACHED, CUPTI_ERROR_MAX_LIMIT_REACHED);
+SAME(LAB_CUPTI_NOT_COMPATIBLE, CUPTI_ERROR_NOT_COMPATIBLE);
+SAME(LAB_CUPTI_INSUFFICIENT_PRIVILEGES, CUPTI_ERROR_INSUFFICIENT_PRIVILEGES);
+SAME(LAB_CUPTI_MULTIPLE_SUBSCRIBERS, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
+SAME(LAB_CUPTI_VIRTUALIZED_PRIVILEGES, CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES);
+SAME(LAB_CUPTI_MEMCPY, CUPTI_ACTIVITY_KIND_MEMCPY);
+SAME(LAB_CUPTI_MEMSET, CUPTI_ACTIVITY_KIND_MEMSET);
+SAME(LAB_CUPTI_DRIVER, CUPTI_ACTIVITY_KIND_DRIVER);
+SAME(LAB_CUPTI_RUNTIME, CUPTI_ACTIVITY_KIND_RUNTIME);
+SAME(LAB_CUPTI_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
+SAME(LAB_CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+SAME(LAB_CUPTI_THREAD_SYSTEM, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
+SAME(LAB_CUPTI_DOMAIN_DRIVER, CUPTI_CB_DOMAIN_DRIVER_API);
+SAME(LAB_CUPTI_DOMAIN_RUNTIME, CUPTI_CB_DOMAIN_RUNTIME_API);
+SAME(LAB_TRACE_COPY_H2D, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
+SAME(LAB_TRACE_COPY_D2H, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
+SAME(LAB_TRACE_COPY_D2D, CUPTI_ACTIVITY_MEMCPY_KIND_DTOD);
+SAME(LAB_TRACE_COPY_H2H, CUPTI_ACTIVITY_MEMCPY_KIND_HTOH);
+SAME(LAB_TRACE_COPY_P2P, CUPTI_ACTIVITY_MEMCPY_KIND_PTOP);
 
 /* --- values: the driver --- */
 
@@ -262,6 +335,19 @@ LAB_CUDA_FUNCTIONS(CHECK_CUDA)
                    #name " has another signature in the vendor's headers");
 #define lab_nvrtc_program nvrtcProgram
 LAB_NVRTC_FUNCTIONS(CHECK_NVRTC)
+
+#define lab_cupti_result      CUptiResult
+#define lab_cupti_activity    CUpti_ActivityKind
+#define lab_cupti_any         CUpti_Activity
+#define lab_cupti_thread_type CUpti_ActivityThreadIdType
+#define lab_cupti_domain      CUpti_CallbackDomain
+#define lab_cupti_request     __typeof__(*(CUpti_BuffersCallbackRequestFunc)NULL)
+#define lab_cupti_complete    __typeof__(*(CUpti_BuffersCallbackCompleteFunc)NULL)
+#define lab_cupti_clock       __typeof__(*(CUpti_TimestampCallbackFunc)NULL)
+#define CHECK_CUPTI(name, effect, parameters)                                                      \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(&name), CUptiResult(*) parameters),     \
+                   #name " has another signature in the vendor's headers");
+LAB_CUPTI_FUNCTIONS(CHECK_CUPTI)
 
 #define lab_lt_handle               cublasLtHandle_t
 #define lab_lt_matmul_desc          cublasLtMatmulDesc_t
