@@ -8,6 +8,7 @@
 #include "report/analysis.h"
 #include "store/trace_find.h"
 #include "store/trace_read.h"
+#include "study/folder.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -69,13 +70,21 @@ static bool is_key(const struct lab_analysis *analysis, const char *word) {
     return false;
 }
 
+/* What is no path may be the name of a study, as `gpulab list` shows it. */
+static const char *find_path(const struct lab_command_call *call, const char *word) {
+    const char *folder;
+    if (access(word, F_OK) == 0 || lab_folder_resolve(word, call->arena, &folder, NULL) < 0)
+        return word;
+    return folder;
+}
+
 static int sort_words(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       void *config, const char ***ret_paths, int *ret_count, struct lab_err *err) {
     const char **paths = lab_arena_alloc(call->arena, (size_t)call->word_count + 1, sizeof *paths);
     int count = 0;
     for (int i = 1; i < call->word_count; i++) {
         if (!is_key(analysis, call->words[i]))
-            paths[count++] = call->words[i];
+            paths[count++] = find_path(call, call->words[i]);
         else if (lab_options_set_word(analysis->options, config, call->arena, call->words[i], err) <
                  0)
             return -1;
@@ -237,8 +246,8 @@ static const struct lab_option *word_keys(const char *word, struct lab_arena *ar
 
 static const struct lab_manual_example examples[] = {
     {"gpulab analyze", "which analyses there are"},
-    {"gpulab analyze latency outputs/quick_test/2026-11-15/10-42-03",
-     "all traces of a study: copies, compute, gaps and overlap, compared"},
+    {"gpulab analyze latency quick_test",
+     "all traces of the newest study of that name: copies, compute, gaps and overlap, compared"},
     {"gpulab analyze latency profile.nsys-rep window=training_step",
      "a report of Nsight Systems, within a range of your own"},
     {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
@@ -249,7 +258,9 @@ const struct lab_command lab_command_analyze = {
     .name = "analyze",
     .summary = "analyse traces: where a pipeline's time goes",
     .usage = "[NAME PATH... [key=value...]]",
-    .description = "Without words, lists the analyses. With a name, analyses what the paths hold.",
+    .description = "Without words, lists the analyses. With a name, analyses what the paths hold: "
+                   "files, folders, "
+                   "or studies by their names, as 'gpulab list' shows them.",
     .options = analyze_options,
     .config_size = sizeof(struct analyze_config),
     .max_words = -1,

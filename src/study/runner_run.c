@@ -29,6 +29,14 @@ static int64_t read_oom_kills(struct lab_arena *arena) {
 
 /* --- starting --- */
 
+/* CUPTI serves one at a time: a profiler of the GPU leaves nothing to a trace of our own. */
+static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *ranks, int count) {
+    for (int i = 0; i < count; i++)
+        if (lab_profiler_is_wanted(plan) && lab_str_starts(ranks[i].device, "cuda"))
+            return true;
+    return false;
+}
+
 static void say_job(const struct runner *runner, struct runner_run *run,
                     struct runner_worker *worker) {
     const struct lab_plan *plan = runner->spec->plan;
@@ -54,7 +62,7 @@ static void say_job(const struct runner *runner, struct runner_run *run,
                           .duration_s = plan->duration_s,
                           .seed = plan->seed & ((UINT64_C(1) << 53) - 1),
                           .verify = true,
-                          .trace = plan->trace};
+                          .trace = plan->trace && !is_watched(plan, ranks, worker->rank_count)};
     struct lab_str text;
     lab_str_init(&text);
     lab_job_write(&job, &text);

@@ -66,6 +66,11 @@ cp "$one" "$study/traces"
 run analyze latency "$study" --json
 expect_status 0
 json 'd["pipelines"][0]["name"] == "gpu0_numa1_vit32x6x512"'
+mkdir -p "$XDG_STATE_HOME/gpulab/studies" # by the name that it is known by
+printf %s "$study" >"$XDG_STATE_HOME/gpulab/studies/0123456789abcdef"
+run analyze latency quick_test --json
+expect_status 0
+json 'len(d["pipelines"]) == 1'
 cp "$one" "$work/mixed/below"
 cp "$traces/other.db" "$work/mixed/other.sqlite"
 cp "$traces/no_rows.sqlite" "$work/mixed"
