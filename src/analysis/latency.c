@@ -145,11 +145,11 @@ static const struct lab_analysis_cell *figure_cells(const struct lab_pipeline *p
 static struct lab_analysis_table stage_table(const struct lab_pipeline *pipeline,
                                              struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
-        lab_arena_alloc(arena, LAB_PIPELINE_STAGES * STAGE_COLUMNS, sizeof *cells);
+        lab_arena_alloc(arena, (size_t)LAB_PIPELINE_STAGES * STAGE_COLUMNS, sizeof *cells);
     int rows = 0;
     for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
         const struct lab_pipeline_stage *figures = &pipeline->stages[stage];
-        struct lab_analysis_cell *row = cells + rows * STAGE_COLUMNS;
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows * STAGE_COLUMNS;
         if (figures->commands == 0)
             continue;
         rows++;
@@ -172,7 +172,7 @@ static struct lab_analysis_table stream_table(const struct lab_pipeline *pipelin
         lab_arena_alloc(arena, (size_t)pipeline->stream_count * STREAM_COLUMNS, sizeof *cells);
     for (int i = 0; i < pipeline->stream_count; i++) {
         const struct lab_pipeline_stream *stream = &pipeline->streams[i];
-        struct lab_analysis_cell *row = cells + i * STREAM_COLUMNS;
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * STREAM_COLUMNS;
         row[STREAM] = lab_analysis_figure(stream->stream);
         row[STREAM_COMMANDS] = lab_analysis_figure((double)stream->commands);
         row[STREAM_BUSY] = lab_analysis_figure(share_of_window(pipeline, stream->busy_ns));

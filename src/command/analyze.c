@@ -191,7 +191,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     struct lab_trace_source *sources;
     struct inputs inputs = {0};
     struct lab_analysis_result result;
-    int count;
+    int count = 0;
     if (sort_words(call, analysis, keys, &paths, &count, err) < 0 ||
         lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0)
         return -1;
