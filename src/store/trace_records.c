@@ -45,10 +45,10 @@ static struct lab_trace_place read_place(const struct table *table) {
                                     .graph_node = (uint64_t)integer(table, GRAPH_NODE)};
 }
 
-/* Whether the row is the process's; `column` says whose it is. */
+/* Whether the row is the process's; `column` says whose it is. What is nobody's is everybody's. */
 static bool is_theirs(const struct table *table, int column) {
-    return table->process == 0 || sqlite3_column_type(table->rows, column) == SQLITE_NULL ||
-           trace_process_of(integer(table, column)) == table->process;
+    uint32_t process = trace_process_of(integer(table, column));
+    return table->process == 0 || process == 0 || process == table->process;
 }
 
 static int open_table(struct table *table, const char *name, const char *const *columns,
