@@ -59,7 +59,7 @@ const struct lab_option lab_plan_keys[] = {
      .help = "a short traced pass after the timed one, kept in traces/"},
     {"experiment.profiler", LAB_OPTION_CHOICE, AT(profiler), .fallback = "none",
      .choices = profilers,
-     .help = "a profiler that every worker runs under: its report lies beside the traces"},
+     .help = "a profiler around every run; its report lies beside the traces"},
     {"experiment.disturb", LAB_OPTION_CHOICE, AT(disturb), .fallback = "none",
      .choices = disturbances, .help = "what loads the machine meanwhile"},
     {"experiment.cooldown", LAB_OPTION_DURATION, AT(cooldown_s), .min = 0, .max = DAY_S,
