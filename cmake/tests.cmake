@@ -1,4 +1,5 @@
-# Every tests/unit/**/test_*.c and tests/conformance/test_*.c is a program of its own under CTest.
+# Every tests/unit/**/test_*.c and tests/conformance/test_*.c is a program of its own under CTest, and
+# so is every tests/gpu/test_*.c, which is skipped where there is no GPU.
 pkg_check_modules(CMOCKA REQUIRED cmocka)
 
 # What the sanitizers need to be told; harmless in the other builds. Leaks count as failures. Not
@@ -13,7 +14,8 @@ set(unit_timeout 120)
 
 file(GLOB_RECURSE test_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/unit/test_*.c
      ${CMAKE_SOURCE_DIR}/tests/conformance/test_*.c)
-foreach(source ${test_sources})
+file(GLOB gpu_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gpu/test_*.c)
+foreach(source ${test_sources} ${gpu_sources})
     get_filename_component(name ${source} NAME_WE)
     string(REGEX REPLACE "^test_" "" name ${name})
     add_executable(test_${name} ${source})
@@ -27,10 +29,13 @@ foreach(source ${test_sources})
     if(name MATCHES "^cuda_")
         list(APPEND cuda_tests test_${name})
     endif()
+    if(source IN_LIST gpu_sources)
+        set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS gpu SKIP_RETURN_CODE 77)
+    endif()
 endforeach()
 
 # The same tests on the GPU that is here, if any: `make test-gpu`.
-foreach(test ${cuda_tests})
+foreach(test ${cuda_tests} test_ops)
     string(REGEX REPLACE "^test_" "gpu_" name ${test})
     add_test(NAME ${name} COMMAND ${test})
     set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} LABELS gpu SKIP_RETURN_CODE 77

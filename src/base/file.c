@@ -108,11 +108,11 @@ static int open_beside(const char *directory, struct lab_arena *arena, const cha
     return -1;
 }
 
-static int sync_directory(const char *directory) {
-    int fd = open(directory[0] ? directory : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+int lab_file_sync_directory(const char *path) {
+    int fd = open(path[0] ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return -1;
-    /* some file systems can't sync a directory and say EINVAL; the rename stands all the same */
+    /* some file systems can't, and say EINVAL */
     int result = fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
     close(fd);
     return result;
@@ -141,7 +141,7 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
     int fd = open_beside(directory, &arena, &temporary);
     bool renamed = fd >= 0 && write_and_rename(fd, temporary, path, bytes, length) == 0;
     int result = 0;
-    if (!renamed || sync_directory(directory) < 0)
+    if (!renamed || lab_file_sync_directory(directory) < 0)
         result = fail(err, errno, path);
     if (fd >= 0 && !renamed)
         unlink(temporary);

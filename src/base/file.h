@@ -22,6 +22,10 @@ int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, c
 
 int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err);
 
+/* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a file
+ * system can't, they stand all the same. */
+int lab_file_sync_directory(const char *path);
+
 /* Reads a whole number from a small file such as those under /sys; -1 and no text if it isn't one.
  */
 int lab_file_read_int(const char *path, int64_t *ret_value);

@@ -109,21 +109,25 @@ static const char **make_env(const char *const *extra, struct lab_arena *arena) 
     return env;
 }
 
-/* The child gets a process group of its own and none of our signal settings. */
-static int spawn(struct child *child, struct lab_arena *arena) {
-    posix_spawnattr_t attributes;
-    posix_spawn_file_actions_t actions;
+void lab_subprocess_attributes(posix_spawnattr_t *ret_attributes, short flags) {
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);
     sigdelset(&all, SIGKILL);
     sigdelset(&all, SIGSTOP);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK |
-                                              POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_init(ret_attributes);
+    posix_spawnattr_setflags(ret_attributes,
+                             (short)(flags | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+    posix_spawnattr_setpgroup(ret_attributes, 0);
+    posix_spawnattr_setsigmask(ret_attributes, &none);
+    posix_spawnattr_setsigdefault(ret_attributes, &all);
+}
+
+/* The child gets a process group of its own. */
+static int spawn(struct child *child, struct lab_arena *arena) {
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_t actions;
+    lab_subprocess_attributes(&attributes, POSIX_SPAWN_SETPGROUP);
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < PIPES; i++)
         posix_spawn_file_actions_adddup2(&actions, child->theirs[i], i);

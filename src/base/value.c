@@ -4,6 +4,7 @@
  * time.
  */
 #include "base/value.h"
+#include "base/hash.h"
 
 #include <assert.h>
 #include <math.h>
@@ -76,11 +77,8 @@ void lab_value_append(struct lab_arena *arena, struct lab_value *list, struct la
     list->items[list->count++] = item;
 }
 
-/* FNV-1a */
 static uint64_t hash(const char *key) {
-    uint64_t h = 0xcbf29ce484222325ULL;
-    for (; *key; key++)
-        h = (h ^ (unsigned char)*key) * 0x100000001b3ULL;
+    uint64_t h = lab_hash_text(LAB_HASH_START, key);
     return h ^ (h >> 32);
 }
 

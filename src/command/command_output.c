@@ -114,7 +114,8 @@ static void add_visible(const char *text, struct lab_str *out) {
 
 static atomic_bool status_shown; /* messages may come from a device's threads */
 
-static void write_line(const char *prefix, const char *format, va_list args) {
+__attribute__((format(printf, 2, 0))) static void write_line(const char *prefix, const char *format,
+                                                             va_list args) {
     char text[1200];
     vsnprintf(text, sizeof text, format, args);
     struct lab_str line, visible;

@@ -199,7 +199,7 @@ static const struct lab_option *word_keys(const char *word, struct lab_arena *ar
 static const struct lab_manual_example examples[] = {
     {"gpulab estimate", "what is left of all studies that run or were interrupted"},
     {"gpulab estimate outputs/numa_locality_study/2026-11-15/10-42-03", "of one of them"},
-    {"gpulab estimate numa_study experiment.test.num_samples=5000",
+    {"gpulab estimate quick_test experiment.test.num_samples=5000",
      "what a study would take before it starts"},
     {"gpulab estimate -m scaling_study experiment.test.compile_model=true,false",
      "the same of a sweep"},
@@ -213,8 +213,9 @@ const struct lab_command lab_command_estimate = {
     .description =
         "Without a word, or with a study's folder, it shows for each run how far it is, what it "
         "took or what is left of it, and by what that is known: its own 'progress' once it is past "
-        "5 %, before that the 'same run' in an earlier study, the same work 'scaled' by its "
-        "iterations, or 'similar' runs. The total says when the study ends.\n\n"
+        "5 %, before that the 'same run' in an earlier study, the same work 'scaled' to its "
+        "iterations, or 'similar' runs of other work. The total says when the study ends; it is "
+        "unknown while more runs would be guessed from other work than are done or known.\n\n"
         "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
         "take of time and disk if it were started. A word that is both the name of a study and of "
         "a folder means the former; 'gpulab estimate ./NAME' is the folder.",

@@ -150,9 +150,9 @@ const struct lab_command lab_command_export = {
     .summary = "write a study's data as CSV or JSON",
     .usage = "[PATH]",
     .description =
-        "PATH is a study's folder, its study.db, or the beginning of its name as 'gpulab list' "
-        "shows it; without it the newest study is taken. One that still runs can be exported, "
-        "too.\n\n"
+        "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "
+        "shows it; the newest such one is meant. Without it, the newest of all. A study that is "
+        "still running can be exported, too.\n\n"
         "The table of runs has a line for each run: where it ran, what became of it, its rate with "
         "the interval within the run, latencies, bandwidths, and a column for each of its "
         "settings. "

@@ -340,12 +340,14 @@ static const struct lab_manual_section *sections(struct lab_arena *arena, const 
 static const struct lab_manual_example examples[] = {
     {"gpulab run", "lists the studies"},
     {"gpulab run quick_test", "the first thing to run: three models, a minute or so"},
-    {"gpulab run numa_study --dry-run", "what it would do on this machine, and how long it takes"},
+    {"gpulab run scaling_study --dry-run",
+     "what it would do on this machine, and how long it takes"},
     {"gpulab run numa_study device=cpu:0/2 experiment.hardware.gpu_ids=[0,1] "
      "experiment.hardware.numa_nodes=[0]",
      "with keys changed: on two halves of node 0's cores"},
     {"gpulab run -m scaling_study experiment.test.compile_model=true,false",
      "a sweep: the study once for each value"},
+    {"gpulab run quick_test repeat=5", "each run five times, for intervals across runs"},
     {"gpulab run --show numa_study > mine.yaml", "a study's file, to make one's own of it"},
     {NULL},
 };
@@ -367,7 +369,9 @@ const struct lab_command lab_command_run = {
         "another terminal how far it is.\n\n"
         "Words follow Hydra's grammar: key=value changes, +key=value adds, ~key deletes, and with "
         "-m a key may take several values (key=1,2 or key=range(1,9)), or several keys may move "
-        "together: zip(key=[1,2],other=[3,4]).",
+        "together: zip(key=[1,2],other=[3,4]). repeat=5 does each run five times.\n\n"
+        "The exit status is 0 if every run succeeded, 1 if some failed, 2 if it couldn't begin, "
+        "and 130 after Ctrl-C.",
     .options = run_options,
     .config_size = sizeof(struct run_config),
     .uses_device = true,

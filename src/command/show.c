@@ -159,6 +159,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     int result = report           ? lab_study_view_open(path, true, call->arena, &view, err)
                  : config->config ? lab_study_view_open(path, false, call->arena, &view, err)
                                   : lab_study_view_follow(path, NULL, call->arena, &view, err);
+    if (result == 0 && report)
+        result = lab_study_view_metrics(&view, call->arena, err);
     if (result < 0)
         return -1;
     if (config->config)
@@ -193,7 +195,8 @@ const struct lab_command lab_command_show = {
     .description =
         "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "
         "shows it; the newest such one is meant. Without it, the newest of all. A study that is "
-        "still running can be shown, too.",
+        "still running can be shown, too. Where programs of your own ran (test_matrix), the report "
+        "has the last value of each of their metrics.",
     .options = show_options,
     .config_size = sizeof(struct show_config),
     .max_words = 1,

@@ -3,6 +3,7 @@
  */
 #include "model/machine.h"
 
+#include "base/hash.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -41,10 +42,7 @@ bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu) {
     return false;
 }
 
-/* --- identity: FNV-1a over a text, so that fields can't run into each other --- */
-
-#define FNV_START 0xcbf29ce484222325ULL
-#define FNV_PRIME 0x100000001b3ULL
+/* --- identity: the hash of a text, so that fields can't run into each other --- */
 
 /* Without the memory's size: the kernel's figure for it moves a little with every update. */
 static void write_nodes(const struct lab_machine *machine, struct lab_str *out) {
@@ -79,9 +77,7 @@ uint64_t lab_machine_identity(const struct lab_machine *machine) {
             lab_str_printf(&text, "gpu %s %04x:%04x %d\n", pci->address, pci->vendor_id,
                            pci->device_id, pci->node);
     }
-    uint64_t hash = FNV_START;
-    for (size_t i = 0; i < text.length; i++)
-        hash = (hash ^ (unsigned char)text.text[i]) * FNV_PRIME;
+    uint64_t hash = lab_hash_bytes(LAB_HASH_START, text.text, text.length);
     lab_str_release(&text);
     return hash;
 }

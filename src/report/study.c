@@ -88,6 +88,7 @@ static void add_cell(const struct sheet *sheet, int column, const struct study_r
                      struct lab_str *out) {
     struct lab_str other;
     double latency_s;
+    bool one_unit;
     switch (column) {
     case NAME:
         lab_str_add(out, row->name);
@@ -103,13 +104,14 @@ static void add_cell(const struct sheet *sheet, int column, const struct study_r
         lab_str_printf(out, "%d", row->rate_count);
         return;
     case RATE:
-        study_add_rate(out, row->rate, sheet->digest->range_count == 1 ? "" : row->unit);
+        one_unit = sheet->digest->range_count == 1 && strcmp(row->unit, STUDY_TIME) != 0;
+        study_add_rate(out, row->rate, one_unit ? "" : row->unit);
         return;
     case SPREAD:
         study_add_spread(out, row->rate, row->low, row->high);
         return;
-    case LATENCY:
-        latency_s = study_row_latency_s(row);
+    case LATENCY: /* of what was done once it is the time again */
+        latency_s = strcmp(row->unit, STUDY_TIME) != 0 ? study_row_latency_s(row) : NAN;
         lab_str_add(out, isnan(latency_s) ? "–" : "");
         if (!isnan(latency_s))
             lab_str_add_time(out, latency_s);
@@ -318,6 +320,7 @@ void lab_report_study(const struct lab_report_study *study, struct lab_style sty
     study_write_heading(answer.text, style, out);
     lab_str_release(&answer);
     write_table(&digest, style, out);
+    study_write_metrics(study, style, out);
     write_problems(&digest, style, out);
     write_place(&digest, style, out);
     study_digest_release(&digest);

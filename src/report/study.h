@@ -8,6 +8,13 @@
 #include "model/run.h"
 #include "report/report.h"
 
+struct lab_report_metric { /* the last value that a run said */
+    const char *run;       /* id */
+    const char *name, *unit;
+    int rank; /* -1 = of the whole run */
+    double value;
+};
+
 struct lab_report_study {
     const char *name, *option; /* "numa_locality_study", "numa_study" */
     const char *folder;        /* as the user would write it */
@@ -28,7 +35,9 @@ struct lab_report_study {
     const struct lab_run_progress *progress; /* of runs under way */
     int progress_count;
     double left_s;    /* NaN = unknown */
-    int left_unknown; /* runs that nothing is known about, in left_s by the mean of the others */
+    int left_unknown; /* runs that are guessed, in left_s by what others took */
+    const struct lab_report_metric *metrics; /* run by run; for the reports alone */
+    int metric_count;
 };
 
 /*
@@ -51,7 +60,8 @@ void lab_report_status(const struct lab_report_study *study, struct lab_style st
 void lab_report_studies(const struct lab_report_study *studies, int count, struct lab_style style,
                         struct lab_str *out);
 
-/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing. */
+/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing, or did one thing
+ * once. */
 void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 
 /* --- hints --- */

@@ -2,6 +2,7 @@
  * study_digest.c: from a study's records to what can be said about it: runs that are repeats of each
  * other become rows with one figure, sentences that several runs share become one note.
  */
+#include "base/hash.h"
 #include "base/json.h"
 #include "report/study_internal.h"
 #include "stats/stats.h"
@@ -55,6 +56,12 @@ bool study_row_counts(const struct study_row *row, const struct lab_run *run) {
     return run->state == LAB_RUN_DONE && !isnan(run->rate) && (run->valid || !row->valid);
 }
 
+/* A gang's rate is a sum, and the sum's inverse no time. */
+static bool did_one_thing(const struct lab_run *run) {
+    return run->iterations == 1 && run->rank_count == 1 &&
+           lab_str_equal(run->rate_unit, "iterations/s");
+}
+
 static void rate_row(struct study_row *row, double *scratch) {
     int count = 0;
     for (int i = 0; i < row->run_count; i++)
@@ -69,6 +76,8 @@ static void rate_row(struct study_row *row, double *scratch) {
     row->rate_count = count;
     row->rate = count ? lab_stats_median(scratch, (size_t)count) : NAN;
     row->unit = last && last->rate_unit ? last->rate_unit : "";
+    if (last && did_one_thing(last))
+        row->unit = STUDY_TIME;
     row->low = row->high = row->confidence = NAN;
     if (count == 1) {
         row->low = last->rate_low;
@@ -191,9 +200,9 @@ static const char *skip_unit(const char *text) {
     return text;
 }
 
-/* A hash of the text without its figures (FNV-1a). */
+/* A hash of the text without its figures. */
 static uint64_t gist_of(const char *text) {
-    uint64_t hash = 0xcbf29ce484222325ULL;
+    uint64_t hash = LAB_HASH_START;
     while (*text) {
         char c = *text++;
         if (is_digit(c)) {
@@ -202,7 +211,7 @@ static uint64_t gist_of(const char *text) {
             text = skip_unit(text);
             c = '0';
         }
-        hash = (hash ^ (unsigned char)c) * 0x100000001b3ULL;
+        hash = lab_hash_bytes(hash, &c, 1);
     }
     return hash;
 }

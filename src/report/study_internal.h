@@ -39,9 +39,12 @@ struct study_row {
      * one within the run where there is one rate, and across the runs where there are more. */
     double rate, low, high, confidence;
     int rate_count;
-    const char *unit; /* "" = none */
+    const char *unit; /* "" = none; STUDY_TIME */
     bool valid;
 };
+
+/* The unit of runs that do one thing once, such as a program: their rates are shown as times. */
+#define STUDY_TIME "time"
 
 struct study_range { /* of all rows with one unit */
     const char *unit;
@@ -90,7 +93,7 @@ bool study_row_counts(const struct study_row *row, const struct lab_run *run);
 const char *study_plural(int64_t count); /* "" or "s" */
 /* "12.4", "3100", "1.23 million": so many significant digits. NaN is a dash. */
 void study_add_figure(struct lab_str *out, double value, int digits);
-/* With three of them: "12.4 samples/s". */
+/* With three of them: "12.4 samples/s"; of STUDY_TIME "80.6 ms". */
 void study_add_rate(struct lab_str *out, double value, const char *unit);
 /* The interval's farther end: "1.2 %"; a dash where there is none. */
 void study_add_spread(struct lab_str *out, double rate, double low, double high);
@@ -143,6 +146,11 @@ void study_write_whole(const char *label, const char *text, struct lab_style sty
 /* "  Warning: …"; `colour` is an escape sequence. */
 void study_write_sentence(const char *word, const char *colour, const char *text,
                           struct lab_style style, struct lab_str *out);
+/* A table of what the runs said, as many columns as fit; nothing where they said nothing. */
+void study_write_metrics(const struct lab_report_study *study, struct lab_style style,
+                         struct lab_str *out);
+/* All of it in Markdown. */
+void study_add_metrics(const struct lab_report_study *study, struct lab_str *out);
 /* Text alone, indented by two. */
 void study_write_text(const char *text, struct lab_style style, struct lab_str *out);
 /* Failures with their hints; those beyond the first kinds are counted. */

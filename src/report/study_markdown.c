@@ -64,14 +64,27 @@ static void add_heading(const struct study_digest *digest, const char *text, str
 
 /* --- the table of runs --- */
 
+static void add_figure(struct lab_str *out, double rate, const char *unit) {
+    if (strcmp(unit, STUDY_TIME) == 0)
+        study_add_rate(out, rate, unit);
+    else
+        study_add_figure(out, rate, DIGITS);
+}
+
+/* Of what was done once, the latency is the time again. */
+static bool shows_latency(const struct study_digest *digest) {
+    return digest->range_count != 1 || strcmp(digest->ranges[0].unit, STUDY_TIME) != 0;
+}
+
 static void add_interval(const struct study_row *row, struct lab_str *out) {
     if (isnan(row->low) || isnan(row->high)) {
         lab_str_add(out, "–");
         return;
     }
-    study_add_figure(out, row->low, DIGITS);
+    bool time = strcmp(row->unit, STUDY_TIME) == 0;
+    add_figure(out, time ? row->high : row->low, row->unit);
     lab_str_add(out, " to ");
-    study_add_figure(out, row->high, DIGITS);
+    add_figure(out, time ? row->low : row->high, row->unit);
     if (row->rate_count > 1)
         lab_str_printf(out, ", %.0f %%", 100 * row->confidence);
 }
@@ -82,7 +95,7 @@ static void add_each(const struct study_row *row, struct lab_str *out) {
         if (!study_row_counts(row, row->run[i]))
             continue;
         lab_str_add(out, shown++ ? ", " : "");
-        study_add_figure(out, row->run[i]->rate, DIGITS);
+        add_figure(out, row->run[i]->rate, row->unit);
     }
     lab_str_add(out, shown == 0 ? "–" : shown < row->rate_count ? ", …" : "");
 }
@@ -115,8 +128,8 @@ static void add_row(const struct study_digest *digest, const struct study_row *r
     lab_str_add(out, " | ");
     add_text(out, devices.text);
     lab_str_printf(out, " | %s | ", nodes.text);
-    study_add_figure(out, row->rate, DIGITS);
-    if (!one_unit && *row->unit)
+    add_figure(out, row->rate, row->unit);
+    if (!one_unit && *row->unit && strcmp(row->unit, STUDY_TIME) != 0)
         lab_str_printf(out, " %s", row->unit);
     lab_str_add(out, " | ");
     add_interval(row, out);
@@ -126,10 +139,12 @@ static void add_row(const struct study_digest *digest, const struct study_row *r
         lab_str_add(out, " | ");
     }
     double latency_s = study_row_latency_s(row);
-    lab_str_add(out, isnan(latency_s) ? "–" : "");
-    if (!isnan(latency_s))
-        lab_str_add_time(out, latency_s);
-    lab_str_add(out, " | ");
+    if (shows_latency(digest)) {
+        lab_str_add(out, isnan(latency_s) ? "–" : "");
+        if (!isnan(latency_s))
+            lab_str_add_time(out, latency_s);
+        lab_str_add(out, " | ");
+    }
     add_state(digest, row, out);
     lab_str_add(out, " |\n");
     lab_str_release(&devices);
@@ -140,7 +155,7 @@ static void add_meaning(const struct study_digest *digest, struct lab_str *out) 
     bool across = false, within = false;
     for (int i = 0; i < digest->row_count; i++) {
         across |= digest->rows[i].rate_count > 1;
-        within |= digest->rows[i].rate_count == 1;
+        within |= digest->rows[i].rate_count == 1 && !isnan(digest->rows[i].low);
     }
     if (!across && !within)
         return;
@@ -156,8 +171,10 @@ static void add_meaning(const struct study_digest *digest, struct lab_str *out) 
         lab_str_add(out,
                     "Intervals are 95 % *within the run*: they say how well this run's rate is "
                     "known, not how far another run may be. `repeat=5` tells that.");
-    lab_str_add(out, " Latency is the time of one iteration from its first to its last stage; 95 % "
-                     "of them are shorter than p95.\n");
+    if (shows_latency(digest))
+        lab_str_add(out, " Latency is the time of one iteration from its first to its last stage; "
+                         "95 % of them are shorter than p95.");
+    lab_str_add(out, "\n");
 }
 
 static void add_runs(const struct study_digest *digest, struct lab_str *out) {
@@ -165,12 +182,14 @@ static void add_runs(const struct study_digest *digest, struct lab_str *out) {
     bool one_unit = digest->range_count == 1;
     lab_str_add(out, "| Run | Device | Node | ");
     lab_str_printf(out, "%s%s", digest->study->simulated ? "Simulated " : "",
-                   one_unit && *digest->ranges[0].unit ? digest->ranges[0].unit
-                   : digest->study->simulated          ? "rate"
-                                                       : "Rate");
-    lab_str_printf(out, " | Interval | %sp95 latency | State |\n",
-                   digest->repeats ? "Each run | " : "");
-    lab_str_printf(out, "|---|---|--:|--:|--:|%s--:|---|\n", digest->repeats ? "---|" : "");
+                   !shows_latency(digest)                ? "Time"
+                   : one_unit && *digest->ranges[0].unit ? digest->ranges[0].unit
+                   : digest->study->simulated            ? "rate"
+                                                         : "Rate");
+    lab_str_printf(out, " | Interval | %s%sState |\n", digest->repeats ? "Each run | " : "",
+                   shows_latency(digest) ? "p95 latency | " : "");
+    lab_str_printf(out, "|---|---|--:|--:|--:|%s%s---|\n", digest->repeats ? "---|" : "",
+                   shows_latency(digest) ? "--:|" : "");
     for (int i = 0; i < digest->row_count; i++)
         add_row(digest, &digest->rows[i], one_unit, out);
     add_meaning(digest, out);
@@ -336,6 +355,10 @@ void lab_report_study_markdown(const struct lab_report_study *study, struct lab_
     if (digest.nothing_valid)
         lab_str_printf(out, "\n> **Invalid:** %s.\n", STUDY_NOTHING_VALID);
     add_runs(&digest, out);
+    if (study->metric_count) {
+        add_heading(&digest, "Metrics", out);
+        study_add_metrics(study, out);
+    }
     add_notes(&digest, "Failures", &digest.failures, out);
     add_notes(&digest, "Invalid runs", &digest.problems, out);
     add_warnings(&digest, out);

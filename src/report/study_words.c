@@ -29,6 +29,10 @@ void study_add_figure(struct lab_str *out, double value, int digits) {
 }
 
 void study_add_rate(struct lab_str *out, double value, const char *unit) {
+    if (strcmp(unit, STUDY_TIME) == 0 && !isnan(value)) {
+        lab_str_add_time(out, 1 / value);
+        return;
+    }
     study_add_figure(out, value, 3);
     if (*unit)
         lab_str_printf(out, " %s", unit);
@@ -47,7 +51,8 @@ void study_add_spread(struct lab_str *out, double rate, double low, double high)
 }
 
 void lab_report_rate(const struct lab_run *run, struct lab_str *out) {
-    if (!isfinite(run->rate)) {
+    bool once = run->iterations == 1 && lab_str_equal(run->rate_unit, "iterations/s");
+    if (!isfinite(run->rate) || once) {
         lab_str_add(out, "done");
         return;
     }
@@ -222,7 +227,9 @@ void study_add_answer(struct study_digest *digest, int name_columns, bool unicod
     study_add_counts(digest->study, digest->state_counts, digest->invalid, out);
     for (int i = 0; i < digest->range_count; i++) {
         const struct study_range *range = &digest->ranges[i];
-        const struct study_row *ends[] = {range->worst, range->best};
+        bool time = strcmp(range->unit, STUDY_TIME) == 0; /* the least of them is the best */
+        const struct study_row *ends[] = {time ? range->best : range->worst,
+                                          time ? range->worst : range->best};
         lab_str_add(out, i ? "; " : ": ");
         for (int k = 0; k < (range->row_count > 1 ? 2 : 1); k++) {
             lab_str_add(out, k ? " to " : "");

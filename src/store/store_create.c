@@ -4,6 +4,8 @@
  */
 #include "store/store_internal.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -107,16 +109,6 @@ static int put_in_place(const char *file, const char *path) {
     return 0;
 }
 
-static int sync_directory(const char *directory) {
-    int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return -1;
-    /* some file systems can't sync a directory and say EINVAL */
-    int result = fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
-    close(fd);
-    return result;
-}
-
 static int fail_create(const char *path, struct lab_err *err) {
     if (errno == EEXIST)
         return lab_err_set(err, LAB_ERR_USER, "%s exists already", path);
@@ -152,7 +144,7 @@ static int create(const char *path, const struct lab_store_study *study, const s
     if (claim(directory, arena, &file) < 0)
         return fail_create(path, err);
     int result = make(file, path, study, runs, count, err);
-    if (result == 0 && (put_in_place(file, path) < 0 || sync_directory(directory) < 0))
+    if (result == 0 && (put_in_place(file, path) < 0 || lab_file_sync_directory(directory) < 0))
         result = fail_create(path, err);
     if (result < 0)
         unlink(file);

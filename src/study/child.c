@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/subprocess.h"
 #include "study/worker.h"
 
 #include <assert.h>
@@ -99,16 +100,7 @@ static int spawn(struct lab_child *child, const struct start *start) {
     const struct lab_child_spec *spec = start->spec;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t actions;
-    sigset_t none, all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    sigdelset(&all, SIGKILL);
-    sigdelset(&all, SIGSTOP);
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
+    lab_subprocess_attributes(&attributes, POSIX_SPAWN_SETSID);
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_adddup2(&actions, start->theirs[OUT], STDOUT_FILENO);
@@ -196,7 +188,7 @@ static struct lab_child *owner_by_marks(const struct lab_children *children,
             return child;
     if (adopted && !process->dead)
         for (struct lab_child *child = children->first; child; child = child->next)
-            if (lab_process_has_variable(process->pid, child->mark))
+            if (lab_process_has_variable(process->pid, child->mark, false))
                 return child;
     return NULL;
 }
@@ -271,6 +263,19 @@ static void look(struct lab_children *children) {
 void lab_children_look(struct lab_children *children, int64_t now_ns) {
     if (children->first && now_ns >= children->look_ns)
         look(children);
+}
+
+pid_t lab_children_find_left(pid_t parent) {
+    char mark[64];
+    pid_t found = 0;
+    struct lab_process_tree tree = {0};
+    snprintf(mark, sizeof mark, MARK "=%d.", (int)parent);
+    lab_process_tree_read(&tree);
+    for (int i = 0; i < tree.count && !found; i++)
+        if (!tree.items[i].dead && lab_process_has_variable(tree.items[i].pid, mark, true))
+            found = tree.items[i].pid;
+    lab_process_tree_release(&tree);
+    return found;
 }
 
 void lab_children_init(struct lab_children *children) {

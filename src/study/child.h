@@ -45,6 +45,9 @@ void lab_children_release(struct lab_children *children);
 /* Remembers what runs below the children, now and then: to be called often, it does little mostly. */
 void lab_children_look(struct lab_children *children, int64_t now_ns);
 
+/* A process that descends from a child of `parent`, which may be gone; 0 = none that can be seen. */
+pid_t lab_children_find_left(pid_t parent);
+
 /* --- one of them --- */
 
 enum lab_child_state {

@@ -10,14 +10,17 @@
 
 #include "base/clock.h"
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "store/store.h"
+#include "study/child.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -110,16 +113,32 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
     return same && left > 0;
 }
 
+/* What a runner that was killed together with its worker has left, a program of the user's; 0 = none. */
+static pid_t find_left(const struct lab_holder *holder) {
+    struct lab_holder self;
+    lab_holder_self("", "", &self);
+    bool gone = holder->pid > 0 && holder->pid <= INT_MAX && strcmp(holder->host, self.host) == 0 &&
+                kill((pid_t)holder->pid, 0) < 0 && errno == ESRCH;
+    return gone ? lab_children_find_left((pid_t)holder->pid) : 0;
+}
+
 static int refuse_held(int fd, const char *path, struct lab_err *err) {
     struct lab_holder holder;
     struct lab_str text;
     folder_lock_read(fd, &holder);
     lab_str_init(&text);
     lab_holder_describe(&holder, &text);
-    lab_err_set(err, LAB_ERR_USER,
-                "%s is being worked on by %s: wait for it, or start another with "
-                "experiment.resume=false",
-                path, text.text);
+    pid_t left = find_left(&holder);
+    if (left)
+        lab_err_set(err, LAB_ERR_USER,
+                    "%s is still held by process %d, which outlived its runner, %s: end it (kill "
+                    "%d), or start another with experiment.resume=false",
+                    path, (int)left, text.text, (int)left);
+    else
+        lab_err_set(err, LAB_ERR_USER,
+                    "%s is being worked on by %s: wait for it, or start another with "
+                    "experiment.resume=false",
+                    path, text.text);
     lab_str_release(&text);
     return -1;
 }
@@ -401,7 +420,7 @@ static int rename_exclusive(const char *from, const char *to) {
 static void sync_upwards(const char *path) {
     char *part = lab_mem_strdup(path);
     for (int level = 0; level < 5 && *part; level++) {
-        folder_sync(part);
+        lab_file_sync_directory(part);
         char *slash = strrchr(part, '/');
         if (!slash)
             break;
@@ -411,7 +430,7 @@ static void sync_upwards(const char *path) {
 }
 
 int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
-    folder_sync(folder->path);
+    lab_file_sync_directory(folder->path);
     lab_failpoint("before-publish");
     struct lab_str place;
     lab_str_init(&place);

@@ -32,7 +32,6 @@ void folder_lock_read(int fd, struct lab_holder *ret_holder);
 int folder_make(const char *path, struct lab_arena *arena, const char **ret_refused);
 /* Removes it with all that is in it; what can't be removed stays. */
 void folder_remove(const char *path);
-void folder_sync(const char *path);
 
 /* --- names: "<YYYY-MM-DD>/<HH-MM-SS>", the latter with "_2" behind it where it wasn't the first --- */
 

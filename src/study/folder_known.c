@@ -8,6 +8,7 @@
 #include "study/folder_internal.h"
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "base/str.h"
 #include "store/store.h"
 
@@ -39,13 +40,6 @@ static const char *registry_path(struct lab_arena *arena) {
     return home ? lab_arena_printf(arena, "%s/.local/state/gpulab/studies", home) : NULL;
 }
 
-static uint64_t hash_path(const char *path) {
-    uint64_t hash = 0xcbf29ce484222325ULL; /* FNV-1a */
-    for (; *path; path++)
-        hash = (hash ^ (unsigned char)*path) * 0x100000001b3ULL;
-    return hash;
-}
-
 void lab_folder_register(const char *path) {
     struct lab_arena arena;
     lab_arena_init(&arena);
@@ -53,7 +47,8 @@ void lab_folder_register(const char *path) {
     char *real = realpath(path, NULL);
     if (registry && real && folder_make(registry, &arena, &refused) == 0) {
         const char *entry =
-            lab_arena_printf(&arena, "%s/%016llx", registry, (unsigned long long)hash_path(real));
+            lab_arena_printf(&arena, "%s/%016llx", registry,
+                             (unsigned long long)lab_hash_text(LAB_HASH_START, real));
         struct lab_err ignored = LAB_ERR_INIT;
         if (access(entry, F_OK) < 0)
             lab_file_write_atomic(entry, real, strlen(real), &ignored);

@@ -5,7 +5,6 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,14 +42,6 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
 
 void folder_remove(const char *path) {
     nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
-}
-
-void folder_sync(const char *path) {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return;
-    fsync(fd); /* some file systems can't sync a directory; what was done stands all the same */
-    close(fd);
 }
 
 /* '0' in the pattern is a digit. Returns what follows it, NULL where it doesn't match. */

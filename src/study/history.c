@@ -13,6 +13,7 @@
 #include "study/history.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "stats/stats.h"
@@ -104,16 +105,9 @@ static void release(struct groups *groups) {
 
 /* --- what runs share --- */
 
-static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t length) {
-    const unsigned char *byte = bytes;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ byte[i]) * 0x100000001b3ULL; /* FNV-1a */
-    return hash;
-}
-
 /* With its terminator, so that "ab","c" and "a","bc" differ. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
-    return hash_bytes(hash, text ? text : "", strlen(text ? text : "") + 1);
+    return lab_hash_bytes(hash, text ? text : "", strlen(text ? text : "") + 1);
 }
 
 struct keys {
@@ -122,13 +116,13 @@ struct keys {
 
 static struct keys keys_of(const struct lab_run *run) {
     struct keys keys;
-    keys.workload = hash_text(0xcbf29ce484222325ULL, run->workload);
+    keys.workload = hash_text(LAB_HASH_START, run->workload);
     keys.options = hash_text(keys.workload, run->options);
-    keys.same = hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
-    keys.same = hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
+    keys.same = lab_hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
+    keys.same = lab_hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
     for (int i = 0; i < run->rank_count; i++) {
         keys.same = hash_text(keys.same, run->ranks[i].device);
-        keys.same = hash_bytes(keys.same, &run->ranks[i].numa_node, sizeof(int));
+        keys.same = lab_hash_bytes(keys.same, &run->ranks[i].numa_node, sizeof(int));
     }
     return keys;
 }
@@ -177,8 +171,8 @@ void lab_history_add(struct lab_history *history, const struct lab_run *run) {
     if (run->state != LAB_RUN_DONE || !(duration_s > 0))
         return;
     /* a study may be read among the known ones and added by whoever works on it */
-    uint64_t one = hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
-    one = hash_bytes(one, &run->start_ns, sizeof run->start_ns);
+    uint64_t one = lab_hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
+    one = lab_hash_bytes(one, &run->start_ns, sizeof run->start_ns);
     if (take_group(&history->seen, one)->count++)
         return;
     struct keys keys = keys_of(run);

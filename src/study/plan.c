@@ -100,7 +100,7 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
     snprintf(text, sizeof text, "repeat %d\n", repeat);
     return (struct lab_plan_run){
         .id = repeats > 1 ? lab_arena_printf(book->arena, "%s_r%d", id, repeat) : id,
-        .identity = plan_hash_text(draft->hash, text),
+        .identity = lab_hash_text(draft->hash, text),
         .workload = work->workload,
         .options = work->options,
         .workload_config = work->config,
@@ -149,11 +149,11 @@ static uint64_t identify(const struct lab_plan *plan) {
     for (int i = 0; i < plan->run_count; i++)
         all[i] = plan->runs[i].identity;
     qsort(all, (size_t)plan->run_count, sizeof *all, ascending);
-    uint64_t hash = plan_hash_text(plan_hash_text(PLAN_HASH_START, plan->study), "\n");
+    uint64_t hash = lab_hash_text(lab_hash_text(LAB_HASH_START, plan->study), "\n");
     for (int i = 0; i < plan->run_count; i++) {
         char text[24];
         snprintf(text, sizeof text, "%016llx\n", (unsigned long long)all[i]);
-        hash = plan_hash_text(hash, text);
+        hash = lab_hash_text(hash, text);
     }
     lab_mem_free(all);
     return hash;

@@ -17,7 +17,7 @@ struct variation { /* of all works with one label */
 
 static struct variation *variation_of(struct variation *all, const struct plan_index *index,
                                       const struct plan_work *work) {
-    uint64_t hash = plan_hash_text(PLAN_HASH_START, work->label);
+    uint64_t hash = lab_hash_text(LAB_HASH_START, work->label);
     return &all[plan_index_find(index, hash)];
 }
 
@@ -34,7 +34,7 @@ static int compare_works(const struct plan_book *book, struct variation *all,
     int count = 0;
     for (int i = 0; i < book->work_count; i++) {
         const struct plan_work *work = &book->works[i];
-        uint64_t hash = plan_hash_text(PLAN_HASH_START, work->label);
+        uint64_t hash = lab_hash_text(LAB_HASH_START, work->label);
         int at = plan_index_find(index, hash);
         if (at < 0) {
             int rows = count_rows(work->workload);
@@ -133,11 +133,11 @@ const char **plan_ids(const struct plan_book *book) {
             lab_str_add(&id, "_compiled");
         ids[i] = settle(book->arena, &id, draft->hash);
         /* what the alphabet made alike, or two workloads' labels */
-        if (plan_index_find(&taken, plan_hash_text(PLAN_HASH_START, ids[i])) >= 0) {
+        if (plan_index_find(&taken, lab_hash_text(LAB_HASH_START, ids[i])) >= 0) {
             lab_str_printf(&id, "_%016llx", (unsigned long long)draft->hash);
             ids[i] = settle(book->arena, &id, draft->hash);
         }
-        plan_index_add(&taken, plan_hash_text(PLAN_HASH_START, ids[i]), i);
+        plan_index_add(&taken, lab_hash_text(LAB_HASH_START, ids[i]), i);
     }
     lab_str_release(&id);
     plan_index_release(&labels);

@@ -5,12 +5,6 @@
  */
 #include "study/plan_internal.h"
 
-uint64_t plan_hash_text(uint64_t hash, const char *text) {
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * 0x100000001b3ULL;
-    return hash;
-}
-
 static void write_ints(const struct lab_option_ints *ints, bool for_name, struct lab_str *out) {
     for (int i = 0; i < ints->count; i++)
         lab_str_printf(out, "%s%lld", i ? (for_name ? "x" : ",") : "", (long long)ints->items[i]);
@@ -105,7 +99,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
         plan_option_write(rows[i], config, false, &text);
         lab_str_add(&text, "\n");
     }
-    uint64_t hash = plan_hash_text(PLAN_HASH_START, text.text);
+    uint64_t hash = lab_hash_text(LAB_HASH_START, text.text);
     lab_str_release(&text);
     lab_mem_free(rows);
     return hash;

@@ -14,6 +14,8 @@
 
 #include "study/plan.h"
 
+#include "base/hash.h"
+
 /* --- keys --- */
 
 struct plan_test { /* the keys of `test` that are the study's own; an axis may change them */
@@ -163,9 +165,6 @@ const char **plan_ids(const struct plan_book *book);
 
 /* --- plan_identity.c --- */
 
-#define PLAN_HASH_START 0xcbf29ce484222325ULL
-
-uint64_t plan_hash_text(uint64_t hash, const char *text);
 /* Of a workload with its (canonical) options. */
 uint64_t plan_hash_work(const struct lab_workload *workload, const void *config);
 

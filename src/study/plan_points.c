@@ -182,13 +182,13 @@ static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
                            const struct lab_run_rank *ranks) {
     char text[96];
     for (int i = 0; i < draft->rank_count; i++) {
-        hash = plan_hash_text(plan_hash_text(hash, "rank "), ranks[i].device);
+        hash = lab_hash_text(lab_hash_text(hash, "rank "), ranks[i].device);
         snprintf(text, sizeof text, " %d\n", ranks[i].numa_node);
-        hash = plan_hash_text(hash, text);
+        hash = lab_hash_text(hash, text);
     }
     snprintf(text, sizeof text, "iterations %lld\nwarmup %lld\n", (long long)draft->iterations,
              (long long)draft->warmup_iterations);
-    return plan_hash_text(hash, text);
+    return lab_hash_text(hash, text);
 }
 
 static int book_draft(struct plan_book *book, const struct plan_draft *draft,

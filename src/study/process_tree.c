@@ -112,8 +112,8 @@ void lab_process_signal(const struct lab_process *process, int signal) {
         close(pidfd);
 }
 
-static bool holds(const char *environment, ssize_t length, const char *variable) {
-    size_t wanted = strlen(variable) + 1;
+static bool holds(const char *environment, ssize_t length, const char *variable, bool beginning) {
+    size_t wanted = strlen(variable) + !beginning;
     bool found = false;
     const char *at = environment, *end = environment + (length > 0 ? length : 0);
     while (!found && (size_t)(end - at) >= wanted) {
@@ -124,7 +124,7 @@ static bool holds(const char *environment, ssize_t length, const char *variable)
     return found;
 }
 
-bool lab_process_has_variable(pid_t pid, const char *variable) {
+bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning) {
     char path[64];
     bool found = false;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
@@ -139,7 +139,7 @@ bool lab_process_has_variable(pid_t pid, const char *variable) {
             continue;
         snprintf(path, sizeof path, "task/%.20s/environ", entry->d_name);
         length = read_proc(pid, path, environment, ENVIRONMENT_MAX);
-        found = holds(environment, length, variable);
+        found = holds(environment, length, variable, beginning);
     }
     closedir(threads);
     lab_mem_free(environment);

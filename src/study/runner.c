@@ -56,10 +56,7 @@ void runner_give_up(struct runner *runner, const struct lab_err *err, bool store
 /* --- where runs stand, for who looks from outside --- */
 
 static struct lab_run_progress progress_of(const struct runner_run *run, int64_t now_ns) {
-    const struct runner_rank *slowest = &run->ranks[0];
-    for (int i = 1; i < run->item->planned->rank_count; i++)
-        if (run->ranks[i].done < slowest->done)
-            slowest = &run->ranks[i];
+    const struct runner_rank *slowest = runner_run_slowest(run);
     return (struct lab_run_progress){.run = run->item->number,
                                      .phase = run->phase,
                                      .done = slowest->done,

@@ -47,7 +47,7 @@ static void hear_phase(struct runner *runner, struct runner_run *run, struct run
                 (struct lab_runner_event){.kind = LAB_RUNNER_PHASE, .text = run->phase});
 }
 
-static const struct runner_rank *find_slowest(const struct runner_run *run) {
+const struct runner_rank *runner_run_slowest(const struct runner_run *run) {
     const struct runner_rank *slowest = &run->ranks[0];
     for (int i = 1; i < run->item->planned->rank_count; i++)
         if (run->ranks[i].done < slowest->done)
@@ -60,7 +60,7 @@ static void hear_progress(struct runner *runner, struct runner_run *run, struct 
     rank->done = frame->progress.done;
     rank->total = frame->progress.total;
     runner->progress_changed = true;
-    const struct runner_rank *slowest = find_slowest(run);
+    const struct runner_rank *slowest = runner_run_slowest(run);
     bool complete = slowest->total > 0 && slowest->done == slowest->total;
     if (run->told_ns > 0 && now_ns - run->told_ns < PROGRESS_PAUSE_NS && !complete)
         return;

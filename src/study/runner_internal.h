@@ -160,6 +160,8 @@ void runner_hear_out(struct runner *runner, struct runner_run *run, struct runne
                      int64_t now_ns);
 void runner_say(struct runner_worker *worker, const struct lab_frame *frame);
 void runner_say_rest(struct runner_worker *worker);
+/* The rank with the fewest iterations done: a gang is as far as that. */
+const struct runner_rank *runner_run_slowest(const struct runner_run *run);
 
 /* --- runner_result.c --- */
 

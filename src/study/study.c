@@ -415,10 +415,8 @@ static int lease_devices(struct lab_study *study, const struct lab_study_listene
         for (int k = 0; k < run->rank_count; k++)
             names[count++] = study->plan.devices.items[run->ranks[k].gpu_id].physical;
     }
-    struct lab_holder self = {.pid = getpid(), .since_wall_ns = lab_clock_wall_ns()};
-    gethostname(self.host, sizeof self.host - 1);
-    snprintf(self.command, sizeof self.command, "%s", study->command);
-    snprintf(self.folder, sizeof self.folder, "%s", study->folder.path);
+    struct lab_holder self;
+    lab_holder_self(study->command, study->folder.path, &self);
     int result =
         lab_lease_take(names, count, &self, listener->wait, listener->state, &study->lease, err);
     lab_arena_release(&arena);

@@ -84,7 +84,7 @@ static void cost(const void *config, struct lab_workload_cost *ret_cost) {
 
 /* Fit for a file's name. */
 static void add_plain(struct lab_str *out, const char *text) {
-    for (int i = 0; text[i] && i < LABEL_TEXT; i++) {
+    for (int i = 0; i < LABEL_TEXT && text[i]; i++) {
         bool plain = isalnum((unsigned char)text[i]) || strchr("._+-", text[i]);
         lab_str_add_bytes(out, plain ? &text[i] : "-", 1);
     }

@@ -41,7 +41,7 @@ static const struct lab_option options[] = {
     {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "10", .min = 1, .max = 10000,
      .unit = "iterations", .help = "iterations between two synchronisations of the host"},
     {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
-     .help = "fused operations and replay of captured graphs instead of single launches"},
+     .help = "operations fused beyond what products do by themselves, and captured graphs"},
     {"copy_cores", LAB_OPTION_INT, AT(copy_cores), .fallback = "-1", .min = -1, .max = 65536,
      .unit = "cores",
      .help = "cores that compute leaves to copies on a CPU; -1 = as many as are busy with them"},

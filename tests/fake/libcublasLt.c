@@ -16,6 +16,8 @@ FAKE_EXPORT size_t cublasLtGetVersion(void);
             return code;                                                                           \
     } while (0)
 
+#define ALGORITHMS 3 /* that it proposes */
+
 size_t cublasLtGetVersion(void) {
     return 130000;
 }
@@ -95,10 +97,10 @@ lab_lt_status cublasLtMatmulAlgoGetHeuristic(lab_lt_handle handle, lab_lt_matmul
                                              lab_lt_layout d, lab_lt_preference preference,
                                              int wanted, struct lab_lt_heuristic *ret_results,
                                              int *ret_count) {
-    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)wanted;
+    (void)handle, (void)desc, (void)a, (void)b, (void)c, (void)d, (void)preference;
     BEGIN(cublasLtMatmulAlgoGetHeuristic);
-    memset(ret_results, 0, sizeof *ret_results);
-    *ret_count = 1;
+    *ret_count = wanted < ALGORITHMS ? wanted : ALGORITHMS;
+    memset(ret_results, 0, (size_t)*ret_count * sizeof *ret_results);
     return 0;
 }
 

@@ -149,6 +149,9 @@ lab_cu_result cuDeviceGetAttribute(int *ret_value, lab_cu_attribute attribute,
     case LAB_CU_ASYNC_ENGINE_COUNT:
         *ret_value = 3;
         return 0;
+    case LAB_CU_MAX_SHARED_PER_BLOCK_OPTIN:
+        *ret_value = 227 << 10;
+        return 0;
     default:
         *ret_value = 0;
         return 0;

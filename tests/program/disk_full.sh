@@ -54,6 +54,6 @@ expect_err "going on in .*: [0-9]+ of 30 runs are done"
 expect_out "30 of 30 runs"
 cp "$folder/results.json" "$work/out"
 json 'len(d) == 30 == len({r["run_id"] for r in d}) and all(r["success"] for r in d)'
-[ "$(ls -d "$small"/outputs/short/*/* | wc -l)" = 1 ] || fail "went on elsewhere"
+[ "$(find "$small" -name study.db | wc -l)" = 1 ] || fail "went on elsewhere"
 [ -z "$(find "$folder" -name '.*')" ] || fail "left behind: $(find "$folder" -name '.*')"
 finish

@@ -69,12 +69,15 @@ done
 run show --json
 json 'd["study"] == "numa_locality_study" and d["summary"]["total_runs"] == 3'
 
-run show --runs
+COLUMNS=140 run show --runs
 expect_status 0
 expect_out '^ *Run +Device +Node +State +Took +Rate'
 [ "$(wc -l <"$work/out")" = 5 ] || fail "$what: $(cat "$work/out")"
 expect_out '^  gpu0_gpu1_numa0_numa3_vit32x6x512 +cpu:0/2.0[+]cpu:0/2.1 .*done .*850 samples/s'
 expect_out ' interrupted'
+run show --runs # a name says the device, too; it isn't cut for it
+expect_out '^ *Run +State +Took +Rate'
+expect_out '^  gpu0_gpu1_numa0_numa3_vit32x6x512 +done .*850 samples/s'
 run show --runs --json
 json '[r["state"] for r in d["runs"]] == ["done", "failed", "running"] and d["study"]["option"] == "numa_study"'
 

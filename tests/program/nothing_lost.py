@@ -29,7 +29,7 @@ workload: 'null'
 test: {{num_samples: {ITERATIONS}, warmup_samples: 1, timeout_s: 60}}
 axes: [hardware.gpu_ids, hardware.numa_nodes, {{test.sync_frequency: {list(range(1, RUNS + 1))}}}]
 """
-ACKNOWLEDGED = re.compile(r"^\[\d+/\d+\] (\S+): (?!begins)", re.M)
+ACKNOWLEDGED = re.compile(r"^\[\d+/\d+\] (\S+): ", re.M)
 problems = []
 
 

@@ -39,7 +39,7 @@ expect_status 0
 expect_out "^numa_study: 48 runs, 48 points"
 expect_out "3 is cpu:3"
 expect_out "random, seed 42"
-expect_out "at most 16 h by their time-outs and retries; nothing like it has run here yet"
+expect_out "at most 16 h by their time-outs and retries; nothing like it has run$"
 expect_out "and 28 more"
 expect_out "numa_locality_study/<date>/<time>"
 run run --dry-run --topology $four --json experiment.test.num_samples=995

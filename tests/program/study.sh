@@ -43,7 +43,7 @@ json 'd["gpu_ids_tested"] == [0] == d["numa_nodes_tested"]'
 run run quick_test "${small[@]}" experiment.test.num_samples=20 --json
 expect_status 0
 json 'd["summary"]["successful_runs"] == 3 and not d["resumed"] and len(d["runs"]) == 3'
-[ "$(ls -d outputs/quick_test/*/* | wc -l)" = 2 ] || fail "no second folder"
+[ "$(find outputs/quick_test -name study.db | wc -l)" = 2 ] || fail "no second folder"
 
 # --- looked at ---
 run list
@@ -94,7 +94,7 @@ run run "${long[@]}"
 expect_status 0
 expect_err "going on in .*$folder: [1-7] of 8 runs are done"
 expect_out "8 of 8 runs"
-[ "$(ls -d interrupted/model_scaling_study/*/* | wc -l)" = 1 ] || fail "went on elsewhere"
+[ "$(find interrupted -name study.db | wc -l)" = 1 ] || fail "went on elsewhere"
 
 # --- a second runner on one folder is told who holds it ---
 slow=(quick_test "${small[@]}" experiment.test.num_samples=40 experiment.cooldown=30s

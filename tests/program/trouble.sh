@@ -32,7 +32,7 @@ wait_for() {
 # its folder is renamed: nothing more is acknowledged, and it goes on where it lies now
 sleeps 0.31,0.32 named
 start run "${words[@]}"
-wait_for '^\[1/2\] .*: begins'
+wait_for '^\[1/2\] .* begins'
 mv named renamed
 end
 expect_status 1
@@ -66,11 +66,28 @@ expect_status 1
 expect_one_line
 [ -z "$(find limited -type f 2>/dev/null)" ] || fail "$what left $(find limited -type f)"
 
+# runner and worker are killed at once: what is left of them is named, and ended it is out of the way
+sleeps 60 killed
+start run "${words[@]}"
+wait_for ' begins'
+program=
+for _ in $(seq 500); do
+    worker=$(pgrep -P "$pid") && program=$(pgrep -P "$worker" -x sleep) && break
+    sleep 0.02
+done
+kill -STOP "$pid" "$worker"
+kill -KILL "$pid" "$worker"
+wait "$pid" 2>/dev/null
+run run "${words[@]}"
+expect_status 2
+expect_err "is still held by process $program, which outlived its runner, process $pid"
+kill "$program"
+
 # another study has the device: Ctrl-C ends the waiting, and promises to finish nothing
 sleeps 60 holder
 start run "${words[@]}"
 holder=$pid
-wait_for ': begins'
+wait_for ' begins'
 sleeps 0.01 waiter
 start run "${words[@]}"
 wait_for "waiting for cpu:0.*: process $holder "

@@ -1,6 +1,8 @@
 /* support/out_file.c: temporary file, fsync, rename, fsync of the folder. */
 #include "command/support/out_file.h"
 
+#include "base/file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -82,14 +84,8 @@ static int put_in_place(struct lab_out_file *file) {
         return -1;
     file->temporary = NULL;
     lab_arena_init(&arena);
-    const char *folder = folder_of(file->place, &arena);
-    int fd = open(*folder ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = lab_file_sync_directory(folder_of(file->place, &arena));
     lab_arena_release(&arena);
-    if (fd < 0)
-        return -1;
-    /* some file systems can't sync a directory and say EINVAL; the rename stands all the same */
-    int result = fsync(fd) < 0 && errno != EINVAL ? -1 : 0;
-    close(fd);
     return result;
 }
 

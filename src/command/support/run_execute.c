@@ -86,8 +86,8 @@ static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
                       : plan->tracker && *plan->tracker     ? "tracker"
                                                             : NULL;
     if (key)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: this version has none: leave it out",
-                           key);
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "%s: this version can't do that yet; leave the key out", key);
     return lab_profiler_check(plan, err);
 }
 
@@ -193,7 +193,8 @@ static void print_json(const struct lab_command_call *call, const struct lab_stu
 static int report(const struct lab_command_call *call, const struct lab_study *study,
                   const char *command, struct lab_err *err) {
     struct lab_study_view view;
-    if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0)
+    if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0 ||
+        lab_study_view_metrics(&view, call->arena, err) < 0)
         return -1;
     view.report.running = false; /* it is held by this process, which has ended its runs */
     view.report.holder = "";

@@ -60,13 +60,12 @@ static void say_left(const struct lab_run_progress_view *view, struct lab_str *o
     }
 }
 
-static void say_end(const struct lab_run_progress_view *view,
+static void say_end(const struct lab_run_progress_view *view, const char *id,
                     const struct lab_runner_event *event) {
     struct lab_str line;
     lab_str_init(&line);
     const struct lab_run *run = event->outcome;
-    lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count,
-                   event->item->planned->id);
+    lab_str_printf(&line, "[%d/%d] %s: ", view->done + view->failed, view->run_count, id);
     if (event->kind == LAB_RUNNER_FAILED)
         lab_str_printf(&line, "failed: %s", run->error);
     else
@@ -89,7 +88,7 @@ static void say(const struct lab_run_progress_view *view, const struct lab_runne
     switch (event->kind) {
     case LAB_RUNNER_DONE:
     case LAB_RUNNER_FAILED:
-        say_end(view, event);
+        say_end(view, id, event);
         break;
     case LAB_RUNNER_RETRY:
         lab_command_say("%s: attempt %d failed: %s; trying again", id, event->attempt, event->text);
@@ -177,9 +176,9 @@ static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns, 
     view->estimate_cost_ns = lab_clock_now(lab_clock_system()) - now_ns;
 }
 
-void lab_run_progress_event(struct lab_run_progress_view *view,
-                            const struct lab_runner_event *event) {
-    struct lab_run_active *active = event->item ? find_active(view, event->item) : NULL;
+/* The event is about a run. */
+static void take_event(struct lab_run_progress_view *view, const struct lab_runner_event *event) {
+    struct lab_run_active *active = find_active(view, event->item);
     if (event->kind == LAB_RUNNER_STARTED) {
         begin_run(view, event);
     } else if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED) {
@@ -192,6 +191,12 @@ void lab_run_progress_event(struct lab_run_progress_view *view,
         active->done = event->done;
         active->total = event->total;
     }
+}
+
+void lab_run_progress_event(struct lab_run_progress_view *view,
+                            const struct lab_runner_event *event) {
+    if (event->item)
+        take_event(view, event);
     if (view->lines)
         say(view, event);
     lab_run_progress_tick(view);

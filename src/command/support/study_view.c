@@ -6,6 +6,7 @@
 #include "base/yaml.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -272,6 +273,71 @@ int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *aren
     }
     *ret_view = view;
     return 0;
+}
+
+/* The last value of each name and rank, in the order in which they were first said. */
+static int add_last(struct lab_store *store, const struct lab_run *run, struct lab_arena *arena,
+                    struct lab_report_metric **metrics, int *count, int *capacity,
+                    struct lab_err *err) {
+    struct lab_arena scratch;
+    struct lab_store_metric *said;
+    int said_count = 0, from = *count;
+    lab_arena_init(&scratch);
+    int result = lab_store_metrics(store, run->number, &scratch, &said, &said_count, err);
+    for (int i = 0; result == 0 && i < said_count; i++) {
+        int at = from;
+        while (at < *count && ((*metrics)[at].rank != said[i].rank ||
+                               !lab_str_equal((*metrics)[at].name, said[i].name)))
+            at++;
+        if (at == *count) {
+            LAB_MEM_GROW(metrics, *count, capacity);
+            (*metrics)[(*count)++] =
+                (struct lab_report_metric){.run = run->id,
+                                           .name = lab_arena_strdup(arena, said[i].name),
+                                           .unit = lab_arena_strdup(arena, said[i].unit),
+                                           .rank = said[i].rank};
+        }
+        (*metrics)[at].value = said[i].value;
+    }
+    lab_arena_release(&scratch);
+    return result;
+}
+
+static int by_id(const void *a, const void *b) {
+    const struct lab_run *const *x = a, *const *y = b;
+    return strverscmp((*x)->id, (*y)->id);
+}
+
+int lab_study_view_metrics(struct lab_study_view *view, struct lab_arena *arena,
+                           struct lab_err *err) {
+    enum { RUNS_MOST = 1000 }; /* every value is read: beyond that it is for `export` */
+    struct lab_report_study *report = &view->report;
+    struct lab_report_metric *metrics = NULL;
+    struct lab_store *store;
+    int count = 0, capacity = 0, result = 0;
+    if (report->run_count == 0 || report->run_count > RUNS_MOST ||
+        !lab_str_equal(report->runs[0].workload, "command"))
+        return 0;
+    if (lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
+        return -1;
+    const struct lab_run **sorted =
+        lab_arena_alloc(arena, (size_t)report->run_count, sizeof *sorted);
+    for (int i = 0; i < report->run_count; i++)
+        sorted[i] = &report->runs[i];
+    qsort(sorted, (size_t)report->run_count, sizeof *sorted, by_id);
+    for (int i = 0; result == 0 && i < report->run_count; i++)
+        if (sorted[i]->state == LAB_RUN_DONE)
+            result = add_last(store, sorted[i], arena, &metrics, &count, &capacity, err);
+    lab_store_close(store);
+    if (result == 0) {
+        struct lab_report_metric *kept = lab_arena_alloc(arena, (size_t)count + 1, sizeof *kept);
+        for (int i = 0; i < count; i++)
+            kept[i] = metrics[i];
+        report->metrics = kept;
+        report->metric_count = count;
+    }
+    lab_mem_free(metrics);
+    return result;
 }
 
 static struct lab_value *holder_value(const struct lab_holder *holder, struct lab_arena *arena) {

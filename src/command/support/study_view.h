@@ -44,6 +44,10 @@ int lab_study_view_follow(const char *path, struct lab_history *history, struct 
 struct lab_history *lab_study_view_history(const struct lab_study_view *view);
 
 /* For programs: name, folder, command, machine, counts of runs by state, who runs it, time left. */
+/* Adds what programs of the user's own said last to the report, where the study runs any. */
+int lab_study_view_metrics(struct lab_study_view *view, struct lab_arena *arena,
+                           struct lab_err *err);
+
 struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct lab_arena *arena);
 
 /* A path as the user would write it here: below the working directory without that. */

@@ -32,8 +32,8 @@ struct bench {
     struct cuda_gemm_plan *plan;
     lab_cu_stream stream;
     lab_cu_event begin, end;
-    lab_cu_pointer memory; /* workspace, a, c, d, bias, then the copies of b */
-    size_t memory_bytes, b_bytes;
+    lab_cu_pointer memory; /* a, c, d, bias, the copies of b; then the workspace */
+    size_t operand_bytes, b_bytes;
     int copies;
     struct cuda_gemm_operands operands; /* b: the first copy */
     lab_cu_pointer workspace;
@@ -57,15 +57,15 @@ static void noise_fill(enum lab_dtype dtype, void *to, size_t size_bytes) {
     }
 }
 
-/* All of the memory, from a small piece that is copied over and over. */
+/* All operands, from a small piece that is copied over and over. */
 static int fill(const struct bench *bench) {
     const struct lab_cuda *cuda = bench->cuda;
-    size_t done = bench->memory_bytes < NOISE_BYTES ? bench->memory_bytes : NOISE_BYTES;
+    size_t done = bench->operand_bytes < NOISE_BYTES ? bench->operand_bytes : NOISE_BYTES;
     void *noise = lab_mem_alloc(1, NOISE_BYTES);
     noise_fill((enum lab_dtype)bench->plan->key.dtype, noise, NOISE_BYTES);
     lab_cu_result result = cuda->cuMemcpyHtoDAsync(bench->memory, noise, done, bench->stream);
-    while (result == LAB_CU_SUCCESS && done < bench->memory_bytes) {
-        size_t rest = bench->memory_bytes - done, part = rest < done ? rest : done;
+    while (result == LAB_CU_SUCCESS && done < bench->operand_bytes) {
+        size_t rest = bench->operand_bytes - done, part = rest < done ? rest : done;
         result = cuda->cuMemcpyDtoDAsync(bench->memory + done, bench->memory, part, bench->stream);
         done += part;
     }
@@ -99,7 +99,6 @@ static void *place(const struct bench *bench, size_t at, enum cuda_gemm_operand 
 static int bench_open(struct bench *bench) {
     const struct cuda_gemm_key *key = &bench->plan->key;
     size_t total = 0;
-    size_t workspace = reserve(&total, CUDA_GEMM_WORKSPACE_BYTES);
     size_t a = reserve(&total, matrix_bytes(key, key->m, key->k));
     size_t c = reserve(&total, matrix_bytes(key, key->m, key->n));
     size_t d = reserve(&total, matrix_bytes(key, key->m, key->n));
@@ -108,15 +107,16 @@ static int bench_open(struct bench *bench) {
     bench->b_bytes = total - b;
     size_t copies = COPIES_BYTES / bench->b_bytes;
     bench->copies = copies < 1 ? 1 : copies > LAUNCHES ? LAUNCHES : (int)copies;
-    bench->memory_bytes = b + bench->b_bytes * (size_t)bench->copies;
+    bench->operand_bytes = b + bench->b_bytes * (size_t)bench->copies;
     const struct lab_cuda *cuda = bench->cuda;
     if (cuda_stream_create(bench->device, bench->device->priority_low, &bench->stream, NULL) ||
         cuda->cuEventCreate(&bench->begin, LAB_CU_EVENT_DEFAULT) != LAB_CU_SUCCESS ||
         cuda->cuEventCreate(&bench->end, LAB_CU_EVENT_DEFAULT) != LAB_CU_SUCCESS ||
-        cuda_memory_alloc(bench->device, bench->memory_bytes, &bench->memory, NULL))
+        cuda_memory_alloc(bench->device, bench->operand_bytes + CUDA_GEMM_WORKSPACE_BYTES,
+                          &bench->memory, NULL))
         return -1;
     bool adds = cuda_gemm_adds((enum lab_op_id)key->op);
-    bench->workspace = bench->memory + workspace;
+    bench->workspace = bench->memory + bench->operand_bytes;
     bench->operands = (struct cuda_gemm_operands){
         .a = place(bench, a, CUDA_GEMM_A),
         .b = place(bench, b, CUDA_GEMM_B),

@@ -124,7 +124,7 @@ static int plan_elements(const struct lab_launch *launch, enum cuda_kernel_id ke
         add_float(ret_call, launch->value);
     if (kernel == CUDA_KERNEL_bias)
         add_integer(ret_call, lab_tensor_columns(&launch->out));
-    return set_blocks(ret_call, quotient_up(count, 256 * per_16_bytes(launch)), 256, err);
+    return set_blocks(ret_call, quotient_up(count, (int64_t)256 * per_16_bytes(launch)), 256, err);
 }
 
 /* --- normalised rows --- */
@@ -134,7 +134,7 @@ static int plan_elements(const struct lab_launch *launch, enum cuda_kernel_id ke
 
 /* Threads for a row that is kept in registers: one warp needs no barrier, so as long as it can. */
 static int norm_threads(int64_t columns, int warp_held) {
-    if (columns <= 32 * warp_held)
+    if (columns <= (int64_t)32 * warp_held)
         return 32;
     int threads = power_up(quotient_up(columns, 16));
     return threads < 64 ? 64 : threads > 1024 ? 1024 : threads;
@@ -200,7 +200,7 @@ static int plan_patchify_layer_norm(const struct lab_launch *launch, struct cuda
 static int plan_softmax(const struct lab_launch *launch, struct cuda_room room,
                         struct cuda_call *ret_call, struct lab_err *err) {
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
-    if (columns > 1024 * SOFTMAX_HELD_MAX) {
+    if (columns > (int64_t)1024 * SOFTMAX_HELD_MAX) {
         *ret_call = call_of(launch, CUDA_KERNEL_softmax_long);
         add_inputs(ret_call, launch, 1);
         add_integer(ret_call, columns);

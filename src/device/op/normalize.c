@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-static const int64_t matrices[][2] = {{1, 1},   {3, 7},    {50, 63},   {7, 65},
-                                      {5, 197}, {50, 512}, {300, 1000}};
+static const int64_t matrices[][2] = {{1, 1},   {3, 7},    {50, 63},    {7, 65},
+                                      {5, 197}, {50, 512}, {300, 1000}, {3, 4096}};
 
 static int shapes_example(enum lab_op_id op, int index, enum lab_dtype dtype,
                           struct lab_launch *ret_launch) {

@@ -59,7 +59,7 @@ static const struct {
     int64_t image[4], patch;
 } cases[] = {
     {{1, 1, 1, 1}, 1},    {{2, 3, 14, 21}, 7},  {{1, 5, 6, 4}, 2},      {{3, 1, 9, 9}, 3},
-    {{1, 2, 65, 65}, 65}, {{2, 3, 64, 96}, 32}, {{2, 3, 224, 224}, 16},
+    {{1, 2, 65, 65}, 65}, {{2, 3, 64, 96}, 32}, {{2, 3, 224, 224}, 16}, {{1, 3, 128, 256}, 128},
 };
 
 static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {

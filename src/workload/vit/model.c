@@ -300,43 +300,33 @@ static int product(const struct forward *f, struct lab_tensor x, int index, stru
                .op = LAB_OP_GEMM, .in = {x, weight(f, index)}, .out = out, .transpose_b = true});
 }
 
+/*
+ * Linear layers. What a product's own routine does on the way to memory (bias, gelu, residual) is part
+ * of it with and without compile_model: no library would launch it apart.
+ */
+static struct lab_launch linear_launch(const struct forward *f, enum lab_op_id op,
+                                       struct lab_tensor x, int index, struct lab_tensor out) {
+    return (struct lab_launch){.op = op,
+                               .in = {x, weight(f, index), weight(f, index + 1)},
+                               .out = out,
+                               .transpose_b = true};
+}
+
 /* out = x·weightᵀ + bias, weight at `index` and bias behind it */
 static int linear(const struct forward *f, struct lab_tensor x, int index, struct lab_tensor out) {
-    if (f->model->fused)
-        return emit(f, (struct lab_launch){.op = LAB_OP_GEMM_BIAS,
-                                           .in = {x, weight(f, index), weight(f, index + 1)},
-                                           .out = out,
-                                           .transpose_b = true});
-    if (product(f, x, index, out))
-        return -1;
-    return emit(
-        f, (struct lab_launch){.op = LAB_OP_BIAS, .in = {out, weight(f, index + 1)}, .out = out});
+    return emit(f, linear_launch(f, LAB_OP_GEMM_BIAS, x, index, out));
 }
 
 static int linear_gelu(const struct forward *f, struct lab_tensor x, int index,
                        struct lab_tensor out) {
-    if (f->model->fused)
-        return emit(f, (struct lab_launch){.op = LAB_OP_GEMM_BIAS_GELU,
-                                           .in = {x, weight(f, index), weight(f, index + 1)},
-                                           .out = out,
-                                           .transpose_b = true});
-    if (linear(f, x, index, out))
-        return -1;
-    return emit(f, (struct lab_launch){.op = LAB_OP_GELU, .in = {out}, .out = out});
+    return emit(f, linear_launch(f, LAB_OP_GEMM_BIAS_GELU, x, index, out));
 }
 
-/* stream += x·weightᵀ + bias; `normed` is free by then and holds the product in between */
+/* stream += x·weightᵀ + bias */
 static int linear_add(const struct forward *f, struct lab_tensor x, int index) {
-    if (f->model->fused)
-        return emit(
-            f, (struct lab_launch){.op = LAB_OP_GEMM_BIAS_ADD,
-                                   .in = {x, weight(f, index), weight(f, index + 1), f->stream},
-                                   .out = f->stream,
-                                   .transpose_b = true});
-    if (linear(f, x, index, f->normed))
-        return -1;
-    return emit(
-        f, (struct lab_launch){.op = LAB_OP_ADD, .in = {f->stream, f->normed}, .out = f->stream});
+    struct lab_launch launch = linear_launch(f, LAB_OP_GEMM_BIAS_ADD, x, index, f->stream);
+    launch.in[3] = f->stream;
+    return emit(f, launch);
 }
 
 /* images → stream */

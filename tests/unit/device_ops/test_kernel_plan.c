@@ -19,8 +19,9 @@ static const struct cuda_room h200 = {132, 227 << 10};
 
 static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
     struct lab_err err = LAB_ERR_INIT;
-    enum cuda_way way;
+    enum cuda_way way = 0;
     struct lab_launch complete = *launch;
+    *ret_call = (struct cuda_call){0};
     if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, h200, &way, ret_call, &err))
         fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
     return way;
@@ -130,9 +131,9 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
     struct lab_launch patches = {
         .op = LAB_OP_PATCHIFY_LAYER_NORM,
         .in = {lab_tensor(NULL, LAB_FP32, 4, (int64_t[]){2, 3, 256, 256}),
-               lab_tensor_vector(NULL, LAB_FP32, 3 * 65536),
-               lab_tensor_vector(NULL, LAB_FP32, 3 * 65536)},
-        .out = lab_tensor_matrix(NULL, LAB_FP32, 2, 3 * 65536),
+               lab_tensor_vector(NULL, LAB_FP32, 196608),
+               lab_tensor_vector(NULL, LAB_FP32, 196608)},
+        .out = lab_tensor_matrix(NULL, LAB_FP32, 2, 196608),
         .patch = 256,
         .epsilon = 1e-5f,
     };
@@ -179,7 +180,7 @@ static void what_no_kernel_can_do_is_refused(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_call call;
-    enum cuda_way way;
+    enum cuda_way way = 0;
     struct lab_launch launch = attention(1, 100000, 1, 32, LAB_FP32);
     assert_int_equal(cuda_plan(&launch, h200, &way, &call, &err), -1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);

@@ -270,6 +270,32 @@ static inline void assert_contains(const char *text, const char *part) {
         fail_msg("'%s' is not in:\n%s", part, text);
 }
 
+/* A program of the user's own over a matrix: each run is one thing done once, and says something. */
+static inline void fixture_programs(struct fixture *f) {
+    static const char *const labels[] = {"optimizeradam", "optimizeradamw", "optimizersgd"};
+    fixture_init(f, "test_matrix", "test_matrix");
+    for (int i = 0; i < 3; i++) {
+        struct lab_run *run = fixture_plan(f, 0, 1, 0, labels[i]);
+        run->workload = "command";
+        run->iterations = 1;
+        run->warmup_iterations = 0;
+        fixture_done(f, run, 0.25 - 0.05 * i, "", "");
+        run->rate_low = run->rate_high = NAN;
+        run->rate_unit = "iterations/s";
+    }
+    struct lab_report_metric *metrics = lab_arena_alloc(&f->arena, 6, sizeof *metrics);
+    metrics[0] = (struct lab_report_metric){f->runs[0].id, "loss", "", 0, 2.3619};
+    metrics[1] = (struct lab_report_metric){f->runs[0].id, "tokens_per_s", "1/s", 0, 120000};
+    metrics[2] = (struct lab_report_metric){f->runs[1].id, "loss", "", 0, 0.0625};
+    metrics[3] = (struct lab_report_metric){f->runs[1].id, "loss", "", 1, 0.125};
+    metrics[4] = (struct lab_report_metric){f->runs[2].id,
+                                            "a_name|that_takes_more_room_than_a_"
+                                            "terminal_has_for_it_beside_the_others",
+                                            "", -1, 1e9};
+    f->study.metrics = metrics;
+    f->study.metric_count = 5;
+}
+
 /* Every line of it fits. */
 static inline void assert_fits(const char *text, int columns) {
     struct lab_str line;

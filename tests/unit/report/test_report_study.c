@@ -31,6 +31,7 @@ static const struct {
     {"concurrent", fixture_concurrent},
     {"simulated", fixture_simulated},
     {"repeats", fixture_repeats},
+    {"programs", fixture_programs},
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
