@@ -326,7 +326,8 @@ static int write_about(struct writer *writer, const struct lab_trace *trace,
 
 static int fill(struct writer *writer, const struct lab_trace *trace, struct lab_err *err) {
     struct extent extent = {0, -1};
-    if (sqlite3_exec(writer->db, "BEGIN", NULL, NULL, NULL))
+    /* small pages: many tables have a few rows, and each has a page at least */
+    if (sqlite3_exec(writer->db, "PRAGMA page_size = 1024; BEGIN", NULL, NULL, NULL))
         return fail(writer, err);
     if (prepare(writer, err) < 0 || write_commands(writer, trace, &extent, err) < 0 ||
         write_host(writer, trace, &extent, err) < 0 || write_about(writer, trace, &extent, err) < 0)

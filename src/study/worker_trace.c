@@ -17,15 +17,18 @@
 
 #include <errno.h>
 #include <math.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
-#define RECORDS_MOST    (1 << 16)
-#define SECONDS_MOST    0.5
-#define ITERATIONS_MOST 32 /* and less where they would take longer */
-#define ITERATIONS_MIN  3  /* fewer show no batch under its neighbours */
-#define WARMUP_MOST     2  /* what tracing does at first use is not what it costs */
-#define RANGES_EACH     (LAB_STAGE_COUNT + 2)
+#define RECORDS_MOST     (1 << 16)
+#define SECONDS_MOST     0.5
+#define ITERATIONS_MOST  32 /* and less where they would take longer */
+#define ITERATIONS_MIN   3  /* fewer show no batch under its neighbours */
+#define WARMUP_MOST      2  /* what tracing does at first use is not what it costs */
+#define ROOM_LEAST_BYTES ((uint64_t)64 << 20)
+#define RANGES_EACH      (LAB_STAGE_COUNT + 2)
 
 struct pass {
     struct rank *rank;
@@ -179,10 +182,19 @@ static int save(struct pass *pass, const char *path, struct lab_err *err) {
     return lab_trace_write(lab_arena_printf(&rank->arena, "%s/%s", study, path), &pass->trace, err);
 }
 
+/* On a disk that is nearly full, what is left belongs to results. */
+static int check_room(const char *folder, struct lab_err *err) {
+    struct statvfs disk;
+    if (statvfs(folder, &disk) < 0 || disk.f_bavail >= ROOM_LEAST_BYTES / disk.f_frsize)
+        return 0;
+    return lab_err_set(err, LAB_ERR_SYSTEM, "less than %lld MiB are free in %s",
+                       (long long)(ROOM_LEAST_BYTES >> 20), folder);
+}
+
 static int trace(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     const char *path = path_of(rank);
-    if (carry_out(pass, err) < 0)
+    if (carry_out(pass, err) < 0 || check_room(rank->worker->job.folder, err) < 0)
         return -1;
     pass->overhead = find_overhead(pass);
     add_ranges(pass);

@@ -7,10 +7,12 @@ export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
 small=(experiment.test.memory_size_mb=16 'experiment.test.tensor_shape=[3,64,64]'
     experiment.test.num_samples=50)
 
+newest() { find outputs/quick_test -mindepth 2 -maxdepth 2 | LC_ALL=C sort | tail -1; }
+
 # given the first study that anybody runs, then each run leaves a trace that can be asked
 run run quick_test "${small[@]}" device=cpu
 expect_status 0
-folder=$(ls -d outputs/quick_test/*/*)
+folder=$(newest)
 cp "$folder/results.json" out
 json 'all(r["trace"] == "traces/pipeline_%s.sqlite" % r["run_id"] for r in d)'
 json 'all(r["ranks"][0]["trace"]["iterations"] == 10 for r in d)'
@@ -45,7 +47,7 @@ PY
 # turned off, then there is none
 run run quick_test "${small[@]}" device=cpu experiment.trace=false
 expect_status 0
-folder=$(ls -d outputs/quick_test/*/* | tail -1)
+folder=$(newest)
 [ ! -e "$folder/traces" ] || fail "$what: there are traces"
 cp "$folder/results.json" out
 json 'all(r["trace"] is None for r in d)'
@@ -53,7 +55,7 @@ json 'all(r["trace"] is None for r in d)'
 # with graphs, then their operations are there one by one
 run run quick_test "${small[@]}" device=cpu experiment.test.compile_model=true
 expect_status 0
-folder=$(ls -d outputs/quick_test/*/* | tail -1)
+folder=$(newest)
 python3 - "$folder"/traces/*vit32x2x256*.sqlite <<'PY' || fail "graphs: see above"
 import sqlite3, sys
 db = sqlite3.connect(sys.argv[1])

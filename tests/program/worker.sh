@@ -55,7 +55,7 @@ worker = subprocess.Popen([sys.argv[1], "worker"], pass_fds=[3], start_new_sessi
 say(JOB, json.dumps({
     "run_id": "gpu0_numa0_null", "folder": "", "workload": "null", "options": {},
     "ranks": [{"index": 0, "gpu_id": 0, "device": "cpu:0", "numa_node": 0}], "gang_size": 1,
-    "iterations": 50, "warmup_iterations": 5, "duration_s": 0, "seed": 1, "verify": True,
+    "iterations": 50, "warmup_iterations": 5, "duration_s": 0, "seed": 1, "verify": True, "trace": False,
 }).encode() + b"\0")
 order = []
 while True:

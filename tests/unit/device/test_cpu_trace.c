@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #define SIDE  256
-#define BYTES (SIDE * SIDE * sizeof(float))
+#define BYTES ((size_t)SIDE * SIDE * sizeof(float))
 
 struct memory {
     struct lab_buffer host, in, out;

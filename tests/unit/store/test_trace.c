@@ -72,8 +72,8 @@ static const char *trace_path(void) {
 
 /* All rows of a query: columns joined by '|', rows by a space. */
 static const char *query(const char *file, const char *sql) {
-    sqlite3 *db;
-    sqlite3_stmt *statement;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
     struct lab_str text;
     lab_str_init(&text);
     assert_int_equal(sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);

@@ -58,8 +58,8 @@ static void carry_out(const struct lab_job *job, struct lab_value **ret_results)
 }
 
 static int64_t ask(const char *file, const char *sql) {
-    sqlite3 *db;
-    sqlite3_stmt *statement;
+    sqlite3 *db = NULL;
+    sqlite3_stmt *statement = NULL;
     const char *path = lab_arena_printf(&arena, "%s/%s", folder, file);
     if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) ||
         sqlite3_prepare_v2(db, sql, -1, &statement, NULL))
