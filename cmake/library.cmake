@@ -1,6 +1,7 @@
 # The library: every layer's sources, the generated registries, the embedded configs, and the vector
 # kernels once for each instruction set.
 lab_registry(command)
+lab_registry(analysis PLURAL analyses)
 lab_registry(workload)
 lab_registry(backend DIRECTORY src/device HEADER device/device.h FOLDERS)
 include(cmake/embed.cmake)

@@ -11,6 +11,7 @@
 #ifndef LAB_MODEL_TRACE_H
 #define LAB_MODEL_TRACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,8 @@ struct lab_trace_kernel {
     int32_t registers;                     /* of each thread */
     int32_t static_shared, dynamic_shared; /* bytes of each block */
     int64_t local_bytes;                   /* spilled, of each thread */
+    bool
+        whole_graph; /* stands for all commands of a graph, copies among them: nothing finer is known */
 };
 
 enum lab_trace_copy_kind { /* as CUPTI and Nsight number them */

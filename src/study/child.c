@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MARK             "GPULAB_WORKER_OF"
+#define MARK             LAB_CHILD_MARK
 #define TICK_NS          (10 * LAB_NS_PER_MS) /* between looks where there is no pidfd */
 #define GIVE_UP_AFTER_NS (10 * LAB_NS_PER_S)  /* after KILL: it hangs in the kernel */
 #define LOOK_NS          LAB_NS_PER_S

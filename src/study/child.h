@@ -25,6 +25,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The variable: "<keeper's process>.<time>.<count>". */
+#define LAB_CHILD_MARK "GPULAB_WORKER_OF"
+
 /* --- the set: a keeper has one --- */
 
 struct lab_children {

@@ -5,6 +5,7 @@
 #include "study/runner_internal.h"
 
 #include "base/clock.h"
+#include "study/profiler.h"
 
 #include <assert.h>
 #include <poll.h>
@@ -298,6 +299,9 @@ static void loop(struct runner *runner) {
 static void open_runner(struct runner *runner, const struct lab_runner_spec *spec) {
     runner->spec = spec;
     runner->patience = spec->patience ? *spec->patience : LAB_RUNNER_PATIENCE;
+    /* a profiler writes its report when the worker is gone */
+    if (lab_profiler_is_wanted(spec->plan) && runner->patience.exit_ns < LAB_PROFILER_EXIT_NS)
+        runner->patience.exit_ns = LAB_PROFILER_EXIT_NS;
     runner->fatal = LAB_ERR_INIT;
     runner->start_ns = lab_clock_now(lab_clock_system());
     runner->folder = realpath(spec->folder, NULL);

@@ -184,8 +184,15 @@ static struct lab_value *gather(const struct merge *merge, const char *key) {
     return all;
 }
 
-static void set_sentences(struct merge *merge, struct lab_run *outcome) {
+static void set_sentences(struct merge *merge, const char *profiler, struct lab_run *outcome) {
     struct lab_value *invalid = gather(merge, "invalid"), *warnings = gather(merge, "warnings");
+    if (profiler)
+        lab_value_append(
+            merge->arena, warnings,
+            lab_value_string(merge->arena, lab_arena_printf(merge->arena,
+                                                            "%s recorded it meanwhile: its times "
+                                                            "include what that costs",
+                                                            profiler)));
     if (merge->count > 1) {
         double overlap = find_overlap(merge);
         lab_value_set_float(merge->arena, merge->map, "gang_overlap", overlap);
@@ -230,8 +237,8 @@ static void set_figures(struct merge *merge, struct lab_run *outcome) {
         set_all(merge, of_all[i]);
 }
 
-int runner_result_merge(const struct runner_rank *ranks, int count, struct lab_arena *arena,
-                        struct lab_run *outcome, struct lab_err *err) {
+int runner_result_merge(const struct runner_rank *ranks, int count, const char *profiler,
+                        struct lab_arena *arena, struct lab_run *outcome, struct lab_err *err) {
     struct merge merge = {.arena = arena, .count = count, .map = lab_value_map(arena)};
     merge.ranks = lab_arena_alloc(arena, (size_t)count, sizeof *merge.ranks);
     struct lab_value *list = lab_value_list(arena);
@@ -243,7 +250,7 @@ int runner_result_merge(const struct runner_rank *ranks, int count, struct lab_a
     }
     merge.slowest = find_slowest(&merge);
     set_figures(&merge, outcome);
-    set_sentences(&merge, outcome);
+    set_sentences(&merge, profiler, outcome);
     lab_value_set(arena, merge.map, "ranks", list);
     struct lab_str text;
     lab_str_init(&text);

@@ -8,6 +8,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "study/job.h"
+#include "study/profiler.h"
 #include "study/worker.h"
 
 #include <math.h>
@@ -27,6 +28,14 @@ static int64_t read_oom_kills(struct lab_arena *arena) {
 }
 
 /* --- starting --- */
+
+/* CUPTI serves one at a time: a profiler of the GPU leaves nothing to a trace of our own. */
+static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *ranks, int count) {
+    for (int i = 0; i < count; i++)
+        if (lab_profiler_is_wanted(plan) && lab_str_starts(ranks[i].device, "cuda"))
+            return true;
+    return false;
+}
 
 static void say_job(const struct runner *runner, struct runner_run *run,
                     struct runner_worker *worker) {
@@ -53,12 +62,29 @@ static void say_job(const struct runner *runner, struct runner_run *run,
                           .duration_s = plan->duration_s,
                           .seed = plan->seed & ((UINT64_C(1) << 53) - 1),
                           .verify = true,
-                          .trace = plan->trace};
+                          .trace = plan->trace && !is_watched(plan, ranks, worker->rank_count)};
     struct lab_str text;
     lab_str_init(&text);
     lab_job_write(&job, &text);
     runner_say(worker, &(struct lab_frame){.type = LAB_FRAME_JOB, .text = text.text});
     lab_str_release(&text);
+}
+
+/* Puts the profiler before the worker, where one is wanted. */
+static int wrap_worker(const struct runner *runner, struct runner_run *run,
+                       const struct runner_worker *worker, struct lab_child_spec *child,
+                       struct lab_err *err) {
+    const struct lab_plan_run *planned = run->item->planned;
+    if (!lab_profiler_is_wanted(runner->spec->plan))
+        return 0;
+    const char *report =
+        run->worker_count > 1
+            ? lab_arena_printf(&run->arena, "%s/traces/pipeline_%s_rank%d", runner->folder,
+                               planned->id, worker->first_rank)
+            : lab_arena_printf(&run->arena, "%s/traces/pipeline_%s", runner->folder, planned->id);
+    child->argv = lab_profiler_wrap(report, child->program, child->argv, &run->arena, err);
+    child->program = NULL;
+    return child->argv ? 0 : -1;
 }
 
 static int start_worker(struct runner *runner, struct runner_run *run, struct runner_worker *worker,
@@ -70,6 +96,8 @@ static int start_worker(struct runner *runner, struct runner_run *run, struct ru
                                    .inherit_fds = spec->inherit_fds,
                                    .inherit_count = spec->inherit_count,
                                    .grace_ns = runner->patience.grace_ns};
+    if (wrap_worker(runner, run, worker, &child, err) < 0)
+        return -1;
     runner_place_yield(&runner->place);
     int result = lab_child_start(&worker->child, &child, &runner->children, err);
     runner_place_resume(&runner->place);
@@ -278,8 +306,10 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
 static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_DONE);
-    if (runner_result_merge(run->ranks, run->item->planned->rank_count, &run->arena, &outcome,
-                            &err) < 0) {
+    const struct lab_plan *plan = runner->spec->plan;
+    if (runner_result_merge(run->ranks, run->item->planned->rank_count,
+                            lab_profiler_is_wanted(plan) ? plan->profiler : NULL, &run->arena,
+                            &outcome, &err) < 0) {
         lab_err_context(&err, "the worker has gone wrong");
         runner_run_fail(run, NULL, LAB_ERR_SYSTEM, err.text);
         return;

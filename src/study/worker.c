@@ -6,11 +6,13 @@
 #include "study/worker.h"
 
 #include "base/clock.h"
+#include "study/child.h"
 #include "study/worker_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -222,9 +224,16 @@ static int check_socket(int fd, struct lab_err *err) {
     return lab_err_set(err, LAB_ERR_USER, "the worker is started by 'gpulab run', not by hand");
 }
 
+/* The parent, unless a profiler stands between the runner and the worker; then 0. */
+static pid_t find_parent(void) {
+    const char *mark = getenv(LAB_CHILD_MARK);
+    pid_t parent = getppid();
+    return mark && strtol(mark, NULL, 10) != parent ? 0 : parent;
+}
+
 static void open_worker(struct worker *worker, int fd) {
     *worker = (struct worker){
-        .fd = fd, .parent = getppid(), .signal_fd = -1, .wake_fd = -1, .stopping = false};
+        .fd = fd, .parent = find_parent(), .signal_fd = -1, .wake_fd = -1, .stopping = false};
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);

@@ -143,10 +143,15 @@ static void take_signals(struct worker *worker) {
 
 static void *guard_main(void *opaque) {
     struct worker *worker = opaque;
-    /* the kernel forgets it when the thread that asked ends: this one stays until the end */
-    prctl(PR_SET_PDEATHSIG, PARENT_GONE);
-    if (getppid() != worker->parent)
-        end_everything();
+    /*
+     * The kernel forgets it when the thread that asked ends: this one stays until the end. A profiler
+     * that started the worker may end or be replaced when it likes: then the socket alone tells.
+     */
+    if (worker->parent) {
+        prctl(PR_SET_PDEATHSIG, PARENT_GONE);
+        if (getppid() != worker->parent)
+            end_everything();
+    }
     struct pollfd fds[] = {
         {worker->fd, POLLIN, 0}, {worker->signal_fd, POLLIN, 0}, {worker->wake_fd, POLLIN, 0}};
     /* an acknowledged worker ends by itself, in its own order, even if the runner hangs up at once */

@@ -53,7 +53,7 @@ struct worker {
     struct lab_frame_reader reader;
     pthread_t guard;
     bool guarded;
-    pid_t parent;
+    pid_t parent;  /* the runner; 0 = a profiler stands between */
     int signal_fd; /* the parent's end, and requests to end */
     int wake_fd;   /* told by worker_guard_stop */
 };

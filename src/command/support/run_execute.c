@@ -11,6 +11,7 @@
 #include "command/support/stop.h"
 #include "command/support/study_view.h"
 #include "store/results.h"
+#include "study/profiler.h"
 #include "study/study.h"
 
 #include <errno.h>
@@ -78,17 +79,16 @@ static const char *const *command_words(const struct lab_command_call *call,
     return words;
 }
 
-/* --- what this version doesn't do --- */
+/* --- what can't be done here --- */
 
 static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
-    const char *key = !lab_str_equal(plan->profiler, "none")  ? "experiment.profiler"
-                      : !lab_str_equal(plan->disturb, "none") ? "experiment.disturb"
-                      : plan->tracker && *plan->tracker       ? "tracker"
-                                                              : NULL;
+    const char *key = !lab_str_equal(plan->disturb, "none") ? "experiment.disturb"
+                      : plan->tracker && *plan->tracker     ? "tracker"
+                                                            : NULL;
     if (key)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "%s: this version can't do that yet; leave the key out", key);
-    return 0;
+    return lab_profiler_check(plan, err);
 }
 
 /* --- while it runs --- */

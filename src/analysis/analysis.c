@@ -1,0 +1,75 @@
+/* analysis.c: finding analyses, and the figures that all of them give. */
+#include "analysis/analysis.h"
+
+#include "base/str.h"
+#include "stats/stats.h"
+
+#include <math.h>
+
+#define CONFIDENCE 0.95
+/* Below this share of independent values, the interval is that of as many as are; above it, the
+ * estimate of how many there are is worth less than the values. */
+#define DEPENDENT_SHARE 0.9
+
+const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *err) {
+    int count = 0;
+    for (; lab_analyses[count]; count++)
+        if (lab_str_equal(lab_analyses[count]->name, name))
+            return lab_analyses[count];
+    const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = lab_analyses[i]->name;
+    struct lab_str text;
+    lab_str_init(&text);
+    const char *nearest = lab_str_nearest(name, names);
+    if (nearest)
+        lab_str_printf(&text, " (did you mean '%s'?)", nearest);
+    lab_str_add(&text, count == 1 ? "; there is " : "; there are ");
+    lab_str_add_list(&text, names, "and");
+    lab_err_set(err, LAB_ERR_USER, "unknown analysis '%s'%s", name, text.text);
+    lab_str_release(&text);
+    lab_mem_free(names);
+    return NULL;
+}
+
+void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena) {
+    void *config = lab_arena_alloc(arena, 1, analysis->config_size);
+    lab_options_defaults(analysis->options, config, arena);
+    return config;
+}
+
+struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count) {
+    struct lab_analysis_summary summary = {
+        .count = count, .median = NAN, .low = NAN, .high = NAN, .p95 = NAN};
+    double *sorted = lab_mem_resize(NULL, count + 1, sizeof *sorted);
+    if (count > 0 && lab_stats_sort(values, count, sorted)) {
+        double effective = lab_stats_effective_size(values, count);
+        if (!(effective < DEPENDENT_SHARE * (double)count))
+            effective = (double)count;
+        struct lab_interval interval =
+            lab_stats_median_interval_sorted(sorted, count, effective, CONFIDENCE);
+        summary.median = lab_stats_quantile_sorted(sorted, count, 0.5);
+        summary.p95 = lab_stats_quantile_sorted(sorted, count, 0.95);
+        summary.low = interval.low;
+        summary.high = interval.high;
+        summary.confidence = interval.confidence;
+        summary.total = lab_stats_mean(values, count) * (double)count;
+    }
+    lab_mem_free(sorted);
+    return summary;
+}
+
+struct lab_analysis_cell lab_analysis_text(const char *text) {
+    return (struct lab_analysis_cell){.text = text, .value = NAN, .low = NAN, .high = NAN};
+}
+
+struct lab_analysis_cell lab_analysis_figure(double value) {
+    return (struct lab_analysis_cell){.value = value, .low = NAN, .high = NAN};
+}
+
+struct lab_analysis_cell lab_analysis_median(const struct lab_analysis_summary *summary) {
+    return (struct lab_analysis_cell){.value = summary->median,
+                                      .low = summary->low,
+                                      .high = summary->high,
+                                      .confidence = summary->confidence};
+}

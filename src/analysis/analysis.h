@@ -1,0 +1,127 @@
+/*
+ * analysis.h: an analysis takes tables and gives tables. It reads no file, prints nothing and knows
+ * no machine: the command layer brings what it asks for (`source`), the report layer shows what it
+ * found, as text, Markdown or JSON, from the columns alone.
+ *
+ * An analysis is one file in this folder, named as the analysis, that defines
+ * `const struct lab_analysis lab_analysis_<name>`. Files named analysis*.c serve them all; what a
+ * single one needs beside its own file lies in a folder of its name.
+ */
+#ifndef LAB_ANALYSIS_ANALYSIS_H
+#define LAB_ANALYSIS_ANALYSIS_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/option.h"
+#include "model/trace.h"
+
+#include <stdbool.h>
+
+/* --- what comes out --- */
+
+enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
+                         LAB_ANALYSIS_TEXT,
+                         LAB_ANALYSIS_COUNT,
+                         LAB_ANALYSIS_TIME,  /* seconds; key_ms */
+                         LAB_ANALYSIS_SHARE, /* 1 = all of it */
+                         LAB_ANALYSIS_RATIO,
+                         LAB_ANALYSIS_RATE, /* bytes a second; key_gb_per_s */
+                         LAB_ANALYSIS_SIZE, /* bytes */
+};
+
+struct lab_analysis_column {
+    const char *key;   /* for programs: "h2d_gb_per_s", its unit in it */
+    const char *title; /* for people: "H2D bandwidth" */
+    enum lab_analysis_unit unit;
+    const char *brief;  /* its heading where parts are compared; NULL = not shown there */
+    bool with_interval; /* of the median, at 95 % or as near to it as the number of values allows */
+};
+
+struct lab_analysis_cell {
+    const char *text;        /* of a TEXT; beside a figure, a remark in a few words, or NULL */
+    double value, low, high; /* NaN = there is none */
+    double confidence;       /* of the interval */
+};
+
+struct lab_analysis_table { /* a detail of a part */
+    const char *key, *title;
+    const struct lab_analysis_column *columns;
+    int column_count;
+    const struct lab_analysis_cell *cells; /* row by row */
+    int row_count;
+};
+
+struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of devices */
+    const char *name;      /* unique in the result */
+    const char *about;     /* what and where it was, in a few words; NULL = nothing to say */
+    const char *answer;    /* a sentence */
+    const struct lab_analysis_cell *cells; /* one for each column of the result */
+    const struct lab_analysis_table *tables;
+    int table_count;
+    const char *const *notes; /* what to know before the figures are used; NULL-terminated */
+};
+
+struct lab_analysis_result {
+    const char *answer;   /* the first sentence */
+    const char *part_key; /* what the parts are called by programs: "pipelines" */
+    const struct lab_analysis_column *columns;
+    int column_count;
+    const struct lab_analysis_part *parts;
+    int part_count;
+    bool simulated;           /* some figure is: the word stands in every heading */
+    const char *const *notes; /* about the whole; NULL-terminated */
+};
+
+/* --- what goes in --- */
+
+enum lab_analysis_source {
+    LAB_ANALYSIS_OF_TRACES, /* the words are traces, or folders of them */
+};
+
+struct lab_analysis_trace {
+    const char *name; /* of its file, unique in the input */
+    const struct lab_trace *trace;
+};
+
+struct lab_analysis_input {
+    const struct lab_analysis_trace *traces;
+    int trace_count;
+};
+
+/* --- an analysis --- */
+
+struct lab_analysis {
+    const char *name;
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs; may be NULL */
+    const struct lab_option *options;
+    size_t config_size;
+    enum lab_analysis_source source;
+    /* The result lies in the arena and refers to the input. */
+    int (*run)(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err);
+};
+
+extern const struct lab_analysis *const lab_analyses[]; /* NULL-terminated, generated */
+
+/* By name; NULL and an error that names the nearest and all there are. */
+const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *err);
+
+/* A config with the defaults, in the arena. */
+void *lab_analysis_config(const struct lab_analysis *analysis, struct lab_arena *arena);
+
+/* --- for members --- */
+
+/* Figures of many values: their median with its interval, and the 95th percentile. `values` are in
+ * order of time, since neighbours may depend on each other; none: NaN. */
+struct lab_analysis_summary {
+    size_t count;
+    double median, low, high, confidence, p95, total;
+};
+struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count);
+
+struct lab_analysis_cell lab_analysis_text(const char *text);
+struct lab_analysis_cell lab_analysis_figure(double value);
+struct lab_analysis_cell lab_analysis_median(const struct lab_analysis_summary *summary);
+
+#endif

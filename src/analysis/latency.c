@@ -1,0 +1,398 @@
+/*
+ * latency.c: `gpulab analyze latency`: where the time of a pipeline goes: how fast its copies are, how
+ * busy its stages, what hides under what, where its streams wait. From traces in Nsight's layout, ours
+ * or Nsight's own.
+ */
+#include "analysis/analysis.h"
+#include "analysis/latency/pipeline.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct latency_config {
+    const char *window;
+    double gap_s;
+};
+
+static const struct lab_option latency_options[] = {
+    {"window", LAB_OPTION_STRING, offsetof(struct latency_config, window),
+     .fallback = LAB_TRACE_WINDOW, .value_name = "RANGE",
+     .help = "the range that counts; a trace without it counts as a whole"},
+    {"gap", LAB_OPTION_DURATION, offsetof(struct latency_config, gap_s), .fallback = "1us",
+     .max = 3600, .help = "a stream that waits for longer than this has a gap"},
+    {NULL},
+};
+
+/* --- columns --- */
+
+enum {
+    WINDOW,
+    BATCHES,
+    LATENCY,
+    H2D,
+    D2H,
+    UTILIZATION,
+    PREPARATION,
+    EFFICIENCY,
+    OVERLAP,
+    COMPRESSION,
+    IDLE,
+    FIGURES
+};
+
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [WINDOW] = {"window_ms", "Window", LAB_ANALYSIS_TIME},
+    [BATCHES] = {"batches", "Batches", LAB_ANALYSIS_COUNT},
+    [LATENCY] = {"batch_latency_ms", "Batch latency", LAB_ANALYSIS_TIME, .with_interval = true},
+    [H2D] = {"h2d_gb_per_s", "H2D bandwidth", LAB_ANALYSIS_RATE, "H2D"},
+    [D2H] = {"d2h_gb_per_s", "D2H bandwidth", LAB_ANALYSIS_RATE, "D2H"},
+    [UTILIZATION] = {"compute_utilization", "Compute busy", LAB_ANALYSIS_SHARE, "Compute"},
+    [PREPARATION] = {"preparation_ms", "Preparation", LAB_ANALYSIS_TIME, .with_interval = true},
+    [EFFICIENCY] = {"pipeline_efficiency", "Efficiency", LAB_ANALYSIS_SHARE, "Efficiency"},
+    [OVERLAP] = {"overlap", "Overlap", LAB_ANALYSIS_SHARE, "Overlap"},
+    [COMPRESSION] = {"temporal_compression", "Compression", LAB_ANALYSIS_RATIO},
+    [IDLE] = {"idle", "Idle", LAB_ANALYSIS_SHARE},
+};
+
+enum {
+    STAGE,
+    STAGE_COMMANDS,
+    STAGE_BUSY,
+    STAGE_TIME,
+    STAGE_P95,
+    STAGE_BYTES,
+    STAGE_RATE,
+    STAGE_COLUMNS
+};
+
+static const struct lab_analysis_column stage_columns[STAGE_COLUMNS] = {
+    [STAGE] = {"stage", "Stage", LAB_ANALYSIS_TEXT},
+    [STAGE_COMMANDS] = {"commands", NULL, LAB_ANALYSIS_COUNT},
+    [STAGE_BUSY] = {"busy", "Busy", LAB_ANALYSIS_SHARE},
+    [STAGE_TIME] = {"batch_ms", "Of a batch", LAB_ANALYSIS_TIME, .with_interval = true},
+    [STAGE_P95] = {"batch_p95_ms", "p95", LAB_ANALYSIS_TIME},
+    [STAGE_BYTES] = {"bytes", "Moved", LAB_ANALYSIS_SIZE},
+    [STAGE_RATE] = {"median_gb_per_s", "Median rate", LAB_ANALYSIS_RATE, .with_interval = true},
+};
+
+enum {
+    STREAM,
+    STREAM_COMMANDS,
+    STREAM_BUSY,
+    GAPS,
+    GAP_MEDIAN,
+    GAP_P95,
+    GAP_TOTAL,
+    GAPS_10US,
+    GAPS_100US,
+    STREAM_COLUMNS
+};
+
+static const struct lab_analysis_column stream_columns[STREAM_COLUMNS] = {
+    [STREAM] = {"stream", "Stream", LAB_ANALYSIS_COUNT},
+    [STREAM_COMMANDS] = {"commands", "Commands", LAB_ANALYSIS_COUNT},
+    [STREAM_BUSY] = {"busy", "Busy", LAB_ANALYSIS_SHARE},
+    [GAPS] = {"gaps", "Gaps", LAB_ANALYSIS_COUNT},
+    [GAP_MEDIAN] = {"gap_ms", "Median", LAB_ANALYSIS_TIME},
+    [GAP_P95] = {"gap_p95_ms", "p95", LAB_ANALYSIS_TIME},
+    [GAP_TOTAL] = {"gap_total_ms", "Total", LAB_ANALYSIS_TIME},
+    [GAPS_10US] = {"gaps_over_10us", "> 10 µs", LAB_ANALYSIS_COUNT},
+    [GAPS_100US] = {"gaps_over_100us", "> 100 µs", LAB_ANALYSIS_COUNT},
+};
+
+static const char *const stage_names[LAB_PIPELINE_STAGES] = {"H2D", "compute", "D2H", "other"};
+
+/* --- tables --- */
+
+static double window_s(const struct lab_pipeline *pipeline) {
+    return (double)(pipeline->end_ns - pipeline->start_ns) / 1e9;
+}
+
+static double share_of_window(const struct lab_pipeline *pipeline, int64_t busy_ns) {
+    int64_t window_ns = pipeline->end_ns - pipeline->start_ns;
+    return window_ns > 0 ? (double)busy_ns / (double)window_ns : NAN;
+}
+
+static struct lab_analysis_cell remark(double value, const char *text) {
+    struct lab_analysis_cell cell = lab_analysis_figure(value);
+    cell.text = text;
+    return cell;
+}
+
+static const struct lab_analysis_cell *figure_cells(const struct lab_pipeline *pipeline,
+                                                    struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    cells[WINDOW] = remark(window_s(pipeline), "from the first start to the last end");
+    cells[BATCHES] =
+        lab_analysis_figure(pipeline->batch_count ? (double)pipeline->batch_count : NAN);
+    cells[LATENCY] = lab_analysis_median(&pipeline->latency);
+    cells[H2D] = remark(pipeline->stages[LAB_STAGE_H2D].bytes_per_s, "while it copies");
+    cells[D2H] = remark(pipeline->stages[LAB_STAGE_D2H].bytes_per_s, "while it copies");
+    cells[UTILIZATION] = remark(pipeline->compute_utilization, "of the window");
+    cells[PREPARATION] = lab_analysis_median(&pipeline->preparation);
+    cells[PREPARATION].text = "from a launch's return to its start";
+    cells[EFFICIENCY] = remark(pipeline->efficiency,
+                               lab_arena_printf(arena, "of the window the busiest stage works (%s)",
+                                                stage_names[pipeline->longest]));
+    cells[OVERLAP] = remark(pipeline->overlap, "of the copies' time lies under compute");
+    cells[COMPRESSION] = remark(pipeline->compression, "all stages' times over the window");
+    cells[IDLE] = remark(pipeline->idle, "of the window nothing runs");
+    return cells;
+}
+
+static struct lab_analysis_table stage_table(const struct lab_pipeline *pipeline,
+                                             struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)LAB_PIPELINE_STAGES * STAGE_COLUMNS, sizeof *cells);
+    int rows = 0;
+    for (int stage = 0; stage < LAB_PIPELINE_STAGES; stage++) {
+        const struct lab_pipeline_stage *figures = &pipeline->stages[stage];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows * STAGE_COLUMNS;
+        if (figures->commands == 0)
+            continue;
+        rows++;
+        row[STAGE] = lab_analysis_text(stage_names[stage]);
+        row[STAGE_COMMANDS] = lab_analysis_figure((double)figures->commands);
+        row[STAGE_BUSY] = lab_analysis_figure(share_of_window(pipeline, figures->busy_ns));
+        row[STAGE_TIME] = lab_analysis_median(&figures->time);
+        row[STAGE_P95] = lab_analysis_figure(figures->time.p95);
+        row[STAGE_BYTES] =
+            lab_analysis_figure(stage == LAB_STAGE_COMPUTE ? NAN : (double)figures->size_bytes);
+        row[STAGE_RATE] = lab_analysis_median(&figures->bandwidth);
+    }
+    return (struct lab_analysis_table){"stages",      "Stages", stage_columns,
+                                       STAGE_COLUMNS, cells,    rows};
+}
+
+static struct lab_analysis_table stream_table(const struct lab_pipeline *pipeline,
+                                              struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)pipeline->stream_count * STREAM_COLUMNS, sizeof *cells);
+    for (int i = 0; i < pipeline->stream_count; i++) {
+        const struct lab_pipeline_stream *stream = &pipeline->streams[i];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * STREAM_COLUMNS;
+        row[STREAM] = lab_analysis_figure(stream->stream);
+        row[STREAM_COMMANDS] = lab_analysis_figure((double)stream->commands);
+        row[STREAM_BUSY] = lab_analysis_figure(share_of_window(pipeline, stream->busy_ns));
+        row[GAPS] = lab_analysis_figure((double)stream->gaps.count);
+        row[GAP_MEDIAN] = lab_analysis_figure(stream->gaps.median);
+        row[GAP_P95] = lab_analysis_figure(stream->gaps.p95);
+        row[GAP_TOTAL] = lab_analysis_figure(stream->gaps.total);
+        row[GAPS_10US] = lab_analysis_figure((double)stream->over_10us);
+        row[GAPS_100US] = lab_analysis_figure((double)stream->over_100us);
+    }
+    return (struct lab_analysis_table){
+        "streams", "Gaps by stream", stream_columns, STREAM_COLUMNS, cells, pipeline->stream_count};
+}
+
+/* --- notes --- */
+
+static const char *find_note(const struct lab_trace *trace, const char *name) {
+    for (size_t i = 0; i < trace->note_count; i++)
+        if (lab_str_equal(trace->notes[i].name, name))
+            return trace->notes[i].value;
+    return NULL;
+}
+
+static const char *note_overhead(const struct lab_trace *trace, struct lab_arena *arena) {
+    const char *text = find_note(trace, LAB_TRACE_NOTE_OVERHEAD);
+    char *end;
+    double overhead = text ? strtod(text, &end) : NAN;
+    if (!text || end == text || !isfinite(overhead))
+        return NULL;
+    return lab_arena_printf(arena, "tracing made the pass %.1f %% %s than the timed one",
+                            100 * fabs(overhead), overhead < 0 ? "shorter" : "longer");
+}
+
+static const char *const *make_notes(const struct lab_trace *trace,
+                                     const struct lab_pipelines *pipelines,
+                                     const struct lab_pipeline *pipeline, const char *window,
+                                     struct lab_arena *arena) {
+    enum { NOTES_MAX = 8 };
+    const char **notes = lab_arena_alloc(arena, NOTES_MAX, sizeof *notes);
+    int count = 0;
+    if (!pipeline->has_window)
+        notes[count++] = lab_arena_printf(
+            arena, "no range '%s': all of the trace counts, warm-up included", window);
+    if (pipeline->batch_count == 0)
+        notes[count++] = "no ranges name the batches (h2d_batch_0, …) and the calls within them: "
+                         "their times aren't known, and the median rate is that of single copies";
+    if (pipeline->whole_graphs)
+        notes[count++] = lab_arena_printf(arena,
+                                          "%zu graph launches were recorded as a whole: copies "
+                                          "within them count as compute",
+                                          pipeline->whole_graphs);
+    if (pipeline->stages[LAB_STAGE_COMPUTE].commands && pipeline->preparation.count == 0)
+        notes[count++] = "no calls were recorded for the kernels: preparation isn't known";
+    if (trace->dropped > 0)
+        notes[count++] = lab_arena_printf(
+            arena,
+            "%lld commands found no room in the trace and are missing: busy times are too low",
+            (long long)trace->dropped);
+    if (pipelines->broken)
+        notes[count++] = lab_arena_printf(
+            arena, "%zu records have no valid times and were left out", pipelines->broken);
+    const char *overhead = note_overhead(trace, arena);
+    if (overhead)
+        notes[count++] = overhead;
+    return notes;
+}
+
+/* --- parts --- */
+
+static const char *make_name(const char *trace_name, const struct lab_pipelines *pipelines,
+                             const struct lab_pipeline *pipeline, struct lab_arena *arena) {
+    bool devices = false, contexts = false;
+    for (int i = 0; i < pipelines->count; i++) {
+        const struct lab_pipeline *other = &pipelines->items[i];
+        devices |= other->device != pipeline->device;
+        contexts |= other->device == pipeline->device && other != pipeline;
+    }
+    if (contexts && pipeline->green)
+        return lab_arena_printf(arena, "%s/dev%d/ctx%u.%u", trace_name, pipeline->device,
+                                pipeline->context, pipeline->green);
+    if (contexts)
+        return lab_arena_printf(arena, "%s/dev%d/ctx%u", trace_name, pipeline->device,
+                                pipeline->context);
+    return devices ? lab_arena_printf(arena, "%s/dev%d", trace_name, pipeline->device) : trace_name;
+}
+
+static const char *make_about(const struct lab_trace *trace, const struct lab_pipeline *pipeline,
+                              struct lab_arena *arena) {
+    const char *device = find_note(trace, LAB_TRACE_NOTE_DEVICE), *model = NULL;
+    for (size_t i = 0; i < trace->gpu_count; i++)
+        if (trace->gpus[i].device == pipeline->device)
+            model = trace->gpus[i].name;
+    if (device && *device && model && *model)
+        return lab_arena_printf(arena, "%s, %s", device, model);
+    if (device && *device)
+        return device;
+    if (model && *model)
+        return lab_arena_printf(arena, "device %d, %s", pipeline->device, model);
+    return lab_arena_printf(arena, "device %d", pipeline->device);
+}
+
+#define BOUND_SHARE 0.9 /* a stage that is busy for so much of the window leaves little to gain */
+
+static const char *make_answer(const struct lab_pipeline *pipeline, struct lab_arena *arena) {
+    static const char *const subjects[LAB_STAGE_COUNT] = {"H2D", "Compute", "D2H"};
+    if (isnan(pipeline->efficiency) || pipeline->efficiency == 0)
+        return "Nothing here took any time.";
+    struct lab_str text;
+    lab_str_init(&text);
+    if (pipeline->efficiency >= BOUND_SHARE)
+        lab_str_printf(&text, "%s bounds the pipeline: it is busy %.1f %% of the time",
+                       subjects[pipeline->longest], 100 * pipeline->efficiency);
+    else
+        lab_str_printf(&text,
+                       "No stage bounds the pipeline: %s, the busiest, works %.1f %% of the time",
+                       stage_names[pipeline->longest], 100 * pipeline->efficiency);
+    if (!isnan(pipeline->overlap))
+        lab_str_printf(&text, "; %.1f %% of the copies' time lies under compute",
+                       100 * pipeline->overlap);
+    lab_str_add(&text, ".");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+static struct lab_analysis_part make_part(const struct lab_analysis_trace *trace,
+                                          const struct lab_pipelines *pipelines,
+                                          const struct lab_pipeline *pipeline, const char *window,
+                                          struct lab_arena *arena) {
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    tables[0] = stage_table(pipeline, arena);
+    tables[1] = stream_table(pipeline, arena);
+    return (struct lab_analysis_part){
+        .name = make_name(trace->name, pipelines, pipeline, arena),
+        .about = make_about(trace->trace, pipeline, arena),
+        .answer = make_answer(pipeline, arena),
+        .cells = figure_cells(pipeline, arena),
+        .tables = tables,
+        .table_count = 2,
+        .notes = make_notes(trace->trace, pipelines, pipeline, window, arena),
+    };
+}
+
+/* --- the whole --- */
+
+/* "4 pipelines: compute is busy 33.5 % (a) to 95.2 % (b) of the time." */
+static const char *answer_for_all(const struct lab_analysis_part *parts, int count,
+                                  struct lab_arena *arena) {
+    const struct lab_analysis_part *low = NULL, *high = NULL;
+    for (int i = 0; i < count; i++) {
+        double value = parts[i].cells[UTILIZATION].value;
+        if (isnan(value))
+            continue;
+        low = !low || value < low->cells[UTILIZATION].value ? &parts[i] : low;
+        high = !high || value > high->cells[UTILIZATION].value ? &parts[i] : high;
+    }
+    if (!low)
+        return lab_arena_printf(arena, "%d pipelines, none of which took any time.", count);
+    return lab_arena_printf(
+        arena, "%d pipelines: compute is busy %.1f %% (%s) to %.1f %% (%s) of the time.", count,
+        100 * low->cells[UTILIZATION].value, low->name, 100 * high->cells[UTILIZATION].value,
+        high->name);
+}
+
+static bool is_simulated(const struct lab_trace *trace) {
+    const char *device = find_note(trace, LAB_TRACE_NOTE_DEVICE);
+    return device && lab_str_starts(device, "sim:");
+}
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct latency_config *config = opaque;
+    struct lab_analysis_part *parts = NULL;
+    int count = 0, capacity = 0, note_count = 0;
+    const char **notes = lab_arena_alloc(arena, (size_t)input->trace_count + 2, sizeof *notes);
+    bool simulated = false;
+    for (int i = 0; i < input->trace_count; i++) {
+        const struct lab_analysis_trace *trace = &input->traces[i];
+        struct lab_pipelines pipelines;
+        lab_pipelines_make(trace->trace, config->window, (int64_t)(config->gap_s * 1e9), arena,
+                           &pipelines);
+        simulated |= is_simulated(trace->trace);
+        if (pipelines.count == 0)
+            notes[note_count++] =
+                lab_arena_printf(arena, "%s holds no work of a device", trace->name);
+        for (int k = 0; k < pipelines.count; k++) {
+            LAB_MEM_GROW(&parts, count, &capacity);
+            parts[count++] =
+                make_part(trace, &pipelines, &pipelines.items[k], config->window, arena);
+        }
+    }
+    if (count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "%s", input->trace_count ? notes[0] : "no trace");
+    struct lab_analysis_part *kept = lab_arena_alloc(arena, (size_t)count, sizeof *kept);
+    memcpy(kept, parts, (size_t)count * sizeof *kept);
+    lab_mem_free(parts);
+    notes[note_count++] = "Intervals are of medians, 95 % within the trace: they say how well its "
+                          "median is known, not how far another run may be.";
+    *ret_result = (struct lab_analysis_result){
+        .answer = count == 1 ? kept->answer : answer_for_all(kept, count, arena),
+        .part_key = "pipelines",
+        .columns = figure_columns,
+        .column_count = FIGURES,
+        .parts = kept,
+        .part_count = count,
+        .simulated = simulated,
+        .notes = notes,
+    };
+    return 0;
+}
+
+const struct lab_analysis lab_analysis_latency = {
+    .name = "latency",
+    .summary = "where a pipeline's time goes: copies, compute, gaps, overlap",
+    .description = "Reads traces in Nsight Systems' SQLite layout, gpulab's own or Nsight's, and "
+                   ".nsys-rep files where nsys is installed. A path is a file, or a folder: all "
+                   "traces below it "
+                   "are taken, and those of a study where it is a study's.",
+    .options = latency_options,
+    .config_size = sizeof(struct latency_config),
+    .source = LAB_ANALYSIS_OF_TRACES,
+    .run = run,
+};

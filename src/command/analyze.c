@@ -1,0 +1,272 @@
+/*
+ * analyze.c: `gpulab analyze`: reads what an analysis asks for, lets it work, shows what it found. Which
+ * analyses there are, and what their figures are, is theirs (src/analysis).
+ */
+#include "command/command.h"
+
+#include "analysis/analysis.h"
+#include "report/analysis.h"
+#include "store/trace_find.h"
+#include "store/trace_read.h"
+#include "study/folder.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+struct analyze_config {
+    bool markdown;
+};
+
+static const struct lab_option analyze_options[] = {
+    {"markdown", LAB_OPTION_FLAG, offsetof(struct analyze_config, markdown), .letter = 'm',
+     .help = "print it as a Markdown document"},
+    {NULL},
+};
+
+/* --- which there are --- */
+
+static void list_analyses(const struct lab_command_call *call) {
+    if (call->shared->json) {
+        struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
+        for (int i = 0; lab_analyses[i]; i++) {
+            struct lab_value *item = lab_value_map(call->arena);
+            lab_value_set_string(call->arena, item, "name", lab_analyses[i]->name);
+            lab_value_set_string(call->arena, item, "summary", lab_analyses[i]->summary);
+            lab_value_append(call->arena, list, item);
+        }
+        lab_value_set(call->arena, map, "analyses", list);
+        lab_command_print_json(call, map);
+        return;
+    }
+    struct lab_table *table = lab_table_open();
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_table_column(table, "Analysis", LAB_ALIGN_WHOLE);
+    lab_table_column(table, "What it tells", LAB_ALIGN_LEFT);
+    for (int i = 0; lab_analyses[i]; i++) {
+        lab_table_cell(table, "%s", lab_analyses[i]->name);
+        lab_table_cell(table, "%s", lab_analyses[i]->summary);
+    }
+    lab_table_write(table, call->style, &text);
+    if (!call->shared->quiet)
+        lab_str_add(&text, "\ngpulab analyze NAME PATH...; gpulab help analyze NAME\n");
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    lab_table_close(table);
+}
+
+/* --- words --- */
+
+/* "gap=10us" sets a key of the analysis; a file of such a name is a file all the same. */
+static bool is_key(const struct lab_analysis *analysis, const char *word) {
+    const char *equals = strchr(word, '=');
+    if (!equals || access(word, F_OK) == 0)
+        return false;
+    for (const struct lab_option *row = analysis->options; row && row->name; row++)
+        if (strlen(row->name) == (size_t)(equals - word) &&
+            strncmp(row->name, word, (size_t)(equals - word)) == 0)
+            return true;
+    return false;
+}
+
+/* What is no path may be the name of a study, as `gpulab list` shows it. */
+static const char *find_path(const struct lab_command_call *call, const char *word) {
+    const char *folder;
+    if (access(word, F_OK) == 0 || lab_folder_resolve(word, call->arena, &folder, NULL) < 0)
+        return word;
+    return folder;
+}
+
+static int sort_words(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                      void *config, const char ***ret_paths, int *ret_count, struct lab_err *err) {
+    const char **paths = lab_arena_alloc(call->arena, (size_t)call->word_count + 1, sizeof *paths);
+    int count = 0;
+    for (int i = 1; i < call->word_count; i++) {
+        if (!is_key(analysis, call->words[i]))
+            paths[count++] = find_path(call, call->words[i]);
+        else if (lab_options_set_word(analysis->options, config, call->arena, call->words[i], err) <
+                 0)
+            return -1;
+    }
+    if (call->rest && call->rest[0])
+        return lab_err_set(err, LAB_ERR_USER, "'--' has no meaning here: write ./%s for a file",
+                           call->rest[0]);
+    if (count == 0)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "what shall be analysed? gpulab analyze %s PATH..., e.g. a study's folder "
+            "or a trace",
+            analysis->name);
+    *ret_paths = paths;
+    *ret_count = count;
+    return 0;
+}
+
+/* --- traces --- */
+
+struct inputs {
+    struct lab_analysis_trace *items;
+    int count, capacity;
+};
+
+static int read_source(const struct lab_command_call *call, const struct lab_trace_source *source,
+                       struct inputs *inputs, struct lab_err *err) {
+    struct lab_trace_file file;
+    if (lab_trace_read(source->path, call->arena, &file, err) < 0)
+        return -1;
+    if (file.missing && !call->shared->quiet)
+        lab_command_note("%s has no table %s", source->path, file.missing);
+    if (file.trace_count == 0 && !call->shared->quiet)
+        lab_command_note("%s holds no work of a device", source->path);
+    for (int i = 0; i < file.trace_count; i++) {
+        LAB_MEM_GROW(&inputs->items, inputs->count, &inputs->capacity);
+        inputs->items[inputs->count++] = (struct lab_analysis_trace){
+            .name = file.trace_count == 1 ? source->name
+                                          : lab_arena_printf(call->arena, "%s/%u", source->name,
+                                                             file.traces[i].process),
+            .trace = &file.traces[i]};
+    }
+    return 0;
+}
+
+/* What a folder holds beside traces is said and left out; what was named has to be one. */
+static int read_sources(const struct lab_command_call *call, const struct lab_trace_source *sources,
+                        int count, struct inputs *inputs, int *ret_status, struct lab_err *err) {
+    for (int i = 0; i < count; i++) {
+        struct lab_err refused = LAB_ERR_INIT;
+        if (read_source(call, &sources[i], inputs, &refused) == 0)
+            continue;
+        if (sources[i].named || count == 1)
+            return lab_err_set(err, refused.code, "%s", refused.text);
+        lab_command_note("%s", refused.text);
+        if (refused.code != LAB_ERR_USER)
+            *ret_status = lab_err_exit_status(refused.code);
+    }
+    if (inputs->count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no work of a device in %s%s",
+                           count == 1 ? sources[0].path : "any of the traces",
+                           count == 1 ? "" : ", or none could be read");
+    return 0;
+}
+
+/* --- the command --- */
+
+static void print_result(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                         const struct lab_analysis_result *result) {
+    const struct analyze_config *config = call->config;
+    if (call->shared->json) {
+        lab_command_print_json(call,
+                               lab_report_analysis_value(result, analysis->name, call->arena));
+        return;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    if (config->markdown) {
+        char title[64];
+        snprintf(title, sizeof title, "%s", analysis->name);
+        title[0] = (char)(title[0] - 'a' + 'A');
+        lab_report_analysis_markdown(result, title, &text);
+        lab_command_write(call, text.text, text.length);
+    } else {
+        lab_report_analysis(result, call->style, &text);
+        lab_command_print(call, &text);
+    }
+    lab_str_release(&text);
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    const struct analyze_config *config = call->config;
+    if (config->markdown && call->shared->json)
+        return lab_err_set(err, LAB_ERR_USER, "--markdown and --json exclude each other");
+    if (call->word_count == 0) {
+        list_analyses(call);
+        return 0;
+    }
+    const struct lab_analysis *analysis = lab_analysis_find(call->words[0], err);
+    if (!analysis)
+        return -1;
+    void *keys = lab_analysis_config(analysis, call->arena);
+    const char **paths = NULL;
+    struct lab_trace_source *sources;
+    struct inputs inputs = {0};
+    struct lab_analysis_result result;
+    int count = 0;
+    if (sort_words(call, analysis, keys, &paths, &count, err) < 0 ||
+        lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0)
+        return -1;
+    int status = read_sources(call, sources, count, &inputs, ret_status, err);
+    if (status == 0) {
+        struct lab_analysis_input input = {.traces = inputs.items, .trace_count = inputs.count};
+        status = analysis->run(keys, &input, call->arena, &result, err);
+    }
+    if (status == 0)
+        print_result(call, analysis, &result);
+    lab_mem_free(inputs.items);
+    return status;
+}
+
+static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
+                                                 struct lab_err *err) {
+    bool all = lab_str_equal(word, LAB_COMMAND_ALL_WORDS);
+    if (word && !all && !lab_analysis_find(word, err))
+        return NULL;
+    int count = 0, made = 0;
+    while (lab_analyses[count])
+        count++;
+    struct lab_manual_section *list = lab_arena_alloc(arena, (size_t)count + 1, sizeof *list);
+    for (int i = 0; i < count; i++) {
+        const struct lab_analysis *analysis = lab_analyses[i];
+        if (word && !all && !lab_str_equal(analysis->name, word))
+            continue;
+        list[made++] = (struct lab_manual_section){
+            .title = analysis->name,
+            .text = lab_arena_printf(arena, "%s.\n\n%s", analysis->summary,
+                                     analysis->description ? analysis->description : ""),
+            .keys = analysis->options};
+    }
+    return list;
+}
+
+static const char *const *complete(struct lab_arena *arena) {
+    int count = 0;
+    while (lab_analyses[count])
+        count++;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = lab_analyses[i]->name;
+    return names;
+}
+
+static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+    (void)arena;
+    const struct lab_analysis *analysis = lab_analysis_find(word, NULL);
+    return analysis ? analysis->options : NULL;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab analyze", "which analyses there are"},
+    {"gpulab analyze latency quick_test",
+     "all traces of the newest study of that name: copies, compute, gaps and overlap, compared"},
+    {"gpulab analyze latency profile.nsys-rep window=training_step",
+     "a report of Nsight Systems, within a range of your own"},
+    {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
+    {NULL},
+};
+
+const struct lab_command lab_command_analyze = {
+    .name = "analyze",
+    .summary = "analyse traces: where a pipeline's time goes",
+    .usage = "[NAME PATH... [key=value...]]",
+    .description = "Without words, lists the analyses. With a name, analyses what the paths hold: "
+                   "files, folders, "
+                   "or studies by their names, as 'gpulab list' shows them.",
+    .options = analyze_options,
+    .config_size = sizeof(struct analyze_config),
+    .max_words = -1,
+    .examples = examples,
+    .sections = sections,
+    .complete = complete,
+    .word_keys = word_keys,
+    .run = run,
+};

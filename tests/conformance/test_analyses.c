@@ -1,0 +1,81 @@
+/*
+ * Every analysis, whoever added it: its descriptor says what help and command line need, its defaults
+ * hold, and nothing comes out of nothing but an error.
+ */
+#include "analysis/analysis.h"
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void names_are_those_of_the_files(void **state) {
+    (void)state;
+    assert_non_null(lab_analyses[0]);
+    for (int i = 0; lab_analyses[i]; i++) {
+        struct lab_err err = LAB_ERR_INIT;
+        char path[512];
+        snprintf(path, sizeof path, "%s/src/analysis/%s.c", LAB_TEST_SOURCE_DIR,
+                 lab_analyses[i]->name);
+        FILE *file = fopen(path, "r");
+        if (!file)
+            fail_msg("there is no %s", path);
+        fclose(file);
+        assert_ptr_equal(lab_analysis_find(lab_analyses[i]->name, &err), lab_analyses[i]);
+    }
+}
+
+static void texts_are_there_and_end_as_they_should(void **state) {
+    (void)state;
+    for (int i = 0; lab_analyses[i]; i++) {
+        const struct lab_analysis *analysis = lab_analyses[i];
+        assert_true(analysis->summary && *analysis->summary && analysis->run);
+        assert_true(analysis->summary[strlen(analysis->summary) - 1] != '.');
+        for (const struct lab_option *row = analysis->options; row && row->name; row++) {
+            assert_true(row->help && *row->help);
+            assert_true(row->help[strlen(row->help) - 1] != '.');
+            assert_true(row->offset < analysis->config_size);
+        }
+    }
+}
+
+static void nothing_in_is_an_error(void **state) {
+    (void)state;
+    for (int i = 0; lab_analyses[i]; i++) {
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_arena arena;
+        struct lab_analysis_result result;
+        lab_arena_init(&arena);
+        struct lab_trace empty = {0};
+        struct lab_analysis_trace traces[] = {{"nothing", &empty}};
+        void *config = lab_analysis_config(lab_analyses[i], &arena);
+        struct lab_analysis_input none = {0}, one = {traces, 1};
+        assert_int_equal(lab_analyses[i]->run(config, &none, &arena, &result, &err), -1);
+        assert_int_equal(lab_analyses[i]->run(config, &one, &arena, &result, &err), -1);
+        assert_non_null(strstr(err.text, "nothing"));
+        assert_int_equal(err.code, LAB_ERR_USER);
+        lab_arena_release(&arena);
+    }
+}
+
+static void unknown_ones_suggest_the_nearest(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_null(lab_analysis_find("latncy", &err));
+    assert_non_null(strstr(err.text, "did you mean 'latency'?"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_those_of_the_files),
+        cmocka_unit_test(texts_are_there_and_end_as_they_should),
+        cmocka_unit_test(nothing_in_is_an_error),
+        cmocka_unit_test(unknown_ones_suggest_the_nearest),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
