@@ -20,6 +20,10 @@ int lab_device_open(const struct lab_machine *machine, const struct lab_device_r
     return 0;
 }
 
+const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena) {
+    return ref->slices > 1 && ref->backend->why_together ? ref->backend->why_together(arena) : NULL;
+}
+
 void lab_device_close(struct lab_device *device) {
     if (device)
         device->ops->close(device);

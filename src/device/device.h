@@ -231,7 +231,15 @@ struct lab_backend {
                   struct lab_device_list *list, const char **ret_why_none, struct lab_err *err);
     int (*open)(const struct lab_machine *machine, const struct lab_device_ref *ref,
                 struct lab_device_setup setup, struct lab_device **ret_device, struct lab_err *err);
+    /* optional: as lab_device_why_together, of a slice; NULL = separate processes do as well */
+    const char *(*why_together)(struct lab_arena *arena);
 };
+
+/*
+ * Why slices of one device can't run side by side in separate processes, or NULL where they can: in
+ * the arena.
+ */
+const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena);
 
 extern const struct lab_backend *const lab_backends[]; /* NULL-terminated, generated */
 

@@ -201,6 +201,32 @@ static void fill_plan(const struct planner *p, struct lab_plan *plan) {
                                                                  : LAB_PLAN_PER_RANK;
 }
 
+static bool has_sisters(const struct plan_book *book) {
+    return processes_needed(book) == LAB_PLAN_SHARED;
+}
+
+/* Slices that would run at the same time in processes of their own, where that isn't the same thing. */
+static int check_apart(const struct planner *p, struct lab_err *err) {
+    const struct lab_plan *plan = p->plan;
+    bool gangs = plan->processes == LAB_PLAN_PER_RANK && has_sisters(&p->book);
+    if (!gangs && plan->max_workers == 1)
+        return 0;
+    for (int i = 0; i < p->book.draft_count; i++)
+        for (int k = 0; k < p->book.drafts[i].rank_count; k++) {
+            const struct lab_device_ref *ref =
+                &p->book.devices.items[p->book.drafts[i].ranks[k].gpu_id];
+            const char *why = lab_device_why_together(ref, p->book.arena);
+            if (why)
+                return lab_err_set(err, LAB_ERR_USER,
+                                   "%s: %s would run beside others of its GPU in a process of its "
+                                   "own, but %s; leave %s out",
+                                   p->book.option, ref->name, why,
+                                   gangs ? "experiment.processes=per_rank"
+                                         : "experiment.max_workers");
+        }
+    return 0;
+}
+
 static int finish(struct planner *p, struct lab_err *err) {
     const struct plan_book *book = &p->book;
     if (book->draft_count == 0)
@@ -213,6 +239,8 @@ static int finish(struct planner *p, struct lab_err *err) {
     if (plan_check_memory(book, err) < 0)
         return -1;
     fill_plan(p, p->plan);
+    if (check_apart(p, err) < 0)
+        return -1;
     make_runs(p, p->plan);
     p->plan->identity = identify(p->plan);
     return 0;

@@ -29,6 +29,22 @@ refuse() { # refuse SELECTOR PATTERN: by itself, and one line
     expect_one_line
     expect_err "$2"
 }
+# slices side by side: in one process, or where an MPS daemon serves the GPU
+apart=(run quick_test --dry-run device=cuda:0/4 'experiment.hardware.gpu_ids=[[0,1]]')
+export CUDA_MPS_PIPE_DIRECTORY=$work/mps
+run "${apart[@]}"
+expect_status 0
+for key in experiment.processes=per_rank experiment.max_workers=2; do
+    run "${apart[@]}" $key
+    expect_status 2
+    expect_one_line
+    expect_err "in turns unless an MPS daemon serves it .*leave ${key%=2} ?.*out"
+done
+mkdir "$work/mps" && mkfifo "$work/mps/control"
+run "${apart[@]}" experiment.processes=per_rank
+expect_status 0
+unset CUDA_MPS_PIPE_DIRECTORY
+
 refuse cuda:3 'cuda:3: there are 2 GPUs: cuda:0, cuda:1$'
 refuse cuda:0/40 'at most 16 slices'
 FAKE_CUDA_MIG=0 refuse cuda:0 'MIG is on.*cuda:MIG-00000000'

@@ -65,4 +65,5 @@ const struct lab_backend lab_backend_cuda = {
     .rank = 10,
     .select = cuda_select,
     .open = cuda_open,
+    .why_together = cuda_why_together,
 };

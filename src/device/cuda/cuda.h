@@ -146,6 +146,8 @@ int cuda_attribute(const struct cuda_device *device, lab_cu_attribute attribute)
 /* --- slice.c --- */
 
 /* A green context on slice `slice` of `slices`; the primary context is retained meanwhile. */
+/* Why separate processes can't use slices side by side; NULL where an MPS daemon serves the GPU. */
+const char *cuda_why_together(struct lab_arena *arena);
 int cuda_slice_open(struct cuda_device *device, int slices, int slice, struct lab_err *err);
 void cuda_slice_close(struct cuda_device *device);
 

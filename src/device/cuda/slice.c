@@ -11,6 +11,10 @@
 #include "device/cuda/cuda.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#define MPS_FOLDER "/tmp/nvidia-mps" /* where the daemon listens unless it is told otherwise */
 
 struct split {
     lab_cu_device ordinal;
@@ -131,4 +135,24 @@ void cuda_slice_close(struct cuda_device *device) {
     if (device->green)
         device->cuda->cuGreenCtxDestroy(device->green);
     device->green = NULL;
+}
+
+/* --- processes --- */
+
+/*
+ * The driver switches between the contexts of different processes, each of which then has the whole
+ * GPU for a while: two slices take as long as one after the other. An MPS daemon makes one context of
+ * them; it listens at a place that all its clients agree on.
+ */
+const char *cuda_why_together(struct lab_arena *arena) {
+    const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");
+    struct stat control;
+    const char *path =
+        lab_arena_printf(arena, "%s/control", folder && *folder ? folder : MPS_FOLDER);
+    if (stat(path, &control) == 0 && !S_ISREG(control.st_mode) && !S_ISDIR(control.st_mode))
+        return NULL;
+    return lab_arena_printf(arena,
+                            "the driver lets processes use a GPU in turns unless an MPS daemon "
+                            "serves it (none at %s: nvidia-cuda-mps-control -d starts one)",
+                            path);
 }

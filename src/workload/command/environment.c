@@ -73,9 +73,8 @@ static void set_cuda(struct variables *v, const struct lab_device_ref *ref) {
         set(v, "CUDA_VISIBLE_DEVICES", "");
         return;
     }
-    const char *mig = strstr(ref->name, "MIG-"), *gpu = strstr(ref->name, "GPU-");
-    if (mig || gpu)
-        set(v, "CUDA_VISIBLE_DEVICES", mig ? mig : gpu);
+    if (ref->uuid)
+        set(v, "CUDA_VISIBLE_DEVICES", ref->uuid);
     else
         set_int(v, "CUDA_VISIBLE_DEVICES", ref->unit);
 }

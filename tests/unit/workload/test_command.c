@@ -156,6 +156,7 @@ static void variables_say_where_a_program_runs(void **state) {
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=3");
     assert_string_equal(variable("LOCAL_RANK", &config), "=0"); /* of the one that it sees */
     ref.name = "cuda:MIG-1234";
+    ref.uuid = "MIG-1234";
     assert_string_equal(variable("CUDA_VISIBLE_DEVICES", &config), "=MIG-1234");
 }
 
