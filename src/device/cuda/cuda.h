@@ -59,7 +59,8 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
 
 /*
  * What CUDA_VISIBLE_DEVICES leaves, in its order: whole numbers count GPUs in PCI order, UUIDs may
- * be cut short, the first entry that names nothing ends the list. NULL = all.
+ * be cut short, the first entry that names nothing ends the list, and one that is named twice leaves
+ * none, all as the driver has it. NULL = all.
  */
 void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible,
                            struct lab_arena *arena);

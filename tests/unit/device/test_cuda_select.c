@@ -103,6 +103,18 @@ static void visible_devices_are_counted_in_their_own_order(void **state) {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda",
                    "CUDA_VISIBLE_DEVICES='' leaves none of 4 GPUs");
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:0", "='-1' leaves none of 4 GPUs");
+    setenv("CUDA_VISIBLE_DEVICES", "1,-1,2", 1);
+    assert_int_equal(chosen(*state, "cuda").count, 1);
+    setenv("CUDA_VISIBLE_DEVICES", "0,1,GPU-00000000", 1);
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda",
+                   "names one twice, which leaves none of 4 GPUs");
+    setenv("CUDA_VISIBLE_DEVICES", "GPU-0", 1); /* which of the four? */
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda", "leaves none of 4 GPUs");
+    setenv("FAKE_CUDA_MIG", "1", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda", "leaves none of 4 GPUs");
 }
 
 static void mig_instances_are_devices_and_their_gpu_is_none(void **state) {
