@@ -322,6 +322,18 @@ static void the_driver_has_the_last_word_on_slices(void **state) {
 
 /* --- limits --- */
 
+/* Whoever has little memory left may still measure what fits into it. */
+static void limits_that_find_no_memory_are_unknown(void **state) {
+    fake_only();
+    setenv("FAKE_CUDA_MEMORY_MIB", "64", 1);
+    struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
+    struct lab_device_limits limits;
+    ASSERT_OK(lab_device_limits(device, LAB_BF16, &limits, err));
+    assert_true(limits.h2d_bytes_per_s == 0 && limits.flops_per_s == 0);
+    assert_non_null(strstr(limits.how, "unknown: out of device memory: 256 MiB asked for"));
+    lab_device_close(device);
+}
+
 static void limits_are_measured_once_for_each_dtype(void **state) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_device_limits limits, again;
@@ -448,6 +460,7 @@ int main(int argc, char **argv) {
         TEST(slices_have_multiprocessors_of_their_own),
         TEST(the_driver_has_the_last_word_on_slices),
         TEST(limits_are_measured_once_for_each_dtype),
+        TEST(limits_that_find_no_memory_are_unknown),
         TEST(every_call_may_fail_and_is_named_in_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
