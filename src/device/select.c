@@ -112,8 +112,7 @@ static int unknown_backend(const char *word, size_t name_length, struct lab_aren
 static void warn_of(const struct lab_backend *backend, const char *lacks) {
     static atomic_flag told = ATOMIC_FLAG_INIT;
     if (!atomic_flag_test_and_set(&told))
-        lab_log(LAB_LOG_WARNING, "device=auto passes over %s, where nothing can be computed: %s",
-                backend->name, lacks);
+        lab_log(LAB_LOG_WARNING, "device=auto passes over %s: %s", backend->name, lacks);
 }
 
 /* The best backend with devices to compute on, the next one by rank each time. */

@@ -325,7 +325,7 @@ static int check_rank(const struct plan_book *book, const struct plan_work *work
     if (!lacks)
         return 0;
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s: nothing can be computed on %s: %s; to run it here without, add: "
+                       "%s: %s lacks what computing needs: %s; to run it here without, add: "
                        "device=cpu",
                        book->option, ref->name, lacks);
 }
