@@ -60,6 +60,8 @@ def run_peers(groups):
         for mode in ("eager", "compiled"):
             rows = [row_name(group, model, batch) for model in GROUPS[group] for batch in BATCHES]
             rows = [row for row in rows if f"{mode} {row}" not in kept]
+            if not rows:
+                continue
             peer = subprocess.Popen([sys.executable, f"{HERE}/peers/torch_vit_gpu.py", mode, *rows],
                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             for line in peer.stdout:
@@ -69,7 +71,9 @@ def run_peers(groups):
                 with open(path + ".new", "w") as file:
                     json.dump(kept, file, indent=1, sort_keys=True)
                 os.replace(path + ".new", path)
-            peer.wait()
+            if peer.wait() != 0:
+                sys.exit(f"bench/gpu: the {mode} peer of {group} failed; to see why: "
+                         f"{sys.executable} {HERE}/peers/torch_vit_gpu.py {mode} {' '.join(rows[:1])}")
 
 
 lines = []
@@ -144,8 +148,13 @@ def table(groups):
 
 
 def main():
-    if words and words[0] == "peers":
-        run_peers(words[1:] or list(GROUPS))
+    peers = words[:1] == ["peers"]
+    groups = words[1:] if peers else words
+    for group in groups:
+        if group not in GROUPS:
+            sys.exit(f"bench/gpu: there is no group '{group}'; there are {', '.join(GROUPS)}")
+    if peers:
+        run_peers(groups or list(GROUPS))
         return
     name, driver = gpu_facts()
     commit = os.environ.get("BENCH_COMMIT") or run(["git", "rev-parse", "--short", "HEAD"]).strip()
@@ -154,7 +163,9 @@ def main():
     say("Samples per second of the ViT pipeline (H2D, forward, D2H of the output). Peers: PyTorch, the")
     say("same pipeline, eager and torch.compile(mode=\"reduce-overhead\").")
     say()
-    table([group for group in (words or GROUPS) if group in GROUPS])
+    table(groups or list(GROUPS))
+    if groups:
+        return  # a part must not stand where the whole was
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     out = os.environ.get("OUT") or os.path.join(HERE, "results")
     with open(os.path.join(out, f"gpu-{slug}.md"), "w") as file:

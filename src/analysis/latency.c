@@ -337,6 +337,22 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
         high->name);
 }
 
+static const char *why_nothing(const struct lab_analysis_trace *trace,
+                               const struct lab_pipelines *pipelines, const char *window,
+                               struct lab_arena *arena) {
+    const struct lab_trace *t = trace->trace;
+    size_t commands = t->kernel_count + t->copy_count + t->fill_count;
+    if (commands == 0)
+        return lab_arena_printf(arena, "%s holds no work of a device", trace->name);
+    if (commands == pipelines->broken)
+        return lab_arena_printf(arena, "%s: none of its %zu records has valid times", trace->name,
+                                commands);
+    return lab_arena_printf(arena,
+                            "%s: no work of a device in its range '%s'; window=NAME takes another "
+                            "one, window= the whole trace",
+                            trace->name, window);
+}
+
 static bool is_simulated(const struct lab_trace *trace) {
     const char *device = find_note(trace, LAB_TRACE_NOTE_DEVICE);
     return device && lab_str_starts(device, "sim:");
@@ -356,8 +372,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
                            &pipelines);
         simulated |= is_simulated(trace->trace);
         if (pipelines.count == 0)
-            notes[note_count++] =
-                lab_arena_printf(arena, "%s holds no work of a device", trace->name);
+            notes[note_count++] = why_nothing(trace, &pipelines, config->window, arena);
         for (int k = 0; k < pipelines.count; k++) {
             LAB_MEM_GROW(&parts, count, &capacity);
             parts[count++] =

@@ -24,6 +24,10 @@ const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab
     return ref->slices > 1 && ref->backend->why_together ? ref->backend->why_together(arena) : NULL;
 }
 
+const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena *arena) {
+    return ref->backend->lacks ? ref->backend->lacks(arena) : NULL;
+}
+
 void lab_device_close(struct lab_device *device) {
     if (device)
         device->ops->close(device);

@@ -31,7 +31,8 @@
 /*
  * A selector names a list of devices: `cpu` (each NUMA node with cores), `cpu:1`, `cpu:0/2` (two
  * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas. `auto` is
- * the first backend that has devices, GPUs first.
+ * the first backend that has devices and lacks nothing to compute on them, GPUs first; what it passes
+ * over is a warning in the log.
  */
 struct lab_device_ref { /* one member: a name for a device that isn't open */
     const struct lab_backend *backend;
@@ -233,6 +234,8 @@ struct lab_backend {
                 struct lab_device_setup setup, struct lab_device **ret_device, struct lab_err *err);
     /* optional: as lab_device_why_together, of a slice; NULL = separate processes do as well */
     const char *(*why_together)(struct lab_arena *arena);
+    /* optional: as lab_device_lacks; NULL = nothing further is needed */
+    const char *(*lacks)(struct lab_arena *arena);
 };
 
 /*
@@ -240,6 +243,12 @@ struct lab_backend {
  * the arena.
  */
 const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena);
+
+/*
+ * What computing on the device needs and isn't here, with where it comes from, or NULL where nothing is
+ * missing: in the arena. Copies do without.
+ */
+const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena *arena);
 
 extern const struct lab_backend *const lab_backends[]; /* NULL-terminated, generated */
 

@@ -3,10 +3,12 @@
  * `auto`; what stands behind a backend's name is the backend's own, with lab_device_parse_part for
  * those that count their devices.
  */
+#include "base/log.h"
 #include "base/str.h"
 #include "device/device.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
 
 #define PART_MAX 100000 /* no device has so many of anything */
 
@@ -106,7 +108,14 @@ static int unknown_backend(const char *word, size_t name_length, struct lab_aren
     return -1;
 }
 
-/* The best backend with devices, the next one by rank each time. */
+/* Once: a program may select many times. */
+static void warn_of(const struct lab_backend *backend, const char *lacks) {
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    if (!atomic_flag_test_and_set(&told))
+        lab_log(LAB_LOG_WARNING, "device=auto passes over %s: %s", backend->name, lacks);
+}
+
+/* The best backend with devices to compute on, the next one by rank each time. */
 static int select_auto(const struct lab_machine *machine, struct lab_arena *arena,
                        struct lab_device_list *list, struct lab_err *err) {
     struct lab_str reasons;
@@ -124,6 +133,12 @@ static int select_auto(const struct lab_machine *machine, struct lab_arena *aren
         const char *why = "none found";
         rank = next->rank;
         status = next->select(machine, "", arena, list, &why, err);
+        const char *lacks = list->count > before && next->lacks ? next->lacks(arena) : NULL;
+        if (status == 0 && lacks) {
+            warn_of(next, lacks);
+            list->count = before;
+            why = lacks;
+        }
         lab_str_printf(&reasons, "; %s: %s", next->name, why);
     }
     lab_str_release(&reasons);

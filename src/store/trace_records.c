@@ -31,8 +31,9 @@ static int64_t integer(const struct table *table, int column) {
 }
 
 static int64_t end_of(const struct table *table) {
+    int64_t start_ns = integer(table, START);
     if (sqlite3_column_type(table->rows, END) == SQLITE_NULL)
-        return integer(table, START) - 1;
+        return start_ns == INT64_MIN ? start_ns : start_ns - 1;
     return integer(table, END);
 }
 

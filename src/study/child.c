@@ -83,15 +83,24 @@ static int open_ends(struct start *start) {
     return 0;
 }
 
-/* Our environment with the mark in it. */
+/* GPUs are counted in this order wherever they are: the driver's own depends on their speed. */
+static char device_order[] = "CUDA_DEVICE_ORDER=PCI_BUS_ID";
+
+static bool is_variable(const char *entry, const char *name) {
+    size_t length = strlen(name);
+    return strncmp(entry, name, length) == 0 && entry[length] == '=';
+}
+
+/* Our environment with the mark and the order of GPUs in it. */
 static char **make_environment(char *mark) {
     int count = 0, kept = 0;
     while (environ[count])
         count++;
-    char **environment = lab_mem_alloc((size_t)count + 2, sizeof *environment);
+    char **environment = lab_mem_alloc((size_t)count + 3, sizeof *environment);
     for (int i = 0; i < count; i++)
-        if (strncmp(environ[i], MARK "=", sizeof MARK) != 0)
+        if (!is_variable(environ[i], MARK) && !is_variable(environ[i], "CUDA_DEVICE_ORDER"))
             environment[kept++] = environ[i];
+    environment[kept++] = device_order;
     environment[kept] = mark;
     return environment;
 }

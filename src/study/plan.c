@@ -236,7 +236,7 @@ static int finish(struct planner *p, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_USER,
                            "%s: %d runs × repeat=%lld: a plan has %d runs at most", book->option,
                            book->draft_count, (long long)p->keys.repeat, LAB_PLAN_POINTS_MAX);
-    if (plan_check_memory(book, err) < 0)
+    if (plan_check_able(book, err) < 0 || plan_check_memory(book, err) < 0)
         return -1;
     fill_plan(p, p->plan);
     if (check_apart(p, err) < 0)

@@ -307,3 +307,36 @@ int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
     lab_mem_free(free_bytes);
     return count ? refuse_memory(book, &first, count, pool, err) : 0;
 }
+
+/* --- what devices can do --- */
+
+static int check_rank(const struct plan_book *book, const struct plan_work *work,
+                      const struct lab_device_ref *ref, struct lab_err *err) {
+    if (work->workload->external) {
+        if (ref->slices > 1 && ref->cpus.count == 0)
+            return lab_err_set(
+                err, LAB_ERR_USER,
+                "%s: %s: a program of one's own gets the whole GPU, never a slice of "
+                "it; to run it here, add: device=%s:%d",
+                book->option, ref->name, ref->backend->name, ref->unit);
+        return 0;
+    }
+    const char *lacks = work->cost.compute.flops > 0 ? lab_device_lacks(ref, book->arena) : NULL;
+    if (!lacks)
+        return 0;
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s: %s lacks what computing needs: %s; to run it here without, add: "
+                       "device=cpu",
+                       book->option, ref->name, lacks);
+}
+
+int plan_check_able(const struct plan_book *book, struct lab_err *err) {
+    for (int i = 0; i < book->draft_count; i++) {
+        const struct plan_draft *draft = &book->drafts[i];
+        for (int k = 0; k < draft->rank_count; k++)
+            if (check_rank(book, &book->works[draft->work],
+                           &book->devices.items[draft->ranks[k].gpu_id], err) < 0)
+                return -1;
+    }
+    return 0;
+}

@@ -157,6 +157,8 @@ int plan_points_book(struct plan_book *book, const struct plan_job *job, struct 
 int plan_check_hardware(const struct plan_book *book, const struct plan_job *job,
                         struct lab_err *err);
 int plan_check_memory(const struct plan_book *book, struct lab_err *err);
+/* Whether the runs' devices can do what their workloads ask of them. */
+int plan_check_able(const struct plan_book *book, struct lab_err *err);
 
 /* --- plan_id.c --- */
 

@@ -166,9 +166,10 @@ const struct runner_rank *runner_run_slowest(const struct runner_run *run);
 /* --- runner_result.c --- */
 
 /* Fills rate, valid and result of `outcome`, in the arena; fails where a rank's text is no result.
- * `profiler` recorded it; NULL = none. */
-int runner_result_merge(const struct runner_rank *ranks, int count, const char *profiler,
-                        struct lab_arena *arena, struct lab_run *outcome, struct lab_err *err);
+ * `shared`: one process had all ranks. `profiler` recorded it; NULL = none. */
+int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
+                        const char *profiler, struct lab_arena *arena, struct lab_run *outcome,
+                        struct lab_err *err);
 
 /* --- runner_log.c --- */
 

@@ -15,6 +15,7 @@ struct merge {
     struct lab_arena *arena;
     struct lab_value **ranks;
     int count;
+    bool shared; /* one process has all ranks */
     const struct lab_value *slowest;
     struct lab_value *map;
 };
@@ -96,6 +97,21 @@ static void set_sum(struct merge *merge, const char *key) {
         lab_value_set_int(merge->arena, merge->map, key, (int64_t)total);
     else
         lab_value_set_float(merge->arena, merge->map, key, total);
+}
+
+/* A rank tells what its whole process has: ranks that share one must not be added up. */
+static void set_peak_memory(struct merge *merge) {
+    static const char key[] = "peak_memory_mb";
+    double most = NAN;
+    if (!merge->shared) {
+        set_sum(merge, key);
+        return;
+    }
+    if (!is_somewhere(merge, key))
+        return;
+    for (int i = 0; i < merge->count; i++)
+        most = fmax(most, number(merge->ranks[i], key));
+    lab_value_set_float(merge->arena, merge->map, key, most);
 }
 
 /* The one with the least rate; among such that have none, the one that ended last. */
@@ -212,7 +228,7 @@ static void set_sentences(struct merge *merge, const char *profiler, struct lab_
 }
 
 static const char *const summed[] = {"samples_per_second", "flops_per_second", "h2d_gb_per_s",
-                                     "d2h_gb_per_s",       "samples",          "peak_memory_mb"};
+                                     "d2h_gb_per_s", "samples"};
 static const char *const of_slowest[] = {
     "iterations",  "warmup_iterations",  "compute_utilization", "overlap",    "latency_ms",
     "interval_ms", "first_iteration_ms", "verification",        "conditions", "trace"};
@@ -231,15 +247,18 @@ static void set_figures(struct merge *merge, struct lab_run *outcome) {
     lab_value_set_string(merge->arena, merge->map, "rate_unit", has_unit ? unit->string : NULL);
     for (size_t i = 0; i < sizeof summed / sizeof *summed; i++)
         set_sum(merge, summed[i]);
+    set_peak_memory(merge);
     for (size_t i = 0; i < sizeof of_slowest / sizeof *of_slowest; i++)
         set_slowest(merge, of_slowest[i]);
     for (size_t i = 0; i < sizeof of_all / sizeof *of_all; i++)
         set_all(merge, of_all[i]);
 }
 
-int runner_result_merge(const struct runner_rank *ranks, int count, const char *profiler,
-                        struct lab_arena *arena, struct lab_run *outcome, struct lab_err *err) {
-    struct merge merge = {.arena = arena, .count = count, .map = lab_value_map(arena)};
+int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
+                        const char *profiler, struct lab_arena *arena, struct lab_run *outcome,
+                        struct lab_err *err) {
+    struct merge merge = {
+        .arena = arena, .count = count, .shared = shared, .map = lab_value_map(arena)};
     merge.ranks = lab_arena_alloc(arena, (size_t)count, sizeof *merge.ranks);
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < count; i++) {

@@ -308,6 +308,7 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_DONE);
     const struct lab_plan *plan = runner->spec->plan;
     if (runner_result_merge(run->ranks, run->item->planned->rank_count,
+                            plan->processes == LAB_PLAN_SHARED,
                             lab_profiler_is_wanted(plan) ? plan->profiler : NULL, &run->arena,
                             &outcome, &err) < 0) {
         lab_err_context(&err, "the worker has gone wrong");

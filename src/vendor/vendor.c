@@ -51,11 +51,14 @@ static void folders_of_wheels(struct folders *folders, const char *root) {
                                       "%s/lib/python3*/{site,dist}-packages/nvidia/*/lib", root));
 }
 
+/* Where libraries lie in a toolkit, by how it was installed. */
+#define BELOW_TOOLKIT "{lib64,lib,targets/x86_64-linux/lib,extras/CUPTI/lib64}"
+
 static void folders_read(struct folders *folders) {
     const char *home = getenv("HOME");
-    folders_glob(folders, "/usr/local/cuda/{lib64,targets/x86_64-linux/lib,extras/CUPTI/lib64}");
-    folders_glob(folders, "/usr/local/cuda-*/{lib64,targets/x86_64-linux/lib,extras/CUPTI/lib64}");
-    folders_glob(folders, "/opt/cuda/lib64");
+    folders_glob(folders, "/usr/local/cuda/" BELOW_TOOLKIT);
+    folders_glob(folders, "/usr/local/cuda-*/" BELOW_TOOLKIT);
+    folders_glob(folders, "/opt/cuda/" BELOW_TOOLKIT);
     folders_of_wheels(folders, getenv("VIRTUAL_ENV"));
     folders_of_wheels(folders, getenv("CONDA_PREFIX"));
     if (home && *home)
@@ -87,14 +90,17 @@ static void find_among(const struct lab_vendor_search *search, const char *const
                                      .symbols = search->symbols,
                                      .effect = search->effect,
                                      .refused = "/stubs/"};
+    static const char *const below[] = {"lib64", "lib", "targets/x86_64-linux/lib",
+                                        "extras/CUPTI/lib64"};
     const char *home = getenv("CUDA_HOME");
-    for (int i = 0; i < count; i++)
-        library.sonames[i] = lab_arena_printf(arena, "%s/lib64/%s", home ? home : "", names[i]);
     *report = (struct lab_dl_report){0};
-    if (home && *home)
+    for (size_t k = 0; home && *home && k < sizeof below / sizeof *below; k++) {
+        for (int i = 0; i < count; i++)
+            library.sonames[i] = lab_arena_printf(arena, "%s/%s/%s", home, below[k], names[i]);
         lab_dl_load(&library, NULL, arena, report);
-    if (report->handle)
-        return;
+        if (report->handle)
+            return;
+    }
     for (int i = 0; i < count; i++)
         library.sonames[i] = names[i];
     lab_dl_load(&library, folders->items, arena, report);

@@ -188,6 +188,11 @@ static int command_open(const void *opaque, const struct lab_rank *rank, void **
     if (ref && ref->simulated)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "%s is simulated: a program of one's own can't run on it", ref->name);
+    if (ref && ref->slices > 1 && ref->cpus.count == 0)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "%s: a program of one's own gets the whole GPU, never a slice of it; "
+                           "write device=%s:%d",
+                           ref->name, ref->backend->name, ref->unit);
     struct command_state *state = lab_mem_alloc(1, sizeof *state);
     lab_arena_init(&state->arena);
     struct command_reader *reader;

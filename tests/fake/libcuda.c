@@ -58,9 +58,18 @@ static int visible_instance(void) {
     return -1;
 }
 
+/* Numbers count from the fastest GPU unless they are said to mean PCI order: a mistake here. */
+static bool is_miscounted(void) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES"), *order = getenv("CUDA_DEVICE_ORDER");
+    return visible && *visible >= '0' && *visible <= '9' &&
+           (!order || strcmp(order, "PCI_BUS_ID") != 0);
+}
+
 lab_cu_result cuInit(unsigned flags) {
     (void)flags;
     FAKE_BEGIN(cuInit);
+    if (is_miscounted())
+        return LAB_CU_UNKNOWN;
     initialised = true;
     instance = visible_instance();
     return fake_number("FAKE_CUDA_GPUS", 2) ? 0 : LAB_CU_NO_DEVICE;

@@ -17,9 +17,16 @@ struct lab_nvml_device_st {
     int gpu, instance;
 };
 
+static struct lab_nvml_device_st devices[FAKE_GPUS_MAX][3];
+
+/* Before any thread asks. */
+__attribute__((constructor)) static void make_devices(void) {
+    for (int gpu = 0; gpu < FAKE_GPUS_MAX; gpu++)
+        for (int instance = -1; instance < 2; instance++)
+            devices[gpu][instance + 1] = (struct lab_nvml_device_st){gpu, instance};
+}
+
 static struct lab_nvml_device_st *device_at(int gpu, int instance) {
-    static struct lab_nvml_device_st devices[FAKE_GPUS_MAX][3];
-    devices[gpu][instance + 1] = (struct lab_nvml_device_st){gpu, instance};
     return &devices[gpu][instance + 1];
 }
 

@@ -30,7 +30,8 @@ refuse() { # refuse SELECTOR PATTERN: by itself, and one line
     expect_err "$2"
 }
 # slices side by side: in one process, or where an MPS daemon serves the GPU
-apart=(run quick_test --dry-run device=cuda:0/4 'experiment.hardware.gpu_ids=[[0,1]]')
+apart=(run quick_test --dry-run device=cuda:0/4 'experiment.hardware.gpu_ids=[[0,1]]'
+    'experiment.vit_configs=[{depth:0}]')
 export CUDA_MPS_PIPE_DIRECTORY=$work/mps
 run "${apart[@]}"
 expect_status 0
@@ -87,6 +88,25 @@ run run "${study[@]}" --json
 expect_status 0
 json 'd["summary"]["successful_runs"] == 2 and d["summary"]["gpu_ids_tested"] == [0, 1]'
 json 'all(r["trace"] == "traces/pipeline_%s.sqlite" % r["run_id"] for r in d["runs"])'
+
+# too little memory is a result like others, and the run behind it knows nothing of it
+FAKE_CUDA_MEMORY_MIB=40 run run quick_test device=cuda:0 experiment.order=as_given --json \
+    'experiment.vit_configs=[{patch_size:32,depth:1,dim:64},{depth:0}]' experiment.test.batch_size=8 \
+    experiment.test.num_samples=80 experiment.test.memory_size_mb=64 \
+    'experiment.test.tensor_shape=[3,224,224]'
+if grep -q "cuda:0 lacks what computing needs: NVRTC" "$work/err"; then
+    expect_status 2 # there is no NVRTC here: said before anything runs
+else
+    expect_status 1
+    json '[r["success"] for r in d["runs"]] == [False, True]'
+    json '"out of device memory: 32.0 MiB asked for" in d["runs"][0]["error"]'
+fi
+
+# a program of the user's can't be kept on a slice
+run run test_matrix 'experiment.command="true"' device=cuda:0/4 --dry-run
+expect_status 2
+expect_one_line
+expect_err "gets the whole GPU, never a slice of it; to run it here, add: device=cuda:0$"
 
 # where nobody may trace, the run is done without a trace and says so
 FAKE_CUDA_FAIL=cuptiActivityEnable:35 run run "${study[@]}" --json

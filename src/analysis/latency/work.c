@@ -8,6 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/*
+ * Files may say anything. Within these bounds no difference of times, and no sum of them or of sizes
+ * over any trace that fits a disk, leaves 64 bits; real ones are far inside.
+ */
+#define TIME_MOST_NS     (INT64_C(1) << 61) /* 73 years, on either side of 0 */
+#define DURATION_MOST_NS (INT64_C(1) << 50) /* 13 days */
+#define SIZE_MOST_BYTES  (INT64_C(1) << 50)
+
+static bool is_stretch(int64_t start_ns, int64_t end_ns) {
+    return start_ns >= -TIME_MOST_NS && end_ns <= TIME_MOST_NS && end_ns >= start_ns &&
+           end_ns - start_ns <= DURATION_MOST_NS;
+}
+
 /* --- calls --- */
 
 static int by_correlation(const void *a, const void *b) {
@@ -26,7 +39,8 @@ struct calls {
 static struct calls index_calls(const struct lab_trace *trace, struct lab_arena *arena) {
     struct calls calls = {lab_arena_alloc(arena, trace->call_count + 1, sizeof *calls.items), 0};
     for (size_t i = 0; i < trace->call_count; i++)
-        if (trace->calls[i].correlation && trace->calls[i].end_ns >= trace->calls[i].start_ns)
+        if (trace->calls[i].correlation &&
+            is_stretch(trace->calls[i].start_ns, trace->calls[i].end_ns))
             calls.items[calls.count++] = &trace->calls[i];
     if (calls.count)
         qsort(calls.items, calls.count, sizeof *calls.items, by_correlation);
@@ -50,10 +64,12 @@ static const struct lab_trace_call *find_call(const struct calls *calls, uint32_
 
 static void add(struct lab_work_list *list, const struct calls *calls,
                 const struct lab_trace_place *place, struct lab_work work) {
-    if (work.end_ns < work.start_ns || (work.start_ns == 0 && work.end_ns == 0)) {
+    if (!is_stretch(work.start_ns, work.end_ns) || (work.start_ns == 0 && work.end_ns == 0)) {
         list->broken++;
         return;
     }
+    if (work.size_bytes < 0 || work.size_bytes > SIZE_MOST_BYTES)
+        work.size_bytes = 0;
     work.device = place->device;
     work.context = place->context;
     work.green = place->green;

@@ -66,4 +66,5 @@ const struct lab_backend lab_backend_cuda = {
     .select = cuda_select,
     .open = cuda_open,
     .why_together = cuda_why_together,
+    .lacks = cuda_lacks,
 };

@@ -59,7 +59,8 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
 
 /*
  * What CUDA_VISIBLE_DEVICES leaves, in its order: whole numbers count GPUs in PCI order, UUIDs may
- * be cut short, the first entry that names nothing ends the list. NULL = all.
+ * be cut short, the first entry that names nothing ends the list, and one that is named twice leaves
+ * none, all as the driver has it. NULL = all.
  */
 void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible,
                            struct lab_arena *arena);
@@ -145,9 +146,9 @@ int cuda_attribute(const struct cuda_device *device, lab_cu_attribute attribute)
 
 /* --- slice.c --- */
 
-/* A green context on slice `slice` of `slices`; the primary context is retained meanwhile. */
 /* Why separate processes can't use slices side by side; NULL where an MPS daemon serves the GPU. */
 const char *cuda_why_together(struct lab_arena *arena);
+/* A green context on slice `slice` of `slices`; the primary context is retained meanwhile. */
 int cuda_slice_open(struct cuda_device *device, int slices, int slice, struct lab_err *err);
 void cuda_slice_close(struct cuda_device *device);
 
@@ -219,6 +220,8 @@ int cuda_trace_end(struct lab_device *device, struct lab_arena *arena, struct la
  * stream's commands are captured nothing may be synchronised.
  */
 int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err);
+/* Which of the libraries that kernels and products need isn't here; NULL = all are. */
+const char *cuda_lacks(struct lab_arena *arena);
 /* On a GPU that knows the dtype at all; see cuda.c for those that don't. */
 bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype);
 /*

@@ -90,6 +90,13 @@ static int gemms_open(struct cuda_gemms *gemms, struct lab_err *err) {
                            "the CUDA toolkit and with PyTorch",
                            report->reason ? report->reason : "functions of it are missing");
     lab_lt_status status = lt->cublasLtCreate(&gemms->handle);
+    int library = (int)(lab_cublaslt_version() / 10000), driver = lab_cuda_version() / 1000;
+    if (status != LAB_LT_SUCCESS && library > driver)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "cublasLtCreate: %s (%d); %s is of CUDA %d and the driver for CUDA %d: "
+                           "install cuBLAS of CUDA %d or a newer driver",
+                           lab_cublaslt_status_text(status), status, report->path, library, driver,
+                           driver);
     if (status != LAB_LT_SUCCESS)
         return lt_fail(status, "cublasLtCreate", err);
     gemms->lt = lt;

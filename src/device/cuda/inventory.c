@@ -219,20 +219,28 @@ static void keep(struct cuda_inventory *kept, const struct cuda_inventory *from,
         }
 }
 
+static int count_gpus(const struct cuda_inventory *inventory) {
+    int count = 0;
+    for (int i = 0; i < inventory->count; i++)
+        count += inventory->items[i].parent < 0;
+    return count;
+}
+
 void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible,
                            struct lab_arena *arena) {
     if (!visible || !inventory->count)
         return;
     struct cuda_inventory kept = {
         .items = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *kept.items)};
-    bool *named = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *named);
+    bool *named = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *named), twice = false;
     for (const char *at = visible;; at++) {
         at += strspn(at, " \t");
         size_t length = strcspn(at, ",");
         const char *word = lab_arena_strndup(arena, at, length);
         int index = find_named(inventory, word);
-        if (index < 0 || named[index])
-            break; /* as the driver does; one named twice makes it show none at all */
+        twice = index >= 0 && named[index];
+        if (index < 0 || twice)
+            break;
         named[index] = true;
         for (int i = 0; i < inventory->count; i++)
             named[i] |= inventory->items[i].parent == index;
@@ -241,8 +249,11 @@ void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible
         if (!*at)
             break;
     }
+    if (twice)
+        kept.count = 0;
     if (!kept.count)
-        kept.why_none = lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES='%s' leaves none of %d GPUs",
-                                         visible, inventory->count);
+        kept.why_none =
+            lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES='%s' %sleaves none of %d GPUs", visible,
+                             twice ? "names one twice, which " : "", count_gpus(inventory));
     *inventory = kept;
 }

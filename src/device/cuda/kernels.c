@@ -10,6 +10,8 @@
 
 #include "base/str.h"
 #include "device/cuda/compile.h"
+#include "vendor/cublaslt.h"
+#include "vendor/nvrtc.h"
 
 #include <stdlib.h>
 
@@ -116,6 +118,26 @@ static void prepare(const struct cuda_device *device, const struct lab_launch *l
 void cuda_prepare(struct cuda_device *device, const struct lab_launch *launches, int count) {
     for (int i = 0; i < count; i++)
         prepare(device, &launches[i]);
+}
+
+static const char *missing(const char *title, const char *use, const struct lab_dl_report *report,
+                           struct lab_arena *arena) {
+    return lab_arena_printf(arena,
+                            "%s, which %s, isn't here (%s); it comes with the CUDA toolkit and "
+                            "with PyTorch",
+                            title, use,
+                            report->reason ? report->reason : "functions of it are missing");
+}
+
+const char *cuda_lacks(struct lab_arena *arena) {
+    const struct lab_dl_report *report;
+    lab_nvrtc_load(&report);
+    if (!lab_nvrtc_ready())
+        return missing("NVRTC", "compiles kernels", report, arena);
+    lab_cublaslt_load(&report);
+    if (!lab_cublaslt_ready())
+        return missing("cuBLASLt", "multiplies matrices", report, arena);
+    return NULL;
 }
 
 void cuda_kernels_close(struct cuda_device *device) {

@@ -224,12 +224,17 @@ int cuda_limits(struct lab_device *base, enum lab_dtype dtype, struct lab_device
     if (!device->limits_known[dtype]) {
         struct probe probe = {.device = device};
         struct lab_device_limits limits = {0};
-        int status = measure(&probe, dtype, &limits, err);
+        struct lab_err why = LAB_ERR_INIT;
+        int status = measure(&probe, dtype, &limits, &why);
         lab_event_close(probe.start);
         lab_event_close(probe.end);
         lab_stream_close(probe.stream);
-        if (status)
-            return lab_err_context(err, "measuring the limits of %s", base->ref.name);
+        if (status && why.code == LAB_ERR_MEMORY) /* what was to be measured may fit all the same */
+            limits = (struct lab_device_limits){
+                .how = lab_arena_printf(&device->arena, "unknown: %s", why.text)};
+        else if (status)
+            return lab_err_set(err, why.code, "measuring the limits of %s: %s", base->ref.name,
+                               why.text);
         device->limits[dtype] = limits;
         device->limits_known[dtype] = true;
     }

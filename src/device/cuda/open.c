@@ -24,22 +24,35 @@ static void restore(const char *variable, char *value) {
     lab_mem_free(value);
 }
 
+/* Calls cuInit with the variable set so; where it is already, the environment isn't touched. */
+static lab_cu_result start_with(const struct lab_cuda *cuda, const char *variable,
+                                const char *value) {
+    const char *old = getenv(variable);
+    if (lab_str_equal(old, value))
+        return cuda->cuInit(0);
+    char *kept = old ? lab_mem_strdup(old) : NULL;
+    setenv(variable, value, 1);
+    lab_cu_result result = cuda->cuInit(0);
+    restore(variable, kept);
+    return result;
+}
+
 /*
  * The driver reads the environment here and never again. Numbers in CUDA_VISIBLE_DEVICES mean PCI
  * order, as select.c counts; and a MIG instance is reached only where that variable names it.
+ *
+ * Other threads may read the environment meanwhile, which isn't safe while it changes. So it is left
+ * alone where the driver's answer doesn't depend on it: GPUs are found by UUID, in any order. Workers
+ * are started with the order in it.
  */
 static lab_cu_result start(const struct lab_cuda *cuda, const struct lab_device_ref *ref) {
     static const char order[] = "CUDA_DEVICE_ORDER", visible[] = "CUDA_VISIBLE_DEVICES";
-    const char *old_order = getenv(order), *old_visible = getenv(visible);
-    char *kept_order = old_order ? lab_mem_strdup(old_order) : NULL;
-    char *kept_visible = old_visible ? lab_mem_strdup(old_visible) : NULL;
-    setenv(order, "PCI_BUS_ID", 1);
+    const char *shown = getenv(visible);
     if (ref->uuid && lab_str_starts(ref->uuid, "MIG-"))
-        setenv(visible, ref->uuid, 1);
-    lab_cu_result result = cuda->cuInit(0);
-    restore(order, kept_order);
-    restore(visible, kept_visible);
-    return result;
+        return start_with(cuda, visible, ref->uuid);
+    if (shown && strpbrk(shown, "0123456789"))
+        return start_with(cuda, order, "PCI_BUS_ID");
+    return cuda->cuInit(0);
 }
 
 static int initialise(const struct lab_cuda *cuda, const struct lab_device_ref *ref,

@@ -32,6 +32,7 @@ struct record {
 static struct {
     pthread_mutex_t lock; /* of what follows */
     int users;            /* devices that are being traced */
+    bool alone;           /* no more than one has been since it was switched on */
     bool registered;
     struct record *records;
     size_t count, capacity, room; /* `room`: as many as all users asked for */
@@ -273,6 +274,7 @@ static int join(struct cuda_device *device, size_t capacity, struct lab_err *err
         return fail(result, "cuptiGetContextId", err);
     }
     pthread_mutex_lock(&collector.lock);
+    collector.alone = collector.users == 0;
     collector.users++;
     collector.room += capacity;
     pthread_mutex_unlock(&collector.lock);
@@ -313,9 +315,10 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Where one device alone is traced, all is its own: contexts of libraries too. */
+/* Where one device alone was traced, all is its own: contexts of libraries too. Of several, the last
+ * must not take what others have done since they left. */
 static bool is_command(const struct record *record, uint32_t context) {
-    return record->kind != LAB_CUPTI_DRIVER && (record->context == context || collector.users == 1);
+    return record->kind != LAB_CUPTI_DRIVER && (record->context == context || collector.alone);
 }
 
 /* The calls that the context's commands came from, ascending. */

@@ -179,6 +179,25 @@ static void records_without_length_or_without_times(void **state) {
     assert_int_equal(p->stages[LAB_STAGE_H2D].bandwidth.count, 0);
 }
 
+/* A file may hold any number: none may leave 64 bits on the way to a figure. */
+static void times_and_sizes_beyond_reason_are_left_out(void **state) {
+    struct fixture *f = *state;
+    *kernel(f, 0, 1) = (struct lab_trace_kernel){INT64_MIN, INT64_MAX, on(f, 2), .name = "ever"};
+    *kernel(f, 0, 1) = (struct lab_trace_kernel){INT64_MIN, INT64_MIN, on(f, 2), .name = "never"};
+    *kernel(f, 0, 1) = (struct lab_trace_kernel){0, INT64_MAX, on(f, 2), .name = "on"};
+    kernel(f, 10, 20);
+    copy(f, LAB_TRACE_COPY_H2D, 10, 20, INT64_MAX);
+    copy(f, LAB_TRACE_COPY_H2D, 20, 30, INT64_MAX);
+    copy(f, LAB_TRACE_COPY_D2H, 20, 30, INT64_MIN);
+    range(f, "test_double_buffer", 0, 100, 1);
+    f->ranges[0].start_ns = INT64_MIN;
+    lab_pipelines_make(&f->trace, LAB_TRACE_WINDOW, US, &f->arena, &f->found);
+    assert_int_equal(f->found.broken, 3);
+    assert_int_equal(f->found.count, 1);
+    assert_near(f->found.items[0].compute_utilization, 0.5);
+    assert_int_equal(f->found.items[0].stages[LAB_STAGE_H2D].size_bytes, 0);
+}
+
 static void nothing_at_all_is_no_pipeline(void **state) {
     struct fixture *f = *state;
     range(f, LAB_TRACE_WINDOW, 0, 100, 1);
@@ -391,6 +410,7 @@ int main(void) {
         TEST(kernels_side_by_side_count_once),
         TEST(copies_alone_have_no_overlap_and_fills_are_another_stage),
         TEST(records_without_length_or_without_times),
+        TEST(times_and_sizes_beyond_reason_are_left_out),
         TEST(nothing_at_all_is_no_pipeline),
         TEST(the_tail_behind_the_range_counts),
         TEST(the_tail_without_calls_ends_with_the_next_range),

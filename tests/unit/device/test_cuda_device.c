@@ -73,15 +73,22 @@ static void a_gpu_that_others_hold_is_refused_with_what_to_do(void **state) {
 }
 
 /* In a process of its own: what CUDA shows is settled when it starts. */
-static void a_mig_instance_is_reached_and_the_environment_left_alone(void **state) {
+static void run_alone(struct cuda_fixture *fixture, const char *word) {
     fake_only();
-    const char *const argv[] = {"/proc/self/exe", "mig", NULL};
-    struct cuda_fixture *fixture = *state;
+    const char *const argv[] = {"/proc/self/exe", word, NULL};
     struct lab_subprocess_spec spec = {.argv = argv, .max_output_bytes = 4096};
     struct lab_subprocess_result result;
     ASSERT_OK(lab_subprocess_run(&spec, &fixture->arena, &result, err));
     if (result.exit_status != 0)
         fail_msg("%s%s", result.out, result.err);
+}
+
+static void a_mig_instance_is_reached_and_the_environment_left_alone(void **state) {
+    run_alone(*state, "mig");
+}
+
+static void a_numbered_gpu_is_reached_and_the_environment_left_alone(void **state) {
+    run_alone(*state, "numbered");
 }
 
 static void open_mig_instances(void **state) {
@@ -94,6 +101,15 @@ static void open_mig_instances(void **state) {
     ASSERT_FAILS(
         cuda_fixture_try(*state, "cuda:MIG-00000010-0000-0000-0000-0000000000cd", 0, &other, err),
         LAB_ERR_USER, "a process can use one MIG instance only");
+    lab_device_close(device);
+}
+
+/* Numbers mean PCI order to us, and to the driver only if it is told so. */
+static void open_numbered(void **state) {
+    setenv("CUDA_VISIBLE_DEVICES", "1", 1);
+    struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
+    assert_string_equal(device->ref.uuid, "GPU-00000001-0000-0000-0000-0000000000ab");
+    assert_null(getenv("CUDA_DEVICE_ORDER"));
     lab_device_close(device);
 }
 
@@ -306,6 +322,18 @@ static void the_driver_has_the_last_word_on_slices(void **state) {
 
 /* --- limits --- */
 
+/* Whoever has little memory left may still measure what fits into it. */
+static void limits_that_find_no_memory_are_unknown(void **state) {
+    fake_only();
+    setenv("FAKE_CUDA_MEMORY_MIB", "64", 1);
+    struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
+    struct lab_device_limits limits;
+    ASSERT_OK(lab_device_limits(device, LAB_BF16, &limits, err));
+    assert_true(limits.h2d_bytes_per_s == 0 && limits.flops_per_s == 0);
+    assert_non_null(strstr(limits.how, "unknown: out of device memory: 256 MiB asked for"));
+    lab_device_close(device);
+}
+
 static void limits_are_measured_once_for_each_dtype(void **state) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
     struct lab_device_limits limits, again;
@@ -401,8 +429,10 @@ static void every_call_may_fail_and_is_named_in_the_text(void **state) {
 int main(int argc, char **argv) {
     cuda_use_fake(argv);
     if (argc > 1) {
-        const struct CMUnitTest alone[] = {TEST(open_mig_instances)};
-        return cmocka_run_group_tests(alone, NULL, NULL);
+        const struct CMUnitTest mig[] = {TEST(open_mig_instances)};
+        const struct CMUnitTest numbered[] = {TEST(open_numbered)};
+        return lab_str_equal(argv[1], "mig") ? cmocka_run_group_tests(mig, NULL, NULL)
+                                             : cmocka_run_group_tests(numbered, NULL, NULL);
     }
     if (cuda_is_real()) {
         struct lab_arena arena;
@@ -420,6 +450,7 @@ int main(int argc, char **argv) {
         TEST(the_gpu_is_found_again_by_its_uuid),
         TEST(a_gpu_that_others_hold_is_refused_with_what_to_do),
         TEST(a_mig_instance_is_reached_and_the_environment_left_alone),
+        TEST(a_numbered_gpu_is_reached_and_the_environment_left_alone),
         TEST(data_comes_back_as_it_went),
         TEST(too_much_memory_is_an_ordinary_result),
         TEST(times_are_the_hosts_and_in_order),
@@ -429,6 +460,7 @@ int main(int argc, char **argv) {
         TEST(slices_have_multiprocessors_of_their_own),
         TEST(the_driver_has_the_last_word_on_slices),
         TEST(limits_are_measured_once_for_each_dtype),
+        TEST(limits_that_find_no_memory_are_unknown),
         TEST(every_call_may_fail_and_is_named_in_the_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,7 @@
 #include "cuda_fixture.h"
 
 #include "base/file.h"
+#include "base/log.h"
 
 #include <sys/stat.h>
 
@@ -37,8 +38,28 @@ static void gpus_come_in_pci_order_with_what_they_are(void **state) {
     assert_int_equal(list.items[1].slices, 1);
 }
 
-static void auto_takes_gpus_first(void **state) {
-    assert_string_equal(chosen(*state, "auto").items[0].name, "cuda:0");
+static void keep_text(enum lab_log_level level, const char *text, void *state) {
+    (void)level;
+    snprintf(state, 400, "%s", text);
+}
+
+/* The fake driver comes without NVRTC: whether one is found depends on the machine. */
+static void auto_takes_gpus_first_if_they_can_compute(void **state) {
+    struct cuda_fixture *fixture = *state;
+    char told[400] = "";
+    lab_log_set_sink(keep_text, told, LAB_LOG_WARNING);
+    const char *lacks = cuda_lacks(&fixture->arena);
+    const char *first = chosen(fixture, "auto").items[0].name;
+    lab_log_set_sink(NULL, NULL, LAB_LOG_WARNING);
+    if (lacks) {
+        assert_true(lab_str_starts(first, "cpu:"));
+        assert_non_null(strstr(told, "passes over cuda"));
+        assert_non_null(strstr(told, lacks));
+    } else {
+        assert_string_equal(first, "cuda:0");
+        assert_string_equal(told, "");
+    }
+    assert_string_equal(chosen(fixture, "cuda").items[0].name, "cuda:0"); /* copies do without */
     setenv("FAKE_CUDA_GPUS", "0", 1);
     assert_true(lab_str_starts(chosen(*state, "auto").items[0].name, "cpu:"));
 }
@@ -82,6 +103,18 @@ static void visible_devices_are_counted_in_their_own_order(void **state) {
     setenv("CUDA_VISIBLE_DEVICES", "", 1);
     ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda",
                    "CUDA_VISIBLE_DEVICES='' leaves none of 4 GPUs");
+    setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda:0", "='-1' leaves none of 4 GPUs");
+    setenv("CUDA_VISIBLE_DEVICES", "1,-1,2", 1);
+    assert_int_equal(chosen(*state, "cuda").count, 1);
+    setenv("CUDA_VISIBLE_DEVICES", "0,1,GPU-00000000", 1);
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda",
+                   "names one twice, which leaves none of 4 GPUs");
+    setenv("CUDA_VISIBLE_DEVICES", "GPU-0", 1); /* which of the four? */
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda", "leaves none of 4 GPUs");
+    setenv("FAKE_CUDA_MIG", "1", 1);
+    setenv("CUDA_VISIBLE_DEVICES", "", 1);
+    ASSERT_REFUSED((struct cuda_fixture *)*state, "cuda", "leaves none of 4 GPUs");
 }
 
 static void mig_instances_are_devices_and_their_gpu_is_none(void **state) {
@@ -176,7 +209,7 @@ int main(int argc, char **argv) {
     cuda_use_fake(argv);
     const struct CMUnitTest tests[] = {
         TEST(gpus_come_in_pci_order_with_what_they_are),
-        TEST(auto_takes_gpus_first),
+        TEST(auto_takes_gpus_first_if_they_can_compute),
         TEST(slices_are_multiples_of_eight_and_say_what_stays_idle),
         TEST(what_is_not_there_is_refused_with_what_is),
         TEST(visible_devices_are_counted_in_their_own_order),

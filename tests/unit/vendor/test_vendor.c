@@ -113,6 +113,16 @@ static void where_the_user_points_to_goes_first(void **state) {
     assert_string_equal(find("gpulab-home").path, below("toolkit/lib64/libgpulab-home.so.12"));
 }
 
+static void a_toolkit_may_be_laid_out_in_several_ways(void **state) {
+    (void)state;
+    setenv("CUDA_HOME", below("toolkit"), 1);
+    put("toolkit/lib", "libgpulab-plain.so.13");
+    assert_string_equal(find("gpulab-plain").path, below("toolkit/lib/libgpulab-plain.so.13"));
+    put("toolkit/extras/CUPTI/lib64", "libgpulab-extra.so.13");
+    assert_string_equal(find("gpulab-extra").path,
+                        below("toolkit/extras/CUPTI/lib64/libgpulab-extra.so.13"));
+}
+
 static void the_drivers_major_version_goes_before_a_newer_one(void **state) {
     (void)state;
     assert_int_equal(lab_cuda_version(), 12040);
@@ -156,6 +166,7 @@ int main(int argc, char **argv) {
         TEST(nothing_found_names_all_that_was_looked_for),
         TEST(a_wheel_of_a_virtual_environment_will_do),
         TEST(where_the_user_points_to_goes_first),
+        TEST(a_toolkit_may_be_laid_out_in_several_ways),
         TEST(the_drivers_major_version_goes_before_a_newer_one),
         TEST(stubs_are_none),
         TEST(what_is_missing_is_listed_once_for_each_effect),

@@ -260,6 +260,17 @@ static void a_simulated_device_runs_no_program(void **state) {
     FAILS(LAB_ERR_UNSUPPORTED, "sim:l40s-10:3 is simulated", "command=true");
 }
 
+/* A variable shows it a GPU or none: it would run beside those on the other slices, unseen. */
+static void a_slice_of_a_gpu_runs_no_program(void **state) {
+    (void)state;
+    static const struct lab_backend cuda = {.name = "cuda"};
+    struct lab_device_ref ref = {
+        .name = "cuda:1/4.2", .backend = &cuda, .unit = 1, .slices = 4, .slice = 2};
+    rank.ref = &ref;
+    FAILS(LAB_ERR_UNSUPPORTED, "gets the whole GPU, never a slice of it; write device=cuda:1",
+          "command=true");
+}
+
 /* --- labels --- */
 
 static const char *label_of(const char *const *words) {
@@ -297,6 +308,7 @@ int main(void) {
         TEST(it_can_be_stopped),
         TEST(mistakes_are_found_before_it_runs),
         TEST(a_simulated_device_runs_no_program),
+        TEST(a_slice_of_a_gpu_runs_no_program),
         TEST(a_label_is_the_matrix_or_the_program),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
