@@ -119,11 +119,11 @@ int lab_file_sync_directory(const char *path) {
 }
 
 static int write_and_rename(int fd, const char *temporary, const char *path, const char *bytes,
-                            size_t length) {
+                            size_t length, bool durable) {
     struct stat old;
     if (stat(path, &old) == 0 && fchmod(fd, old.st_mode & 07777) < 0 && errno != EPERM)
         return -1;
-    if (write_all(fd, bytes, length) < 0 || fsync(fd) < 0)
+    if (write_all(fd, bytes, length) < 0 || (durable && fsync(fd) < 0))
         return -1;
     lab_failpoint("before-rename");
     int result = rename(temporary, path);
@@ -131,7 +131,8 @@ static int write_and_rename(int fd, const char *temporary, const char *path, con
     return result;
 }
 
-int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err) {
+static int write_file(const char *path, const char *bytes, size_t length, bool durable,
+                      struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     const char *slash = strrchr(path, '/');
@@ -139,9 +140,9 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
     const char *directory = lab_arena_strndup(&arena, path, prefix);
     const char *temporary = NULL;
     int fd = open_beside(directory, &arena, &temporary);
-    bool renamed = fd >= 0 && write_and_rename(fd, temporary, path, bytes, length) == 0;
+    bool renamed = fd >= 0 && write_and_rename(fd, temporary, path, bytes, length, durable) == 0;
     int result = 0;
-    if (!renamed || lab_file_sync_directory(directory) < 0)
+    if (!renamed || (durable && lab_file_sync_directory(directory) < 0))
         result = fail(err, errno, path);
     if (fd >= 0 && !renamed)
         unlink(temporary);
@@ -149,6 +150,14 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
         close(fd);
     lab_arena_release(&arena);
     return result;
+}
+
+int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err) {
+    return write_file(path, bytes, length, true, err);
+}
+
+int lab_file_replace(const char *path, const char *bytes, size_t length, struct lab_err *err) {
+    return write_file(path, bytes, length, false, err);
 }
 
 int lab_file_read_int(const char *path, int64_t *ret_value) {

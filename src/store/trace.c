@@ -340,7 +340,8 @@ static int save(struct writer *writer, struct lab_err *err) {
     unsigned char *bytes = sqlite3_serialize(writer->db, "main", &length, 0);
     if (!bytes)
         return fail(writer, err);
-    int result = lab_file_write_atomic(writer->path, (const char *)bytes, (size_t)length, err);
+    /* a worker that waits for the disk can't die with its runner */
+    int result = lab_file_replace(writer->path, (const char *)bytes, (size_t)length, err);
     sqlite3_free(bytes);
     return result;
 }

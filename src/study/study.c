@@ -301,11 +301,11 @@ static int fill_new(struct lab_study *study, const struct lab_study_request *req
 }
 
 /* Files that a killed program had not yet given their names. */
-static void remove_leftovers(const struct lab_study *study, struct lab_arena *arena) {
-    DIR *directory = opendir(study->folder.path);
+static void remove_leftovers(const char *folder, struct lab_arena *arena) {
+    DIR *directory = opendir(folder);
     for (struct dirent *entry; directory && (entry = readdir(directory));)
         if (lab_str_starts(entry->d_name, LAB_FILE_TEMPORARY))
-            unlink(file_of(study, entry->d_name, arena));
+            unlink(lab_arena_printf(arena, "%s/%s", folder, entry->d_name));
     if (directory)
         closedir(directory);
 }
@@ -317,7 +317,8 @@ static int take_up(struct lab_study *study, struct lab_arena *arena, struct lab_
         lab_store_study(study->store, arena, &row, err) < 0 || open_log(study, arena, err) < 0)
         return -1;
     study->plan.seed = row.seed;
-    remove_leftovers(study, arena);
+    remove_leftovers(study->folder.path, arena);
+    remove_leftovers(file_of(study, "traces", arena), arena);
     lab_folder_register(study->folder.path);
     /* what was committed just before the end may not have reached the files */
     study->complained = write_results(study, err) < 0;

@@ -107,8 +107,11 @@ def alive(mark):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             if f"GPULAB_TEST_MARK={mark}".encode() in open(f"/proc/{pid}/environ", "rb").read():
-                if open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z":
-                    found.append(int(pid))
+                status = dict(line.split(":\t", 1) for line in open(f"/proc/{pid}/status"))
+                pending = int(status["SigPnd"], 16) | int(status["ShdPnd"], 16)
+                # one that SIGKILL has reached runs no more, though the kernel may still write for it
+                if status["State"][0] not in "ZX" and not pending & 1 << signal.SIGKILL - 1:
+                    found.append(f"{pid} {status['Name'].strip()} {status['State'].strip()}")
         except OSError:
             pass
     return found
