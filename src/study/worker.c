@@ -210,6 +210,8 @@ static int converse(struct worker *worker, struct lab_err *err) {
         return -1;
     int status = carry_out(worker);
     worker_kill_descendants(); /* nothing that a workload left behind outlives its run */
+    worker_guard_stop(worker);
+    worker_die_with_parent(worker);
     return status;
 }
 
@@ -266,6 +268,7 @@ int lab_worker_run(int fd, struct lab_err *err) {
         return -1;
     struct worker worker;
     open_worker(&worker, fd);
+    worker_die_with_parent(&worker);
     int status = converse(&worker, err);
     close_worker(&worker);
     return status;

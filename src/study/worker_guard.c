@@ -170,6 +170,14 @@ static void *guard_main(void *opaque) {
 
 /* --- life --- */
 
+void worker_die_with_parent(const struct worker *worker) {
+    if (!worker->parent)
+        return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != worker->parent)
+        _exit(1);
+}
+
 int worker_guard_start(struct worker *worker, struct lab_err *err) {
     sigset_t signals;
     sigemptyset(&signals);
@@ -183,8 +191,10 @@ int worker_guard_start(struct worker *worker, struct lab_err *err) {
     if (worker->signal_fd >= 0 && worker->wake_fd >= 0) {
         why = pthread_create(&worker->guard, NULL, guard_main, worker);
         worker->guarded = why == 0;
-        if (worker->guarded)
+        if (worker->guarded) {
+            prctl(PR_SET_PDEATHSIG, 0); /* from here on there may be descendants to end first */
             return 0;
+        }
     }
     return lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "starting the worker's guard");
 }

@@ -106,6 +106,12 @@ bool worker_meet(struct worker *worker, int *left);
 
 /* --- guard --- */
 
+/*
+ * The kernel ends this process the moment the runner is gone, whatever it is at: for the calling
+ * thread's stretches without a guard, in which there is no descendant that would be left behind.
+ */
+void worker_die_with_parent(const struct worker *worker);
+
 /* From here on the guard owns the reader. Threads started before it are not protected. */
 int worker_guard_start(struct worker *worker, struct lab_err *err);
 void worker_guard_stop(struct worker *worker); /* accepts a worker without one */

@@ -86,6 +86,11 @@ class Study:
         check(len(ids) == len(set(ids)), self.mark, "counts a run twice in results.json")
         check(set(ids) <= {row[0] for row in self.rows()}, self.mark, "invents runs")
 
+    def is_over(self):
+        """Whether nothing is left to do, so that the same command would begin another."""
+        return (bool(self.folders()) and all(row[2] == "done" for row in self.rows()) and
+                not os.path.exists(os.path.join(self.folders()[0], ".room")))
+
     def check_end(self):
         self.check_now()
         path = self.folders()[0]
@@ -117,12 +122,26 @@ def alive(mark):
     return found
 
 
+def describe(mark):
+    """What the threads of processes with the mark are at."""
+    lines = []
+    for pid in [line.split()[0] for line in alive(mark)]:
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                for name in ("stat", "schedstat", "wchan", "syscall"):
+                    lines.append(open(f"/proc/{pid}/task/{thread}/{name}").read().strip())
+        except OSError as problem:
+            lines.append(str(problem))
+    return "\n".join(lines + open("/proc/stat").read().splitlines()[:3])
+
+
 def check_orphans(study):
     # a second; a sanitized worker that was acknowledged looks for leaks before it ends
     deadline = time.monotonic() + (8 if "san/" in gpulab else 1)
     while alive(study.mark) and time.monotonic() < deadline:
         time.sleep(0.01)
-    check(not alive(study.mark), study.mark, "left processes", alive(study.mark))
+    left = alive(study.mark)
+    check(not left, study.mark, "left processes", left, left and describe(study.mark))
 
 
 def finish(study):
@@ -162,7 +181,7 @@ for kill in range(kills):
         process.wait()
     check_orphans(study)
     study.check_now()
-    if process.returncode == 0:
+    if process.returncode == 0 or study.is_over():
         check(study.check_end() == undisturbed, study.mark, "ends with other results")
         number += 1
         study = Study(f"random-{number}")

@@ -15,7 +15,8 @@ expect_status 0
 folder=$(newest)
 cp "$folder/results.json" out
 json 'all(r["trace"] == "traces/pipeline_%s.sqlite" % r["run_id"] for r in d)'
-json 'all(r["ranks"][0]["trace"]["iterations"] == 10 for r in d)'
+# as many as half a second allows: all ten, or fewer where the machine is slow
+json 'all(3 <= r["ranks"][0]["trace"]["iterations"] <= 10 for r in d)'
 [ -z "$(find "$folder/traces" -type f ! -name 'pipeline_*.sqlite')" ] ||
     fail "left behind: $(ls -A "$folder/traces")"
 python3 - "$folder" <<'PY' || fail "traces: see above"
@@ -30,7 +31,7 @@ for run in json.load(open(os.path.join(folder, "results.json"))):
     inside = f"start >= {begin} AND end <= {end}"
     copies = one(f"SELECT count(*) FROM CUPTI_ACTIVITY_KIND_MEMCPY WHERE {inside}")
     kernels = one(f"SELECT count(*) FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE {inside}")
-    assert copies == 20, (name, copies)
+    assert copies == 2 * run["ranks"][0]["trace"]["iterations"], (name, copies)
     assert (kernels == 0) == (name == "vit0x0x0"), (name, kernels)
     # a stream does one thing at a time
     for stream, in db.execute("SELECT DISTINCT streamId FROM CUPTI_ACTIVITY_KIND_KERNEL"):
