@@ -33,6 +33,8 @@ lab_dependency(jansson jansson)
 lab_dependency(yaml-0.1 yaml)
 lab_dependency(gsl gsl)
 lab_dependency(sqlite3 sqlite3)
+lab_dependency(ncursesw ncursesw tinfo)
+lab_dependency(libmicrohttpd microhttpd -lgnutls)
 
 # The serial OpenBLAS, whatever the system's alternative for libopenblas points to: the threaded one
 # starts threads of its own before main, and those can't be kept on a slice's cores.

@@ -3,6 +3,7 @@
 lab_registry(command)
 lab_registry(analysis PLURAL analyses)
 lab_registry(workload)
+lab_registry(probe)
 lab_registry(backend DIRECTORY src/device HEADER device/device.h FOLDERS)
 include(cmake/embed.cmake)
 

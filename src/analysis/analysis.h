@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/option.h"
+#include "model/recording.h"
 #include "model/trace.h"
 
 #include <stdbool.h>
@@ -76,6 +77,7 @@ struct lab_analysis_result {
 
 enum lab_analysis_source {
     LAB_ANALYSIS_OF_TRACES, /* the words are traces, or folders of them */
+    LAB_ANALYSIS_OF_RECORDINGS, /* recordings, studies, or files of other monitors; or folders of them */
 };
 
 struct lab_analysis_trace {
@@ -83,9 +85,18 @@ struct lab_analysis_trace {
     const struct lab_trace *trace;
 };
 
+struct lab_analysis_recording {
+    const char *name;  /* of its file, unique in the input */
+    const char *label; /* whose it is: recordings of one label belong together */
+    const struct lab_recording *recording;
+    double rate; /* of the study's run that it belongs to, samples a second; NaN = none */
+};
+
 struct lab_analysis_input {
     const struct lab_analysis_trace *traces;
     int trace_count;
+    const struct lab_analysis_recording *recordings;
+    int recording_count;
 };
 
 /* --- an analysis --- */

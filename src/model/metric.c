@@ -1,0 +1,39 @@
+/* metric.c: the table of metrics as data, and the words for why clocks are lowered. */
+#include "model/metric.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct lab_metric metrics[LAB_METRIC_COUNT] = {
+#define ROW(id, name, unit, kind, scale, title)                                                    \
+    [LAB_METRIC_##id] = {name, unit, title, LAB_METRIC_##kind, scale},
+    LAB_METRICS(ROW)
+#undef ROW
+};
+
+const struct lab_metric *lab_metric(enum lab_metric_id id) {
+    assert(id < LAB_METRIC_COUNT);
+    return &metrics[id];
+}
+
+int lab_metric_find(const char *name) {
+    for (int i = 0; i < LAB_METRIC_COUNT; i++)
+        if (strcmp(metrics[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+/* nvmlClocksEventReasons: the bits since the first driver that had them */
+const struct lab_clock_reason lab_clock_reasons[] = {
+    {0x1, "idle", "idle", false},
+    {0x2, "applications_clocks", "clocks set by the user", false},
+    {0x4, "sw_power_cap", "power limit", true},
+    {0x8, "hw_slowdown", "hardware slowdown", true},
+    {0x10, "sync_boost", "kept in step with other GPUs", true},
+    {0x20, "sw_thermal", "heat (driver)", true},
+    {0x40, "hw_thermal", "heat (hardware)", true},
+    {0x80, "hw_power_brake", "power brake", true},
+    {0x100, "display_clocks", "display's clocks", false},
+    {0, NULL, NULL, false},
+};

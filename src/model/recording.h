@@ -1,0 +1,64 @@
+/*
+ * model/recording.h: a recording as it lies in memory: for each entity its columns as arrays over
+ * time. Read from a recording, a study or the sources' JSON and CSV files (src/store); analyses,
+ * screens and exports ask nothing else.
+ */
+#ifndef LAB_MODEL_RECORDING_H
+#define LAB_MODEL_RECORDING_H
+
+#include "model/sample.h"
+
+/* A stretch between boots or jumps of the wall clock: wall = time_ns + offset. */
+struct lab_recording_epoch {
+    int64_t from_ns; /* of CLOCK_MONOTONIC, the first time that it holds for */
+    int64_t offset_ns;
+    const char *host, *boot_id; /* may be "" */
+};
+
+struct lab_track { /* one entity over time */
+    struct lab_entity entity;
+    size_t count;      /* ticks */
+    int64_t *times_ns; /* ascending */
+    /* by column, then by tick; a column that nobody asked for is NULL in both */
+    int64_t **values;
+    uint8_t **valid; /* 1 = there is a value */
+};
+
+struct lab_recording {
+    const char *path;  /* where it came from */
+    const char *label; /* what it is called beside others: the file's name without its ending */
+    const char *maker; /* "gpulab 0.1.0"; "" = unknown */
+    struct lab_track *tracks;
+    int track_count;
+    struct lab_event *events; /* ascending by time; entity = index into tracks */
+    size_t event_count;
+    struct lab_process_list *processes; /* ascending by time; likewise */
+    size_t process_count;
+    struct lab_recording_epoch *epochs; /* at least one, unless there is no tick */
+    int epoch_count;
+    int64_t interval_ns; /* as asked for; 0 = unknown */
+    bool simulated;      /* some entity is */
+    /* what could not be read, in words for the user; NULL-terminated, NULL = all is there */
+    const char **missing;
+};
+
+/* Wall-clock ns since 1970 of a time in the recording. */
+int64_t lab_recording_wall_ns(const struct lab_recording *recording, int64_t time_ns);
+
+/* A column's values in the metric's unit, NaN where there is none; `ret` has track->count places.
+ * false = the track has no such column. */
+bool lab_track_read(const struct lab_track *track, enum lab_metric_id metric, int instance,
+                    double *ret);
+
+/*
+ * How much a counter grew from the last reading at or before `from_ns` (or else the first one after) to
+ * the first at or after `until_ns` (or else the last one before), in the metric's unit. A counter that
+ * fell started anew: what came before counts in full. NaN = fewer than two readings.
+ */
+double lab_track_growth(const struct lab_track *track, enum lab_metric_id metric, int64_t from_ns,
+                        int64_t until_ns);
+
+/* The track of GPU `index`, or NULL. */
+const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index);
+
+#endif

@@ -1,0 +1,113 @@
+/*
+ * probe.h: a probe reads one part of the machine: GPUs through NVML, CPUs, memory, NUMA nodes,
+ * processes, or a recording that is played again.
+ *
+ * A probe is one file in this folder, named as the probe, that defines
+ * `const struct lab_probe lab_probe_<name>`; what a single one needs beside it lies in a folder of its
+ * name. Files named probe*.c serve them all.
+ *
+ * A probe has lanes. What a lane reads may hang without harming others: the sampler gives each lane a
+ * thread of its own, and goes on without one that doesn't come back. So a GPU is a lane, and all that
+ * comes from /proc and /sys is one.
+ */
+#ifndef LAB_PROBE_PROBE_H
+#define LAB_PROBE_PROBE_H
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "model/machine.h"
+#include "model/recording.h"
+#include "model/sample.h"
+
+struct lab_probe_board;
+
+struct lab_probe_setup {
+    const struct lab_machine *machine;
+    const struct lab_clock *clock;
+    int64_t interval_ns; /* between ticks */
+    const char *root;   /* "" = this machine's /proc and /sys; tests bring a folder that has both */
+    bool all_processes; /* list those without a GPU too */
+    struct lab_probe_board *board; /* the sampler's; NULL = nobody tells of processes on GPUs */
+    const struct lab_recording *recording; /* for `replay`; NULL otherwise */
+    double speed;                          /* of a replay; 1 = as it was */
+};
+
+enum lab_probe_when {
+    LAB_PROBE_TICK, /* read what is cheap; of the rest, what is due */
+    LAB_PROBE_EDGE, /* read everything: a run begins or ends */
+};
+
+/* What a GPU's driver knows of a process; the rest is in /proc, and `process` reads it. */
+struct lab_gpu_process {
+    int32_t pid;
+    int64_t memory_bytes;              /* -1 = unknown */
+    double sm_percent, memory_percent; /* NaN = unknown */
+    bool compute, graphics;
+};
+
+/*
+ * What a lane's reading is given to tell what it found. `entity` counts within the lane. Any of them
+ * may be called any number of times in a reading.
+ */
+struct lab_probe_sink {
+    /* a new one, or one that came back changed; returns its number within the lane */
+    int (*entity)(void *state, const struct lab_entity *entity);
+    void (*tick)(void *state, int entity, int64_t time_ns, const int64_t *values,
+                 const uint64_t *valid);
+    void (*event)(void *state, int entity, enum lab_event_kind kind, int64_t number,
+                  const char *text);
+    /* who is on a GPU now: replaces what was told of that entity before */
+    void (*gpu_processes)(void *state, int entity, const struct lab_gpu_process *items, int count);
+    /* whole lists, from `process` and `replay`; gpus[].entity as the board or the recording has it */
+    void (*processes)(void *state, const struct lab_process_list *list);
+    void *state;
+};
+
+struct lab_probe {
+    const char *name;    /* "nvml" */
+    const char *summary; /* one line: what it reads */
+    const char *without; /* what can't be seen without it: "GPUs", in a few words */
+
+    /*
+     * Looks what is there. LAB_ERR_UNSUPPORTED: nothing of the kind, and why. Must not take longer than
+     * a moment, whatever state the hardware is in, save for what the driver's own start takes.
+     */
+    int (*open)(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err);
+    void (*close)(void *state); /* no lane is being read any more, or it hangs for good */
+
+    int (*lane_count)(void *state);
+    /* "GPU 0 (0000:3b:00.0)", for messages; lives as long as the probe */
+    const char *(*lane_name)(void *state, int lane);
+
+    /*
+     * Tells the lane's entities, before the first reading and from the thread that opened. One with an
+     * entity that isn't there now tells it all the same, as it was last seen.
+     */
+    void (*describe)(void *state, int lane, const struct lab_probe_sink *sink);
+
+    /*
+     * One reading, from the lane's own thread. -1 = the lane gives nothing, and why in `err`; it is
+     * asked again later, less and less often, and finds its way back by itself.
+     */
+    int (*read)(void *state, int lane, enum lab_probe_when when, const struct lab_probe_sink *sink,
+                struct lab_err *err);
+};
+
+/* --- the board: what the lanes of GPUs told of processes, for the lane that reads /proc --- */
+
+struct lab_gpu_processes {
+    int entity;      /* its number for the sampler's sink */
+    int node, index; /* of the GPU */
+    bool mig;
+    struct lab_gpu_process *items; /* of a GPU that is away: none */
+    int count;
+};
+
+/* A copy in the arena; any thread. */
+int lab_probe_board_read(struct lab_probe_board *board, struct lab_arena *arena,
+                         struct lab_gpu_processes **ret_items);
+
+extern const struct lab_probe *const lab_probes[]; /* NULL-terminated, generated */
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * sampler.h: reads all probes at a steady pace and hands on what they found, in order. It belongs to
+ * whoever records or shows: the runner, `record`, `top`, `exporter`.
+ *
+ * Each lane of each probe has a thread. Its ticks are due at start + k · interval, whatever the
+ * readings take; one that takes longer skips the ticks that it missed and says so (LAB_EVENT_MISSED).
+ * A lane that does not come back within `patience_ns` is a gap from then on (LAB_EVENT_GAP), told by
+ * the sampler, not by the lane; when it comes back: LAB_EVENT_BACK. A lane that fails is asked again
+ * after 0.1 s, then 0.2 s, up to 5 s. The caller never waits for a driver.
+ */
+#ifndef LAB_PROBE_SAMPLER_H
+#define LAB_PROBE_SAMPLER_H
+
+#include "probe/probe.h"
+
+struct lab_sampler;
+
+struct lab_sampler_config {
+    struct lab_probe_setup setup;
+    const char *const *probes; /* names, NULL-terminated; NULL = all but `replay` */
+    int64_t patience_ns;       /* 0 = 2 s, or 20 intervals if that is longer */
+    const int *gpus;           /* indices as `cuda:N` counts; others are left alone; NULL = all */
+    int gpu_count;
+    const struct lab_cpus *cpus; /* where its threads run; NULL = anywhere */
+};
+
+struct lab_sampler_stats {
+    int64_t ticks, missed, dropped; /* dropped: nobody took them in time */
+    int lanes, lanes_away;          /* away: in a gap now */
+    double late_p50_ms, late_p99_ms, late_max_ms;
+    double cost_ms; /* thread time of a reading, mean, of the dearest lane */
+};
+
+/*
+ * Opens the probes that work here and starts. A probe that doesn't is no failure: lab_sampler_refusal
+ * says why. No probe at all is one, and so is an unknown GPU (LAB_ERR_USER, names those that exist).
+ */
+int lab_sampler_open(const struct lab_sampler_config *config, struct lab_sampler **ret_sampler,
+                     struct lab_err *err);
+void lab_sampler_close(struct lab_sampler *sampler); /* accepts NULL; at most a moment */
+
+/* Why a probe isn't at work; NULL = it is. Lives as long as the sampler. */
+const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *probe);
+
+/* Asks every lane for all it can read, as soon as it can. */
+void lab_sampler_edge(struct lab_sampler *sampler);
+
+/* Hands on what was found since the last call; from one thread at a time. Never waits. */
+void lab_sampler_take(struct lab_sampler *sampler, const struct lab_sink_samples *sink);
+
+/*
+ * A descriptor that is readable while there is something to take (for poll), or -1. Woken at most once
+ * per interval and lane.
+ */
+int lab_sampler_fd(struct lab_sampler *sampler);
+
+void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *ret_stats);
+
+/* The same sink for several. `sinks` must outlive it. */
+struct lab_sink_fan {
+    const struct lab_sink_samples *const *sinks; /* NULL-terminated */
+};
+struct lab_sink_samples lab_sink_fan(struct lab_sink_fan *fan);
+
+#endif
