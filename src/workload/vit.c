@@ -47,7 +47,7 @@ static const struct lab_option options[] = {
      .help = "cores that compute leaves to copies on a CPU; -1 = as many as are busy with them"},
     {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
      .help = "copies run beside compute; false = one stage after the other"},
-    {"forward", LAB_OPTION_FLAG, AT(forward), .fallback = "true",
+    {"forward", LAB_OPTION_FLAG, AT(forward), .fallback = "true", .later = true,
      .help = "false = the copies alone, the same bytes each way: what the link would allow"},
     {NULL},
 };
