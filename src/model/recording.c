@@ -101,10 +101,9 @@ struct lab_track_figures lab_track_between(const struct lab_track *track, enum l
  */
 static double integrate(const struct lab_track *track, int column, uint64_t bit, int64_t from_ns,
                         int64_t until_ns) {
-    double total = 0;
+    double total = 0, held = NAN;
     int64_t since_ns = from_ns;
-    double held = NAN;
-    for (size_t i = 0; i < track->count && track->times_ns[i] < until_ns; i++) {
+    for (size_t i = 0; i < track->count && (track->times_ns[i] < until_ns || isnan(held)); i++) {
         if (!track->valid[column][i])
             continue;
         int64_t raw = track->values[column][i];
