@@ -71,6 +71,7 @@ test-long: setup-test build ## every test, the long ones too, ten times; then te
 	$(CTEST) release
 	$(CTEST) release -LE 'long|build' --repeat until-fail:10
 	@$(MAKE) --no-print-directory asan tsan test-numa
+	@TIDY_PATHS=225000 tools/tidy
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
 .PHONY: portable
