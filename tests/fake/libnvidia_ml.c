@@ -9,7 +9,8 @@ FAKE_EXPORT void nvmlDeviceGetConfComputeMemSizeInfo(void);
 FAKE_EXPORT void nvmlDeviceGetRunningProcessDetailList(void);
 
 static const char *wrong; /* with the script */
-static double begun_s, stands_at_s = NAN;
+static double begun_s;
+static _Atomic double stands_at_s = NAN;
 static atomic_int calls[FAKE_FUNCTION_COUNT][FAKE_GPUS_MAX + 1]; /* the last: of no GPU */
 static atomic_int users, misuse;
 
@@ -34,11 +35,12 @@ static double seconds(void) {
 }
 
 double fake_now(void) {
-    return isnan(stands_at_s) ? seconds() - begun_s : stands_at_s;
+    double stands_at = atomic_load(&stands_at_s);
+    return isnan(stands_at) ? seconds() - begun_s : stands_at;
 }
 
 void lab_fake_nvml_set_time(double time_s) {
-    stands_at_s = time_s;
+    atomic_store(&stands_at_s, time_s);
 }
 
 /* --- sessions --- */
@@ -237,6 +239,18 @@ lab_nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, lab_nvml_device *r
             break;
     if (gpu >= fake_gpu_count())
         return LAB_NVML_INVALID_ARGUMENT;
+    *ret_device = fake_handle(gpu, -1);
+    return atomic_load(&lost[gpu]) || is_away(gpu, false) ? LAB_NVML_GPU_IS_LOST : 0;
+}
+
+lab_nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *address, lab_nvml_device *ret_device) {
+    unsigned domain = 0, bus = 0;
+    BEGIN(nvmlDeviceGetHandleByPciBusId_v2);
+    if (sscanf(address, "%x:%x:", &domain, &bus) != 2)
+        return LAB_NVML_INVALID_ARGUMENT;
+    int gpu = (int)bus - 0x17;
+    if (gpu < 0 || gpu >= fake_gpu_count() || atomic_load(&unlisted[gpu]))
+        return LAB_NVML_NOT_FOUND;
     *ret_device = fake_handle(gpu, -1);
     return atomic_load(&lost[gpu]) || is_away(gpu, false) ? LAB_NVML_GPU_IS_LOST : 0;
 }
