@@ -2,11 +2,13 @@
  * recording_internal.h: what the files that write and read recordings share. The way of a sample:
  *
  *     recording_sink.c     collects: entities, open chunks, events, lists of processes
- *     recording_pack.c     ticks to bytes and back      recording_process.c   the same of processes
+ *     recording_pack.c     ticks to bytes               recording_unpack.c    and back
+ *     recording_process.c  lists of processes likewise, and recording_process_unpack.c
  *     recording_write.c    a second's worth in one transaction
  *     recording.c          life: making, attaching, flushing, closing
  *     recording_open.c     finding a file's kind, also of a damaged one
  *     recording_read.c     the tables back into memory  recording_ticks.c     the chunks
+ *     recording_salvage.c  chunks of a file whose tables are broken
  */
 #ifndef LAB_STORE_RECORDING_INTERNAL_H
 #define LAB_STORE_RECORDING_INTERNAL_H
@@ -209,6 +211,18 @@ typedef int lab_recording_row(struct lab_recording_reading *reading, sqlite3_stm
                               void *state);
 int lab_recording_each(struct lab_recording_reading *reading, const char *what, const char *sql,
                        lab_recording_row *each, void *state);
+
+/* Chunks out of the pages of a damaged file, as many as there are; some may be older than others of the
+ * same number. The bytes live for the call. */
+struct lab_recording_salvaged {
+    int64_t number, entity, epoch, first_ns, last_ns, count;
+    const uint8_t *bytes;
+    size_t size;
+};
+typedef void lab_recording_salvage_row(struct lab_recording_reading *reading,
+                                       const struct lab_recording_salvaged *found, void *state);
+void lab_recording_salvage(struct lab_recording_reading *reading, lab_recording_salvage_row *each,
+                           void *state);
 
 char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena);
 
