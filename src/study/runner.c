@@ -298,11 +298,17 @@ static void loop(struct runner *runner) {
     }
 }
 
+bool runner_uses_gpu(const struct lab_plan_run *planned) {
+    for (int rank = 0; rank < planned->rank_count; rank++)
+        if (lab_str_starts(planned->ranks[rank].device, "cuda:"))
+            return true;
+    return false;
+}
+
 static bool uses_gpus(const struct lab_runner_spec *spec) {
     for (int i = 0; i < spec->item_count; i++)
-        for (int rank = 0; rank < spec->items[i].planned->rank_count; rank++)
-            if (lab_str_starts(spec->items[i].planned->ranks[rank].device, "cuda:"))
-                return true;
+        if (runner_uses_gpu(spec->items[i].planned))
+            return true;
     return false;
 }
 

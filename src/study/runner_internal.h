@@ -73,6 +73,7 @@ struct runner_run {
     int64_t start_ns;
     int64_t deadline_ns; /* of the attempt, by its timeout */
     int64_t leave_ns;    /* when those who should have ended by themselves are killed */
+    int64_t settle_ns;   /* results are there: how long GPUs have for a last reading; 0 = not yet */
     int64_t told_ns;     /* when progress was last told */
     int64_t oom_kills;   /* of the system so far, as it began */
     bool begun;          /* in the store */
@@ -129,6 +130,9 @@ struct runner {
 };
 
 /* --- runner.c --- */
+
+/* Whether it runs on a GPU. */
+bool runner_uses_gpu(const struct lab_plan_run *planned);
 
 void runner_tell(const struct runner *runner, const struct runner_run *run,
                  struct lab_runner_event event);

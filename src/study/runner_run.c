@@ -17,6 +17,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SETTLE_NS      (100 * LAB_NS_PER_MS)
+#define SETTLE_LOOK_NS (2 * LAB_NS_PER_MS)
+
 /* How often the kernel has killed for want of memory; -1 = it doesn't say. */
 static int64_t read_oom_kills(struct lab_arena *arena) {
     char *text;
@@ -473,6 +476,17 @@ static void warn_of_crashes(const struct runner *runner, const struct runner_run
     }
 }
 
+/* What GPUs count (energy, errors) is read once more when results are there; that takes a moment. */
+static bool is_settled(struct runner *runner, struct runner_run *run, int64_t now_ns) {
+    if (!runner->watch || !runner_uses_gpu(run->item->planned))
+        return true;
+    if (run->settle_ns == 0) {
+        run->settle_ns = now_ns + SETTLE_NS;
+        lab_watch_edge(runner->watch);
+    }
+    return now_ns >= run->settle_ns || lab_watch_is_settled(runner->watch);
+}
+
 void runner_run_advance(struct runner *runner, struct runner_run *run, int64_t now_ns) {
     bool all_gone = true;
     for (int i = 0; i < run->worker_count; i++) {
@@ -484,9 +498,10 @@ void runner_run_advance(struct runner *runner, struct runner_run *run, int64_t n
         for (int i = 0; i < run->worker_count && run->failure.code == LAB_ERR_NONE; i++)
             check_worker(runner, run, &run->workers[i], now_ns);
         if (run->failure.code == LAB_ERR_NONE && runner->fatal.code == LAB_ERR_NONE) {
-            if (runner_run_has_results(run))
-                commit(runner, run, now_ns);
-            else
+            if (runner_run_has_results(run)) {
+                if (is_settled(runner, run, now_ns))
+                    commit(runner, run, now_ns);
+            } else
                 check_time(run, now_ns);
         }
         if (run->failure.code != LAB_ERR_NONE && runner->fatal.code == LAB_ERR_NONE)
@@ -514,6 +529,8 @@ static int64_t worker_due(const struct runner *runner, const struct runner_run *
 int64_t runner_run_due(const struct runner *runner, const struct runner_run *run, int64_t now_ns) {
     bool all_gone = true;
     int64_t due_ns = run->state == RUNNER_WORKING ? run->deadline_ns : run->leave_ns;
+    if (run->state == RUNNER_WORKING && run->settle_ns > 0)
+        due_ns = now_ns + SETTLE_LOOK_NS;
     for (int i = 0; i < run->worker_count; i++) {
         const struct runner_worker *worker = &run->workers[i];
         int64_t worker_ns = worker_due(runner, run, worker, now_ns);

@@ -19,13 +19,51 @@
 #define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
 #define HELD_BACK_LEAST_S 0.2  /* two readings: a single one may be a moment's */
 
+struct gpu {         /* an entity that is one */
+    int64_t last_ns; /* of its ticks */
+    bool is_gpu, away;
+};
+
 struct lab_watch {
     struct lab_sampler *sampler;
     struct lab_recorder *recorder;
     struct lab_store *store;
-    struct lab_sink_samples sink;
+    struct lab_sink_samples inner, sink; /* the recorder's; ours around it */
+    struct gpu *gpus;                    /* by entity */
+    int gpu_count, gpu_capacity;
+    int64_t edge_ns;
     bool complained;
 };
+
+/* --- what comes by --- */
+
+static void on_entity(void *state, int number, const struct lab_entity *entity) {
+    struct lab_watch *watch = state;
+    while (watch->gpu_count <= number) {
+        LAB_MEM_GROW(&watch->gpus, watch->gpu_count, &watch->gpu_capacity);
+        watch->gpus[watch->gpu_count++] = (struct gpu){0};
+    }
+    watch->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
+    watch->inner.entity(watch->inner.state, number, entity);
+}
+
+static void on_tick(void *state, const struct lab_tick *tick) {
+    struct lab_watch *watch = state;
+    watch->gpus[tick->entity].last_ns = tick->time_ns;
+    watch->inner.tick(watch->inner.state, tick);
+}
+
+static void on_event(void *state, const struct lab_event *event) {
+    struct lab_watch *watch = state;
+    if (event->entity >= 0 && (event->kind == LAB_EVENT_GAP || event->kind == LAB_EVENT_BACK))
+        watch->gpus[event->entity].away = event->kind == LAB_EVENT_GAP;
+    watch->inner.event(watch->inner.state, event);
+}
+
+static void on_processes(void *state, const struct lab_process_list *list) {
+    struct lab_watch *watch = state;
+    watch->inner.processes(watch->inner.state, list);
+}
 
 /* --- life --- */
 
@@ -45,7 +83,8 @@ int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_wat
         lab_watch_close(watch);
         return -1;
     }
-    watch->sink = lab_recorder_sink(watch->recorder);
+    watch->inner = lab_recorder_sink(watch->recorder);
+    watch->sink = (struct lab_sink_samples){on_entity, on_tick, on_event, on_processes, watch};
     *ret_watch = watch;
     return 0;
 }
@@ -67,6 +106,7 @@ void lab_watch_close(struct lab_watch *watch) {
     lab_sampler_close(watch->sampler);
     if (lab_recorder_close(watch->recorder, &err) < 0 && !watch->complained)
         lab_log(LAB_LOG_WARNING, "the last samples can't be kept: %s", err.text);
+    lab_mem_free(watch->gpus);
     lab_mem_free(watch);
 }
 
@@ -82,8 +122,18 @@ void lab_watch_tend(struct lab_watch *watch) {
 }
 
 void lab_watch_edge(struct lab_watch *watch) {
-    if (watch)
-        lab_sampler_edge(watch->sampler);
+    if (!watch)
+        return;
+    watch->edge_ns = lab_clock_now(lab_clock_system());
+    lab_sampler_edge(watch->sampler);
+}
+
+bool lab_watch_is_settled(const struct lab_watch *watch) {
+    for (int i = 0; watch && i < watch->gpu_count; i++)
+        if (watch->gpus[i].is_gpu && !watch->gpus[i].away &&
+            watch->gpus[i].last_ns < watch->edge_ns)
+            return false;
+    return true;
 }
 
 /* --- which GPU --- */

@@ -40,6 +40,9 @@ void lab_watch_tend(struct lab_watch *watch);
 /* A run begins or ends: everything is read now. */
 void lab_watch_edge(struct lab_watch *watch);
 
+/* Whether what was asked for by the last edge has come, from every GPU that answers at all. */
+bool lab_watch_is_settled(const struct lab_watch *watch);
+
 /* What is asked about a run. */
 struct lab_watch_question {
     const struct lab_run_rank *ranks;

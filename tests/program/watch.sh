@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# What a study says of the GPUs that it ran on, from samples that lie in its database.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+fake=$(realpath "$3")/fake
+[ -e "$fake/libnvidia-ml.so.1" ] || { echo "skipped: no fake driver here"; exit 77; }
+cd "$work" || exit 1
+export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work LD_LIBRARY_PATH=$fake FAKE_CUDA_GPUS=2
+calm="gpus=2; memory_total=1000; memory=300@0:420@0.2; power=250; sm_clock=1500; temperature=61"
+
+# one run of 0.4 s or more on GPU 0; its results are in `out`
+study() {
+    rm -rf outputs
+    run run quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0}]' experiment.duration=0.4 \
+        experiment.trace=false experiment.test.memory_size_mb=8 experiment.test.batch_size=1 \
+        experiment.resume=false "$@"
+    expect_status 0
+    cp "$(find outputs -name results.json)" out
+}
+
+# given a quiet GPU, then the run has its energy, clock and memory, and is valid
+export GPULAB_FAKE_NVML=$calm
+study
+json 'd[0]["validity"]["valid"] is True'
+json '150 * 0.4 < d[0]["energy_j"] < 350 * 3'
+json 'abs(d[0]["power_w"] - 250) < 1 and d[0]["sm_clock_mhz"] == 1500'
+json 'd[0]["gpu_memory_peak_mb"] == 420 and d[0]["ranks"][0]["gpu"]["temperature_c"] == 61'
+json 'd[0]["throttled_s"] == {} and d[0]["foreign_processes"] == []'
+json 'd[0]["ranks"][0]["gpu"]["simulated"] is True' # that driver is none
+db=$(find outputs -name study.db)
+python3 - "$db" <<'PY' || fail "study.db: see above"
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+kinds = dict(db.execute("SELECT kind, count(*) FROM entity GROUP BY kind"))
+assert kinds["gpu"] == 2 and kinds["cpu"] == kinds["memory"] == kinds["numa"] == 1, kinds
+ticks = db.execute("SELECT sum(count) FROM chunk JOIN entity ON entity.number = chunk.entity"
+                   " WHERE kind = 'gpu'").fetchone()[0]
+assert ticks >= 8, ticks
+PY
+
+# given somebody else's process on that GPU, then the run is spoilt; on the other one it doesn't matter
+sleep 60 &
+stranger=$!
+export GPULAB_FAKE_NVML="$calm; process=0:$stranger:100:50:C"
+study
+json 'd[0]["validity"]["valid"] is False and d[0]["success"] is True'
+json 'd[0]["foreign_processes"][0]["pid"] == '"$stranger"' and d[0]["foreign_processes"][0]["name"] == "sleep"'
+json 'any("other process" in text and "sleep" in text for text in d[0]["validity"]["invalid"])'
+export GPULAB_FAKE_NVML="$calm; process=1:$stranger:100:50:C"
+study
+json 'd[0]["validity"]["valid"] is True and d[0]["foreign_processes"] == []'
+kill "$stranger"
+
+# given clocks that are held back, or an error that the driver reports, then it is spoilt too
+export GPULAB_FAKE_NVML="$calm; reasons=0x20"
+study
+json 'd[0]["throttled_s"]["sw_thermal"] > 0.2'
+json 'any("held back" in text and "heat" in text for text in d[0]["validity"]["invalid"])'
+export GPULAB_FAKE_NVML="$calm; xid=0:79@0.2"
+study
+json 'd[0]["ranks"][0]["gpu"]["xids"] == [79]'
+json 'any("Xid 79" in text for text in d[0]["validity"]["invalid"])'
+
+# two slices of one GPU: its energy counts once, and is said to be the whole GPU's
+export GPULAB_FAKE_NVML=$calm
+study device=cuda:0/2 'experiment.hardware.gpu_ids=[[0,1]]'
+json 'all(rank["gpu"]["whole_gpu"] is True for rank in d[0]["ranks"])'
+json 'abs(d[0]["power_w"] - 250) < 1'
+
+# a driver that hangs or is lost fails no run
+export GPULAB_FAKE_NVML="$calm; lost=0@0.1..60"
+study
+json 'd[0]["success"] is True'
+
+# turned off, then nothing is sampled
+export GPULAB_FAKE_NVML=$calm
+study experiment.monitor=false
+json 'd[0]["energy_j"] is None and d[0]["foreign_processes"] is None'
+
+finish
