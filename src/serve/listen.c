@@ -94,17 +94,13 @@ static int read_place(const char *address, int default_port, struct place *place
 
 /* --- opening --- */
 
-static bool is_loopback(const struct sockaddr *address) {
-    if (address->sa_family == AF_INET) {
-        const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
-        return ntohl(four->sin_addr.s_addr) >> 24 == 127;
-    }
-    const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
-    return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+static bool is_loopback(const char *host) {
+    return lab_str_starts(host, "127.") || lab_str_equal(host, "::1") ||
+           lab_str_starts(host, "::ffff:127.");
 }
 
 static int write_url(int fd, struct lab_listen *listen_, struct lab_err *err) {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = {0};
     socklen_t length = sizeof address;
     char host[HOST_LENGTH], port[16];
     if (getsockname(fd, (struct sockaddr *)&address, &length) < 0)
@@ -115,7 +111,7 @@ static int write_url(int fd, struct lab_listen *listen_, struct lab_err *err) {
     bool six = address.ss_family == AF_INET6;
     snprintf(listen_->url, sizeof listen_->url, "http://%s%s%s:%s", six ? "[" : "", host,
              six ? "]" : "", port);
-    listen_->loopback = is_loopback((struct sockaddr *)&address);
+    listen_->loopback = is_loopback(host);
     return 0;
 }
 

@@ -80,7 +80,7 @@ static void add_bus_label(const char *pci, struct lab_str *out) {
     struct lab_str text;
     lab_str_init(&text);
     size_t domain = strcspn(pci, ":");
-    if (pci[domain] && domain < 8)
+    if (domain < 8 && pci[domain])
         lab_str_add_repeat(&text, "0", 8 - (int)domain);
     for (; *pci; pci++) {
         char c = (char)toupper((unsigned char)*pci);

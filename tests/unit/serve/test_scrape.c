@@ -5,7 +5,7 @@
 #define GPU0_DCGM                                                                                  \
     GPU0_OWN ",pci_bus_id=\"00000000:3B:00.0\",device=\"nvidia0\",modelName=\"NVIDIA H200\","      \
              "Hostname=\"node7\",DCGM_FI_DRIVER_VERSION=\"580.65.06\""
-#define MIB_KIB 1024 /* the model's memory is in KiB */
+#define MIB_KIB INT64_C(1024) /* the model's memory is in KiB */
 
 /* One GPU's values, in the fixture's columns. */
 #define BUSY                                                                                       \
