@@ -173,12 +173,16 @@ def start(gpulab, *words):
         text=True,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    text = ""
-    while not text.rstrip().endswith("}"):
+    text, told = "", None
+    while told is None:
         line = process.stdout.readline()
-        check(line, "it ended:", process.stderr.read())
+        check(line, "it ended:", text, process.stderr.read() if not line else "")
         text += line
-    told = json.loads(text)
+        try:
+            told = json.loads(text)
+        except ValueError:
+            pass  # there is more of it
+    check("url" in told, told)
     check(told["pid"] == process.pid, told)
     return process, told["url"]
 

@@ -37,10 +37,12 @@ refuse 2 'needs brackets.*\[::1\]:9400' --listen ::1
 refuse 2 'port must be 0 to 65535' --listen 127.0.0.1:70000
 refuse 2 'no such address' --listen 192.0.2.1:9400
 refuse 2 'interval' --interval 0
-refuse 2 'cuda:9: there are 4 GPUs' --device cuda:9 --listen 0
-refuse 2 'takes no' extra
+refuse 2 'cuda:0x9 isn.t a device' --device cuda:0x9 --listen 0
+refuse 2 '[^0-9]9[^0-9].*0.*3' --device cuda:9 --listen 0
+refuse 2 'takes options only' extra
 
 # --- the exporter ---
+: >"$work/log"
 "$gpulab" exporter --listen 127.0.0.1:0 --interval 100ms 2>"$work/log" >"$work/stdout" </dev/null &
 exporter=$!
 pids+=("$exporter")
