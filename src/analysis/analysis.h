@@ -37,6 +37,7 @@ enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
                          LAB_ANALYSIS_PER_SECOND, /* samples; key_per_s */
                          LAB_ANALYSIS_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
                          LAB_ANALYSIS_NUMBER,     /* in a unit that another column names */
+                         LAB_ANALYSIS_FIGURE, /* put in words by the analysis, aligned as a figure */
 };
 
 struct lab_analysis_column {
@@ -53,8 +54,8 @@ struct lab_analysis_cell {
     double confidence;       /* of the interval */
 };
 
-struct lab_analysis_table { /* a detail of a part */
-    const char *key, *title;
+struct lab_analysis_table {  /* a detail of a part */
+    const char *key, *title; /* a title of NULL: for programs alone */
     const struct lab_analysis_column *columns;
     int column_count;
     const struct lab_analysis_cell *cells; /* row by row */

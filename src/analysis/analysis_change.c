@@ -103,15 +103,15 @@ static struct lab_change_mean between(const struct lab_change_side *side, int *r
  */
 static void set_interval(struct lab_change *change, const struct lab_change_mean *a,
                          const struct lab_change_mean *b) {
-    double ratio = change->second / change->first;
+    double ratio = change->absolute ? 1 : change->second / change->first;
+    double unit = change->absolute ? 1 : fabs(change->first);
     double from_a = ratio * ratio * a->variance, from_b = b->variance, sum = from_a + from_b;
     if (isnan(a->freedom) || isnan(b->freedom) || isnan(sum))
         return;
     double distance = 0;
     if (sum > 0) {
         double freedom = sum * sum / (from_a * from_a / a->freedom + from_b * from_b / b->freedom);
-        distance =
-            lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(sum) / fabs(change->first);
+        distance = lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(sum) / unit;
     }
     change->low = change->share - distance;
     change->high = change->share + distance;
@@ -125,13 +125,14 @@ static enum lab_change_verdict judge(const struct lab_change *change) {
         return LAB_CHANGE_SINGLE;
     if (change->low <= 0 && change->high >= 0)
         return LAB_CHANGE_SAME;
-    if (change->within && fabs(change->share) < LAB_CHANGE_WITHIN_LEAST)
+    double least = change->absolute ? LAB_CHANGE_WITHIN_LEAST_ABSOLUTE : LAB_CHANGE_WITHIN_LEAST;
+    if (change->within && fabs(change->share) < least)
         return LAB_CHANGE_SMALL;
     return change->share > 0 ? LAB_CHANGE_HIGHER : LAB_CHANGE_LOWER;
 }
 
-struct lab_change lab_change_make(const struct lab_change_side *first,
-                                  const struct lab_change_side *second) {
+static struct lab_change make(const struct lab_change_side *first,
+                              const struct lab_change_side *second, bool absolute) {
     int count_a, count_b;
     struct lab_change_mean a = between(first, &count_a), b = between(second, &count_b);
     struct lab_change change = {.first = a.mean,
@@ -140,14 +141,15 @@ struct lab_change lab_change_make(const struct lab_change_side *first,
                                 .low = NAN,
                                 .high = NAN,
                                 .bound = NAN,
+                                .absolute = absolute,
                                 .within = count_a == 1 && count_b == 1};
-    if (isnan(a.mean) || isnan(b.mean) || a.mean == 0) {
-        if (a.mean == 0 && b.mean == 0) /* nothing on either side, as of throttled time */
+    if (isnan(a.mean) || isnan(b.mean) || (a.mean == 0 && !absolute)) {
+        if (a.mean == 0 && b.mean == 0) /* nothing on either side, as of an idle GPU's load */
             change.share = change.low = change.high = change.bound = 0;
         change.verdict = judge(&change);
         return change;
     }
-    change.share = b.mean / a.mean - 1;
+    change.share = absolute ? b.mean - a.mean : b.mean / a.mean - 1;
     if (change.within) {
         a = first->within;
         b = second->within;
@@ -163,6 +165,16 @@ struct lab_change lab_change_make(const struct lab_change_side *first,
     return change;
 }
 
+struct lab_change lab_change_make(const struct lab_change_side *first,
+                                  const struct lab_change_side *second) {
+    return make(first, second, false);
+}
+
+struct lab_change lab_change_make_absolute(const struct lab_change_side *first,
+                                           const struct lab_change_side *second) {
+    return make(first, second, true);
+}
+
 /* --- words --- */
 
 const char *lab_change_verdict_name(enum lab_change_verdict verdict) {
@@ -175,7 +187,7 @@ const char *lab_change_verdict_name(enum lab_change_verdict verdict) {
 }
 
 double lab_change_bound_percent(const struct lab_change *change) {
-    return ceil(1000 * change->bound - 1e-9) / 10;
+    return ceil(10 * (change->absolute ? 1 : 100) * change->bound - 1e-9) / 10;
 }
 
 const char *lab_change_note(const struct lab_watch_label *labels, int count) {
@@ -215,12 +227,14 @@ const char *lab_change_words(const struct lab_change *change, struct lab_arena *
 }
 
 const char *lab_change_text(const struct lab_change *change, struct lab_arena *arena) {
+    double scale = change->absolute ? 1 : 100;
+    const char *unit = change->absolute ? "°C" : "%";
     if (isnan(change->share))
         return "–";
     if (isnan(change->low))
-        return lab_arena_printf(arena, "%+.1f %%", 100 * change->share);
-    return lab_arena_printf(arena, "%+.1f %% [%+.1f, %+.1f]", 100 * change->share,
-                            100 * change->low, 100 * change->high);
+        return lab_arena_printf(arena, "%+.1f %s", scale * change->share, unit);
+    return lab_arena_printf(arena, "%+.1f %s [%+.1f, %+.1f]", scale * change->share, unit,
+                            scale * change->low, scale * change->high);
 }
 
 struct lab_analysis_cell lab_change_cell(const struct lab_change *change) {

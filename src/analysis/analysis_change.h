@@ -14,7 +14,8 @@
 #include "analysis/analysis_watch.h"
 
 /* With one recording each, no smaller difference is a verdict. */
-#define LAB_CHANGE_WITHIN_LEAST 0.02
+#define LAB_CHANGE_WITHIN_LEAST          0.02
+#define LAB_CHANGE_WITHIN_LEAST_ABSOLUTE 1.0 /* degree */
 
 struct lab_change_mean { /* of values over time */
     double mean;
@@ -49,23 +50,26 @@ enum lab_change_verdict {
 
 struct lab_change {
     double first, second;    /* means over the recordings */
-    double share, low, high; /* second / first − 1, at 95 %; NaN = unknown */
+    double share, low, high; /* second / first − 1, at 95 %; of an absolute one second − first */
     double bound;            /* the farther end of the interval, without its sign */
     bool within;             /* one recording each */
+    bool absolute;           /* in the unit itself: a share of degrees means nothing */
     enum lab_change_verdict verdict;
 };
 
 struct lab_change lab_change_make(const struct lab_change_side *first,
                                   const struct lab_change_side *second);
+struct lab_change lab_change_make_absolute(const struct lab_change_side *first,
+                                           const struct lab_change_side *second);
 
 const char *lab_change_verdict_name(enum lab_change_verdict verdict); /* for programs: "higher" */
-/* For people, in few words: "higher", "no more than 1.2 %". */
+/* For people, in few words: "higher", "≤ 1.2 %". */
 const char *lab_change_words(const struct lab_change *change, struct lab_arena *arena);
-/* `bound` in percent, rounded up to a tenth: "no more than" has to hold. */
+/* `bound` in percent (an absolute one as it is), rounded up to a tenth: "no more than" has to hold. */
 double lab_change_bound_percent(const struct lab_change *change);
 /* What the intervals between these labels speak about: other recordings, or these alone. */
 const char *lab_change_note(const struct lab_watch_label *labels, int count);
-/* "+8.4 % [+6.1, +10.7]"; without an interval only the first. */
+/* "+8.4 % [+6.1, +10.7]", "+3.0 °C [+1.8, +4.2]"; without an interval only the first. */
 const char *lab_change_text(const struct lab_change *change, struct lab_arena *arena);
 struct lab_analysis_cell lab_change_cell(const struct lab_change *change);
 

@@ -12,11 +12,11 @@
 #define ROWS_MAX 2048 /* means of so many stretches hold all that an interval of a mean needs */
 
 const struct lab_watch_kind lab_watch_kinds[LAB_WATCH_METRICS] = {
-    [LAB_WATCH_MEMORY] = {"memory", "Memory", "MB", "mib", true},
-    [LAB_WATCH_UTILIZATION] = {"utilization", "Utilisation", "%", "percent", false},
-    [LAB_WATCH_POWER] = {"power", "Power", "W", "w", true},
-    [LAB_WATCH_TEMPERATURE] = {"temperature", "Temperature", "°C", "c", false},
-    [LAB_WATCH_CLOCK] = {"sm_clock", "SM clock", "MHz", "mhz", false},
+    [LAB_WATCH_MEMORY] = {"memory", "Memory", "memory", "MB", "mib", true},
+    [LAB_WATCH_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%", "percent", false},
+    [LAB_WATCH_POWER] = {"power", "Power", "power", "W", "w", true},
+    [LAB_WATCH_TEMPERATURE] = {"temperature", "Temperature", "temperature", "°C", "c", false},
+    [LAB_WATCH_CLOCK] = {"sm_clock", "SM clock", "SM clock", "MHz", "mhz", false},
 };
 
 /* --- all GPUs together --- */

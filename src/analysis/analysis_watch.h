@@ -18,7 +18,8 @@ enum lab_watch_metric {
 };
 
 struct lab_watch_kind {
-    const char *key, *title; /* "memory", "Memory" */
+    const char *key, *title; /* "utilization", "Utilisation" */
+    const char *noun;        /* within a sentence: "utilisation" */
     const char *unit;        /* as people read it: "MB" */
     const char *key_unit;    /* as programs do: "mib" */
     bool adds_up;            /* all GPUs together have the sum; of the others, the mean */

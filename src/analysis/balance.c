@@ -98,6 +98,14 @@ static double cv_of_means(const struct lab_watch *watch, int metric, struct lab_
     return lab_watch_cv(means, watch->gpu_count);
 }
 
+/* None while a GPU is away that is there at other times: fewer GPUs have another balance. */
+static double cv_of_window(const struct lab_watch *watch, int metric, const double *row) {
+    for (int g = 0; g < watch->gpu_count; g++)
+        if (isnan(row[g]) && watch->gpus[g].figures[metric].count > 0)
+            return NAN;
+    return lab_watch_cv(row, watch->gpu_count);
+}
+
 static int count_windows(const struct lab_watch *watch, double window_s) {
     int most = lab_watch_rows(watch);
     double windows = window_s > 0 ? ceil(watch->duration_s / window_s) : WINDOWS;
@@ -114,10 +122,24 @@ static struct balance make_balance(const struct lab_watch *watch, double window_
             lab_arena_alloc(arena, (size_t)balance.windows, sizeof *balance.window_cv[m]);
         for (int w = 0; w < balance.windows; w++)
             balance.window_cv[m][w] =
-                lab_watch_cv(grid + (ptrdiff_t)w * watch->gpu_count, watch->gpu_count);
+                cv_of_window(watch, m, grid + (ptrdiff_t)w * watch->gpu_count);
         balance.drift[m] = lab_drift_make(balance.window_cv[m], balance.windows);
     }
     return balance;
+}
+
+#define POINT 0.01
+
+/* No trend, and no window that differs from the whole by a point: nothing for people to look at. */
+static bool is_steady(const struct balance *balance) {
+    for (int m = 0; m < BALANCED; m++) {
+        if (balance->drift[m].direction != 0)
+            return false;
+        for (int w = 0; w < balance->windows; w++)
+            if (fabs(balance->window_cv[m][w] - balance->cv[m]) >= POINT)
+                return false;
+    }
+    return true;
 }
 
 /* --- tables --- */
@@ -210,7 +232,7 @@ static struct lab_analysis_table window_table(const struct balance *balance,
             row[WINDOW_CV + m] = lab_analysis_figure(balance->window_cv[m][w]);
     }
     return (struct lab_analysis_table){.key = "windows",
-                                       .title = "Over time",
+                                       .title = is_steady(balance) ? NULL : "Over time",
                                        .columns = window_columns,
                                        .column_count = WINDOW_COLUMNS,
                                        .cells = cells,
@@ -284,12 +306,16 @@ static const char *describe_windows(const struct balance *balance, struct lab_ar
         lab_str_release(&text);
         return NULL;
     }
+    if (is_steady(balance)) {
+        lab_str_release(&text);
+        return "the same throughout";
+    }
     if (!drifts)
         lab_str_add(&text, "no drift; ");
     lab_str_add(&text, "worst from ");
     add_window(&text, balance, balance->drift[worst].worst);
     double cv = balance->window_cv[worst][balance->drift[worst].worst];
-    lab_str_printf(&text, ": %s, CV %.1f %% (%s)", lab_watch_kinds[worst].key, 100 * cv,
+    lab_str_printf(&text, ": %s, CV %.1f %% (%s)", lab_watch_kinds[worst].noun, 100 * cv,
                    lab_watch_grade(cv));
     const char *copy = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
@@ -310,9 +336,9 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
     for (int m = 0; m < BALANCED; m++) {
         if (isnan(balance->cv[m]))
             continue;
-        const char *noun = m == LAB_WATCH_UTILIZATION ? "utilisation" : lab_watch_kinds[m].key;
         lab_str_printf(&text, "%s%s in %s (CV %.1f %%)", told++ ? ", " : "",
-                       lab_watch_grade(balance->cv[m]), noun, 100 * balance->cv[m]);
+                       lab_watch_grade(balance->cv[m]), lab_watch_kinds[m].noun,
+                       100 * balance->cv[m]);
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
     const char *copy = lab_arena_strdup(arena, text.text);
@@ -417,8 +443,7 @@ static const char *answer_for_all(const struct balance *balances, int count,
     return lab_arena_printf(
         arena, "%d recordings: the worst balance is that of %s: %s in %s (CV %.1f %%).", count,
         worst->watch->source->name, lab_watch_grade(worst->cv[metric]),
-        metric == LAB_WATCH_UTILIZATION ? "utilisation" : lab_watch_kinds[metric].key,
-        100 * worst->cv[metric]);
+        lab_watch_kinds[metric].noun, 100 * worst->cv[metric]);
 }
 
 /* Whether runs of one label are slower where they are less balanced. */

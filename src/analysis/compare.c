@@ -34,21 +34,21 @@ enum { /* beyond the metrics over time */
 };
 
 struct compared {
-    const char *key, *title, *unit;
+    const char *key, *title, *noun, *unit;
     int decimals;
 };
 
 static const struct compared compared[COMPARED] = {
-    [LAB_WATCH_MEMORY] = {"memory", "Memory", "MB", 1},
-    [LAB_WATCH_UTILIZATION] = {"utilization", "Utilisation", "%", 1},
-    [LAB_WATCH_POWER] = {"power", "Power", "W", 1},
-    [LAB_WATCH_TEMPERATURE] = {"temperature", "Temperature", "°C", 1},
-    [LAB_WATCH_CLOCK] = {"sm_clock", "SM clock", "MHz", 0},
-    [PEAK_MEMORY] = {"memory_peak", "Peak memory", "MB", 1},
-    [PEAK_TEMPERATURE] = {"temperature_peak", "Hottest", "°C", 0},
-    [ENERGY] = {"energy", "Energy", "J", 0},
-    [DURATION] = {"duration", "Duration", "s", 1},
-    [RATE] = {"rate", "Throughput", "/s", 1},
+    [LAB_WATCH_MEMORY] = {"memory", "Memory", "memory", "MB", 1},
+    [LAB_WATCH_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%", 1},
+    [LAB_WATCH_POWER] = {"power", "Power", "power", "W", 1},
+    [LAB_WATCH_TEMPERATURE] = {"temperature", "Temperature", "temperature", "°C", 1},
+    [LAB_WATCH_CLOCK] = {"sm_clock", "SM clock", "SM clock", "MHz", 0},
+    [PEAK_MEMORY] = {"memory_peak", "Peak memory", "peak memory", "MB", 1},
+    [PEAK_TEMPERATURE] = {"temperature_peak", "Hottest", "highest temperature", "°C", 0},
+    [ENERGY] = {"energy", "Energy", "energy", "J", 0},
+    [DURATION] = {"duration", "Duration", "duration", "s", 1},
+    [RATE] = {"rate", "Throughput", "throughput", "/s", 1},
 };
 
 /* In the order in which they are shown. */
@@ -97,42 +97,50 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
 enum {
     METRIC_KEY,
     METRIC_UNIT,
-    METRIC_FIRST,
-    METRIC_SECOND,
-    METRIC_CHANGE,
-    METRIC_VERDICT,
     METRIC_TITLE,
+    METRIC_FIRST,
     METRIC_FIRST_TEXT,
+    METRIC_SECOND,
     METRIC_SECOND_TEXT,
+    METRIC_CHANGE,
+    METRIC_DIFFERENCE,
     METRIC_CHANGE_TEXT,
+    METRIC_VERDICT,
     METRIC_WORDS,
     METRIC_COLUMNS
 };
 
 #define TITLE_COLUMNS 12 /* that a label may take as the title of a column */
 
+/* Long labels would push figures off the screen: those are A and B in tables. */
+static bool is_brief(const struct lab_watch_label *first, const struct lab_watch_label *second) {
+    return lab_str_columns(first->name) <= TITLE_COLUMNS &&
+           lab_str_columns(second->name) <= TITLE_COLUMNS;
+}
+
 static const struct lab_analysis_column *metric_columns(const char *first, const char *second,
-                                                        struct lab_arena *arena) {
+                                                        bool brief, struct lab_arena *arena) {
     static const struct lab_analysis_column template[METRIC_COLUMNS] = {
         [METRIC_KEY] = {"metric", NULL, LAB_ANALYSIS_TEXT},
         [METRIC_UNIT] = {"unit", NULL, LAB_ANALYSIS_TEXT},
-        [METRIC_FIRST] = {"first", NULL, LAB_ANALYSIS_NUMBER},
-        [METRIC_SECOND] = {"second", NULL, LAB_ANALYSIS_NUMBER},
-        [METRIC_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-        [METRIC_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
         [METRIC_TITLE] = {NULL, "", LAB_ANALYSIS_TEXT},
-        [METRIC_FIRST_TEXT] = {NULL, "A", LAB_ANALYSIS_TEXT},
-        [METRIC_SECOND_TEXT] = {NULL, "B", LAB_ANALYSIS_TEXT},
-        [METRIC_CHANGE_TEXT] = {NULL, "Change", LAB_ANALYSIS_TEXT},
+        [METRIC_FIRST] = {"first", NULL, LAB_ANALYSIS_NUMBER},
+        [METRIC_FIRST_TEXT] = {NULL, "A", LAB_ANALYSIS_FIGURE},
+        [METRIC_SECOND] = {"second", NULL, LAB_ANALYSIS_NUMBER},
+        [METRIC_SECOND_TEXT] = {NULL, "B", LAB_ANALYSIS_FIGURE},
+        [METRIC_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+        [METRIC_DIFFERENCE] = {"difference", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
+        [METRIC_CHANGE_TEXT] = {NULL, "Change", LAB_ANALYSIS_FIGURE},
+        [METRIC_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
         [METRIC_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
     };
     struct lab_analysis_column *columns = lab_arena_alloc(arena, METRIC_COLUMNS, sizeof *columns);
     for (int c = 0; c < METRIC_COLUMNS; c++)
         columns[c] = template[c];
-    if (lab_str_columns(first) <= TITLE_COLUMNS && lab_str_columns(second) <= TITLE_COLUMNS) {
-        columns[METRIC_FIRST_TEXT].title = first;
-        columns[METRIC_SECOND_TEXT].title = second;
-    }
+    if (!brief)
+        return columns;
+    columns[METRIC_FIRST_TEXT].title = first;
+    columns[METRIC_SECOND_TEXT].title = second;
     return columns;
 }
 
@@ -185,7 +193,10 @@ static struct lab_analysis_table metric_table(const struct pair *pair, struct la
             lab_analysis_text(what->unit[0] == 'M' && what->unit[1] == 'B' ? "MiB" : what->unit);
         row[METRIC_FIRST] = lab_analysis_figure(change->first);
         row[METRIC_SECOND] = lab_analysis_figure(change->second);
-        row[METRIC_CHANGE] = lab_change_cell(change);
+        row[METRIC_CHANGE] = change->absolute ? lab_analysis_figure(NAN) : lab_change_cell(change);
+        row[METRIC_DIFFERENCE] = change->absolute
+                                     ? lab_change_cell(change)
+                                     : lab_analysis_figure(change->second - change->first);
         row[METRIC_VERDICT] = lab_analysis_text(lab_change_verdict_name(change->verdict));
         row[METRIC_TITLE] = lab_analysis_text(what->title);
         row[METRIC_FIRST_TEXT] = lab_analysis_text(value_text(change->first, what, arena));
@@ -196,7 +207,8 @@ static struct lab_analysis_table metric_table(const struct pair *pair, struct la
     return (struct lab_analysis_table){
         .key = "metrics",
         .title = "All GPUs",
-        .columns = metric_columns(pair->first->name, pair->second->name, arena),
+        .columns = metric_columns(pair->first->name, pair->second->name,
+                                  is_brief(pair->first, pair->second), arena),
         .column_count = METRIC_COLUMNS,
         .cells = cells,
         .row_count = rows};
@@ -243,8 +255,7 @@ static const struct lab_analysis_column *bin_columns(int metric, const struct pa
         (struct lab_analysis_column){"first", pair->first->name, LAB_ANALYSIS_SHARE};
     columns[BIN_SECOND] =
         (struct lab_analysis_column){"second", pair->second->name, LAB_ANALYSIS_SHARE};
-    if (lab_str_columns(pair->first->name) > 2 * TITLE_COLUMNS ||
-        lab_str_columns(pair->second->name) > 2 * TITLE_COLUMNS) {
+    if (!is_brief(pair->first, pair->second)) {
         columns[BIN_FIRST].title = "A";
         columns[BIN_SECOND].title = "B";
     }
@@ -280,45 +291,43 @@ static bool histogram_table(const struct pair *pair, int metric, int bins, struc
 
 /* --- words --- */
 
-static void add_difference(struct lab_str *text, int *count, const struct compared *what,
+/* "power 12.0 % [11.1, 12.9] higher" */
+static void add_difference(struct lab_str *text, const struct compared *what,
                            const struct lab_change *change) {
-    lab_str_printf(text, "%s%s %.1f %% [%.1f, %.1f] %s", (*count)++ ? ", " : "", what->title,
-                   100 * fabs(change->share),
-                   100 * (change->share < 0 ? -change->high : change->low),
-                   100 * (change->share < 0 ? -change->low : change->high),
-                   change->verdict == LAB_CHANGE_HIGHER ? "higher" : "lower");
+    bool lower = change->share < 0;
+    lab_str_printf(text, "%s %.1f %% [%.1f, %.1f] %s", what->noun, 100 * fabs(change->share),
+                   100 * (lower ? -change->high : change->low),
+                   100 * (lower ? -change->low : change->high), lower ? "lower" : "higher");
 }
 
-/*
- * "b against a: Power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in utilisation and
- * memory."
- */
+/* "b against a: power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in utilisation." */
 static const char *make_answer(const struct pair *pair, struct lab_arena *arena) {
-    const char *same[COMPARED + 1] = {0};
-    int differences = 0, same_count = 0;
-    double bound = 0;
-    struct lab_str text;
+    static const int main_ones[] = {RATE, LAB_WATCH_UTILIZATION, LAB_WATCH_MEMORY, LAB_WATCH_POWER};
+    enum { MAIN = sizeof main_ones / sizeof *main_ones };
+    int differences = 0, same = 0;
+    struct lab_str text, rest;
     lab_str_init(&text);
+    lab_str_init(&rest);
     lab_str_printf(&text, "%s against %s: ", pair->second->name, pair->first->name);
-    for (int i = 0; i < COMPARED; i++) {
-        const struct lab_change *change = &pair->changes[shown_order[i]];
+    for (int i = 0; i < MAIN; i++) {
+        const struct lab_change *change = &pair->changes[main_ones[i]];
+        const struct compared *what = &compared[main_ones[i]];
         if (change->verdict == LAB_CHANGE_HIGHER || change->verdict == LAB_CHANGE_LOWER) {
-            add_difference(&text, &differences, &compared[shown_order[i]], change);
+            lab_str_add(&text, differences++ ? ", " : "");
+            add_difference(&text, what, change);
         } else if (change->verdict == LAB_CHANGE_SAME || change->verdict == LAB_CHANGE_SMALL) {
-            same[same_count++] = compared[shown_order[i]].title;
-            bound = fmax(bound, lab_change_bound_percent(change));
+            lab_str_printf(&rest, "%s%.1f %% in %s", same++ ? ", " : "",
+                           lab_change_bound_percent(change), what->noun);
         }
     }
-    if (same_count > 0) {
-        lab_str_printf(&text, "%sno difference larger than %.1f %% in ", differences ? "; " : "",
-                       bound);
-        lab_str_add_list(&text, same, "and");
-    }
-    if (differences + same_count == 0)
+    if (same > 0)
+        lab_str_printf(&text, "%sno difference larger than %s", differences ? "; " : "", rest.text);
+    if (differences + same == 0)
         lab_str_add(&text, "too few samples to tell a difference");
     lab_str_add(&text, ".");
     const char *copy = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
+    lab_str_release(&rest);
     return copy;
 }
 
@@ -344,7 +353,9 @@ static struct lab_analysis_part make_part(const struct pair *pair, int bins,
     cells[FIRST_RECORDINGS] = lab_analysis_figure(pair->first->count);
     return (struct lab_analysis_part){
         .name = pair->second->name,
-        .about = lab_arena_printf(arena, "B, against A: %s", pair->first->name),
+        .about = lab_arena_printf(
+            arena, is_brief(pair->first, pair->second) ? "against %s" : "B, against A: %s",
+            pair->first->name),
         .answer = make_answer(pair, arena),
         .cells = cells,
         .tables = tables,
@@ -375,7 +386,9 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         for (int what = 0; what < COMPARED; what++) {
             struct lab_change_side first = make_side(pair.first, what, arena),
                                    second = make_side(pair.second, what, arena);
-            pair.changes[what] = lab_change_make(&first, &second);
+            bool degrees = what == LAB_WATCH_TEMPERATURE || what == PEAK_TEMPERATURE;
+            pair.changes[what] = degrees ? lab_change_make_absolute(&first, &second)
+                                         : lab_change_make(&first, &second);
         }
         parts[i - 1] = make_part(&pair, (int)config->bins, arena);
     }

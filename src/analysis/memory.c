@@ -30,14 +30,19 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
 
 enum { GPU, GPU_MEAN, GPU_DEVIATION, GPU_PEAK, GPU_SHARE, GPU_CHANGE, GPU_COLUMNS };
 
-static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
-    [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
-    [GPU_MEAN] = {"mean_mib", "Mean", LAB_ANALYSIS_MEBIBYTES},
-    [GPU_DEVIATION] = {"deviation_mib", "±", LAB_ANALYSIS_MEBIBYTES},
-    [GPU_PEAK] = {"peak_mib", "Peak", LAB_ANALYSIS_MEBIBYTES},
-    [GPU_SHARE] = {"peak_share", "Of its memory", LAB_ANALYSIS_SHARE},
-    [GPU_CHANGE] = {"change", "Against the best", LAB_ANALYSIS_CHANGE, .with_interval = true},
-};
+#define MEMORY_COLUMNS(change_title)                                                               \
+    {                                                                                              \
+        [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},                                                \
+        [GPU_MEAN] = {"mean_mib", "Mean", LAB_ANALYSIS_MEBIBYTES},                                 \
+        [GPU_DEVIATION] = {"deviation_mib", "±", LAB_ANALYSIS_MEBIBYTES},                          \
+        [GPU_PEAK] = {"peak_mib", "Peak", LAB_ANALYSIS_MEBIBYTES},                                 \
+        [GPU_SHARE] = {"peak_share", "Of its memory", LAB_ANALYSIS_SHARE},                         \
+        [GPU_CHANGE] = {"change", change_title, LAB_ANALYSIS_CHANGE, .with_interval = true},       \
+    }
+
+static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] =
+    MEMORY_COLUMNS("Against the best");
+static const struct lab_analysis_column best_columns[GPU_COLUMNS] = MEMORY_COLUMNS(NULL);
 
 /* --- a label --- */
 
@@ -136,7 +141,7 @@ static struct lab_analysis_table gpu_table(const struct memory *memory, const st
     }
     return (struct lab_analysis_table){.key = "gpus",
                                        .title = "By GPU",
-                                       .columns = gpu_columns,
+                                       .columns = memory == best ? best_columns : gpu_columns,
                                        .column_count = GPU_COLUMNS,
                                        .cells = cells,
                                        .row_count = count};

@@ -36,15 +36,15 @@ enum {
 };
 
 static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [RECORDINGS] = {"recordings", "Recordings", LAB_ANALYSIS_COUNT, "Rec."},
+    [RECORDINGS] = {"recordings", "Recordings", LAB_ANALYSIS_COUNT},
     [DURATION] = {"duration_s", "Duration", LAB_ANALYSIS_DURATION, "Time"},
     [MEMORY] = {"memory_total_mib", "Memory, mean", LAB_ANALYSIS_MEBIBYTES, "Memory"},
     [PEAK] = {"memory_peak_mib", "Memory, peak", LAB_ANALYSIS_MEBIBYTES},
     [UTILIZATION] = {"utilization_percent", "Utilisation", LAB_ANALYSIS_PERCENT, "Util."},
     [POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS, "Power"},
     [ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES, "Energy"},
-    [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS, "Hottest"},
-    [THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
+    [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
+    [THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
     [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
     [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
@@ -74,9 +74,9 @@ static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
     [GPU_POWER] = {"power_w", "Power", LAB_ANALYSIS_WATTS},
     [GPU_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
     [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [GPU_THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
+    [GPU_THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
     [GPU_MISSING] = {"missing_s", NULL, LAB_ANALYSIS_DURATION},
-    [GPU_GAPS] = {"gaps", "Gaps", LAB_ANALYSIS_COUNT},
+    [GPU_GAPS] = {"gaps", NULL, LAB_ANALYSIS_COUNT},
 };
 
 enum {
@@ -222,7 +222,7 @@ static struct lab_analysis_table recording_table(const struct lab_watch_label *l
         row[REC_ENERGY] = lab_analysis_figure(lab_watch_energy(watch, &integrated));
     }
     return (struct lab_analysis_table){.key = "files",
-                                       .title = "Recordings",
+                                       .title = label->count > 1 ? "Recordings" : NULL,
                                        .columns = recording_columns,
                                        .column_count = REC_COLUMNS,
                                        .cells = cells,

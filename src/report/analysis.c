@@ -9,6 +9,10 @@
 
 /* --- one figure --- */
 
+static bool is_text(const struct lab_analysis_column *column) {
+    return column->unit == LAB_ANALYSIS_TEXT || column->unit == LAB_ANALYSIS_FIGURE;
+}
+
 static void add_value(double value, enum lab_analysis_unit unit, struct lab_str *out) {
     switch (unit) {
     case LAB_ANALYSIS_TIME:
@@ -42,10 +46,10 @@ static void add_value(double value, enum lab_analysis_unit unit, struct lab_str 
         lab_str_add_si(out, value, "J");
         break;
     case LAB_ANALYSIS_CELSIUS:
-        lab_str_printf(out, "%.0f °C", value);
+        lab_str_printf(out, "%.0f°C", value);
         break;
     case LAB_ANALYSIS_PER_SECOND:
-        lab_str_printf(out, "%.1f /s", value);
+        lab_str_printf(out, "%.1f samples/s", value);
         break;
     case LAB_ANALYSIS_CHANGE:
         lab_str_printf(out, "%+.1f %%", 100 * value);
@@ -55,6 +59,7 @@ static void add_value(double value, enum lab_analysis_unit unit, struct lab_str 
         break;
     case LAB_ANALYSIS_COUNT:
     case LAB_ANALYSIS_TEXT:
+    case LAB_ANALYSIS_FIGURE:
         lab_str_printf(out, "%.0f", value);
         break;
     }
@@ -75,7 +80,7 @@ static void add_bounds(const struct lab_analysis_cell *cell,
  */
 static void add_cell(const struct lab_analysis_cell *cell, const struct lab_analysis_column *column,
                      bool in_table, struct lab_str *out) {
-    if (column->unit == LAB_ANALYSIS_TEXT) {
+    if (is_text(column)) {
         lab_str_add(out, cell->text ? cell->text : "");
         return;
     }
@@ -104,8 +109,7 @@ static void add_cell(const struct lab_analysis_cell *cell, const struct lab_anal
 /* A figure that there is none of, or that isn't for people, has no line. */
 static bool is_shown(const struct lab_analysis_cell *cell,
                      const struct lab_analysis_column *column) {
-    return column->title &&
-           (column->unit == LAB_ANALYSIS_TEXT ? !!cell->text : !isnan(cell->value));
+    return column->title && (is_text(column) ? !!cell->text : !isnan(cell->value));
 }
 
 /* --- text --- */
@@ -232,10 +236,15 @@ static void add_part(const struct lab_analysis_result *result, const struct lab_
     lab_str_release(&heading);
     if (result->part_count > 1)
         add_paragraph(part->answer, 2, style, out);
-    lab_str_add(out, "\n");
+    bool any = false;
+    for (int c = 0; c < result->column_count; c++)
+        any |= is_shown(&part->cells[c], &result->columns[c]);
+    lab_str_add(out, any ? "\n" : "");
     for (int c = 0; c < result->column_count; c++)
         add_figure(&part->cells[c], &result->columns[c], style, out);
     for (int i = 0; i < part->table_count; i++) {
+        if (!part->tables[i].title)
+            continue;
         lab_str_printf(out, "\n  %s\n", part->tables[i].title);
         if (part->tables[i].lines)
             add_lines(part->tables[i].lines, "    ", out);
@@ -303,6 +312,8 @@ static void add_markdown_cell(const struct lab_analysis_cell *cell,
 }
 
 static void add_markdown_table(const struct lab_analysis_table *table, struct lab_str *out) {
+    if (!table->title)
+        return;
     lab_str_printf(out, "\n### %s\n\n", table->title);
     if (table->lines) {
         lab_str_add(out, "```\n");
@@ -360,11 +371,14 @@ static void add_markdown_part(const struct lab_analysis_result *result,
         lab_str_add(out, ". ");
     }
     add_escaped(part->answer, out);
-    lab_str_add(out, "\n\n| Figure | Value | |\n|---|--:|---|\n");
+    lab_str_add(out, "\n");
+    bool any = false;
     for (int c = 0; c < result->column_count; c++) {
         const struct lab_analysis_cell *cell = &part->cells[c];
         if (!is_shown(cell, &result->columns[c]))
             continue;
+        lab_str_add(out, any ? "" : "\n| Figure | Value | |\n|---|--:|---|\n");
+        any = true;
         lab_str_printf(out, "| %s |", result->columns[c].title);
         add_markdown_cell(cell, &result->columns[c], out);
         lab_str_add(out, " ");
@@ -410,7 +424,7 @@ static void set_cell(struct lab_arena *arena, struct lab_value *map,
                      const struct lab_analysis_column *column) {
     if (!column->key)
         return;
-    if (column->unit == LAB_ANALYSIS_TEXT) {
+    if (is_text(column)) {
         lab_value_set_string(arena, map, column->key, cell->text);
         return;
     }
