@@ -99,10 +99,10 @@ static struct lab_change_mean between(const struct lab_change_side *side, int *r
 
 /*
  * The variance of second / first − 1 by the delta method: (v₂ + r² v₁) / first², r their ratio; its
- * degrees of freedom by Welch and Satterthwaite.
+ * degrees of freedom by Welch and Satterthwaite; where one spread stands for both, those of it.
  */
 static void set_interval(struct lab_change *change, const struct lab_change_mean *a,
-                         const struct lab_change_mean *b) {
+                         const struct lab_change_mean *b, bool shared) {
     double ratio = change->absolute ? 1 : change->second / change->first;
     double unit = change->absolute ? 1 : fabs(change->first);
     double from_a = ratio * ratio * a->variance, from_b = b->variance, sum = from_a + from_b;
@@ -110,7 +110,9 @@ static void set_interval(struct lab_change *change, const struct lab_change_mean
         return;
     double distance = 0;
     if (sum > 0) {
-        double freedom = sum * sum / (from_a * from_a / a->freedom + from_b * from_b / b->freedom);
+        double freedom =
+            shared ? a->freedom
+                   : sum * sum / (from_a * from_a / a->freedom + from_b * from_b / b->freedom);
         distance = lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(sum) / unit;
     }
     change->low = change->share - distance;
@@ -160,7 +162,7 @@ static struct lab_change make(const struct lab_change_side *first,
         b.variance = a.variance * count_a;
         b.freedom = a.freedom;
     }
-    set_interval(&change, &a, &b);
+    set_interval(&change, &a, &b, !change.within && (count_a == 1 || count_b == 1));
     change.verdict = judge(&change);
     return change;
 }
@@ -213,9 +215,10 @@ const char *lab_change_words(const struct lab_change *change, struct lab_arena *
     case LAB_CHANGE_LOWER:
         return "lower";
     case LAB_CHANGE_SAME:
-        return change->bound == 0 ? "the same"
-                                  : lab_arena_printf(arena, "no more than %.1f %%",
-                                                     lab_change_bound_percent(change));
+        return change->bound == 0
+                   ? "the same"
+                   : lab_arena_printf(arena, "≤ %.1f %s", lab_change_bound_percent(change),
+                                      change->absolute ? "°C" : "%");
     case LAB_CHANGE_SMALL:
         return "ambiguous";
     case LAB_CHANGE_SINGLE:

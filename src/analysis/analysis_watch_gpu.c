@@ -208,6 +208,8 @@ void lab_watch_gpu_describe(struct lab_watch_gpu *gpu, const struct lab_watch *w
     int64_t *times = lab_mem_resize(NULL, track->count + 1, sizeof *times);
     gpu->name = lab_arena_printf(arena, "GPU %d", track->entity.index);
     gpu->energy_j = lab_track_growth(track, LAB_METRIC_ENERGY, watch->start_ns, watch->end_ns);
+    if (!isnan(gpu->energy_j)) /* its edges filled in, as runs of studies have it */
+        gpu->energy_j = lab_track_energy(track, watch->start_ns, watch->end_ns);
     for (int m = 0; m < LAB_WATCH_METRICS; m++) {
         size_t count = lab_watch_read(gpu, m, values, times);
         gpu->figures[m] = describe(values, count);
