@@ -160,7 +160,9 @@ const char **lab_watch_notes(const struct lab_watch *const *watches, int count, 
     for (int i = 0; i < count; i++) {
         const struct lab_watch *watch = watches[i];
         for (int k = 0; watch->missing && watch->missing[k]; k++)
-            add_about(notes, watch, count, watch->missing[k], arena);
+            add_about(notes, watch, count,
+                      lab_arena_printf(arena, "not all could be read: %s", watch->missing[k]),
+                      arena);
         for (int g = 0; g < watch->gpu_count; g++) {
             const char *text = gap_text(&watch->gpus[g], watch, arena);
             if (text)

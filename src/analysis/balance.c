@@ -322,6 +322,18 @@ static const char *describe_windows(const struct balance *balance, struct lab_ar
     return copy;
 }
 
+/* The grade that all metrics have, or NULL. */
+static const char *same_grade(const struct balance *balance) {
+    const char *grade = NULL;
+    for (int m = 0; m < BALANCED; m++) {
+        const char *own = lab_watch_grade(balance->cv[m]);
+        if (own && grade && !lab_str_equal(own, grade))
+            return NULL;
+        grade = own ? own : grade;
+    }
+    return grade;
+}
+
 static const char *make_answer(const struct balance *balance, struct lab_arena *arena) {
     const struct lab_watch *watch = balance->watch;
     if (watch->gpu_count == 0)
@@ -329,16 +341,21 @@ static const char *make_answer(const struct balance *balance, struct lab_arena *
     if (watch->gpu_count == 1)
         return lab_arena_printf(arena, "Only %s was recorded: balance needs two.",
                                 watch->gpus[0].name);
+    const char *grade = same_grade(balance);
     struct lab_str text;
     int told = 0;
     lab_str_init(&text);
-    lab_str_printf(&text, "The balance of %d GPUs is ", watch->gpu_count);
+    lab_str_printf(&text, "The balance of %d GPUs is %s", watch->gpu_count, grade ? grade : "");
+    lab_str_add(&text, grade ? ": " : "");
     for (int m = 0; m < BALANCED; m++) {
         if (isnan(balance->cv[m]))
             continue;
-        lab_str_printf(&text, "%s%s in %s (CV %.1f %%)", told++ ? ", " : "",
-                       lab_watch_grade(balance->cv[m]), lab_watch_kinds[m].noun,
-                       100 * balance->cv[m]);
+        lab_str_add(&text, told++ ? ", " : grade ? "CV " : "");
+        if (grade)
+            lab_str_printf(&text, "%.1f %% in %s", 100 * balance->cv[m], lab_watch_kinds[m].noun);
+        else
+            lab_str_printf(&text, "%s in %s (CV %.1f %%)", lab_watch_grade(balance->cv[m]),
+                           lab_watch_kinds[m].noun, 100 * balance->cv[m]);
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
     const char *copy = lab_arena_strdup(arena, text.text);

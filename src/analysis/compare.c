@@ -410,7 +410,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 
 const struct lab_analysis lab_analysis_compare = {
     .name = "compare",
-    .summary = "what differs between two recordings, and whether it can be told from nothing",
+    .summary = "what differs between recordings, by how much, and how surely",
     .description =
         "Holds each label against the first: differences of memory, utilisation, power, clocks, "
         "heat, energy and throughput with their intervals, and histograms. A label is a file's "
