@@ -263,6 +263,15 @@ double lab_watch_cv(const double *values, int count) {
     return cv;
 }
 
+double lab_watch_cv_of(const struct lab_watch *watch, enum lab_watch_metric metric) {
+    double *means = lab_mem_alloc((size_t)watch->gpu_count + 1, sizeof *means);
+    for (int g = 0; g < watch->gpu_count; g++)
+        means[g] = watch->gpus[g].figures[metric].mean;
+    double cv = lab_watch_cv(means, watch->gpu_count);
+    lab_mem_free(means);
+    return cv;
+}
+
 const char *lab_watch_grade(double cv) {
     return isnan(cv)   ? NULL
            : cv < 0.05 ? "excellent"

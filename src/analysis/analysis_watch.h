@@ -107,6 +107,7 @@ double lab_watch_throttled(const struct lab_watch *watch);
 
 /* Population standard deviation over mean of what is there; NaN with fewer than two, or a mean of 0. */
 double lab_watch_cv(const double *values, int count);
+double lab_watch_cv_of(const struct lab_watch *watch, enum lab_watch_metric metric); /* its means */
 /* "excellent", "good", "fair", "poor"; NULL without a CV. */
 const char *lab_watch_grade(double cv);
 

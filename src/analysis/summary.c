@@ -255,13 +255,6 @@ static struct lab_analysis_cell with_text(double value, const char *text) {
     return cell;
 }
 
-static double memory_cv(const struct lab_watch *watch, struct lab_arena *arena) {
-    double *means = lab_arena_alloc(arena, (size_t)watch->gpu_count + 1, sizeof *means);
-    for (int g = 0; g < watch->gpu_count; g++)
-        means[g] = watch->gpus[g].figures[LAB_WATCH_MEMORY].mean;
-    return lab_watch_cv(means, watch->gpu_count);
-}
-
 static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *label,
                                                   struct lab_arena *arena) {
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
@@ -280,7 +273,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
         count_in(&t[POWER], lab_watch_together(watch, LAB_WATCH_POWER));
         count_in(&t[ENERGY], lab_watch_energy(watch, &integrated));
         count_in(&t[THROTTLED], lab_watch_throttled(watch));
-        count_in(&t[BALANCE], memory_cv(watch, arena));
+        count_in(&t[BALANCE], lab_watch_cv_of(watch, LAB_WATCH_MEMORY));
         count_in(&t[RATE], watch->source->rate);
         count_in(&t[CPU], watch->cpu_percent);
         count_in(&t[HOST], watch->host_peak_mib);

@@ -187,7 +187,8 @@ int lab_recordings_read(const struct lab_recording_source *sources, int count,
         result = finish(&reading, sources, count, left_out, err);
     if (result == 0) {
         *ret_recordings = lab_arena_alloc(arena, (size_t)reading.count, sizeof **ret_recordings);
-        memcpy(*ret_recordings, reading.items, (size_t)reading.count * sizeof *reading.items);
+        for (int i = 0; i < reading.count; i++)
+            (*ret_recordings)[i] = reading.items[i];
         *ret_count = reading.count;
     }
     lab_mem_free(reading.items);

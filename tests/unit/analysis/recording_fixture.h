@@ -167,7 +167,7 @@ static inline const struct lab_analysis_cell *cell(const struct given *f, int pa
     const struct lab_analysis_table *found = table(f, part, key);
     if (!found || row >= found->row_count)
         fail_msg("no row %d of '%s'", row, key);
-    for (int c = 0; c < found->column_count; c++)
+    for (int c = 0; found && c < found->column_count; c++)
         if (lab_str_equal(found->columns[c].key, column))
             return &found->cells[row * found->column_count + c];
     fail_msg("no column '%s' in '%s'", column, key);

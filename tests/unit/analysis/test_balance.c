@@ -140,8 +140,9 @@ static void drift_is_told(void **state) {
     given_recording(f, "drifting", "drifting");
     struct lab_track *first = given_gpu(f, 0), *second = given_gpu(f, 1);
     for (int t = 0; t < 100; t++) {
+        int step = t / 10;
         given_tick(first, t, 1000, 90, 100, 60);
-        given_tick(second, t, 1000, 90 - 5.0 * (t / 10), 100, 60);
+        given_tick(second, t, 1000, 90 - 5 * step, 100, 60);
     }
     when_analysed(f, "balance", "window=9.9s");
     const char *text = figure(f, 0, "over_time")->text;

@@ -174,7 +174,7 @@ static void tell_gpu(const struct lab_sink_samples *sink, int index) {
 }
 
 static void send(const struct lab_sink_samples *sink, int index, int second) {
-    int64_t values[] = {50, 1000 * 1024};
+    int64_t values[] = {50, 1024000};
     uint64_t valid = 3;
     struct lab_tick tick = {.entity = index,
                             .time_ns = second * SECOND,
