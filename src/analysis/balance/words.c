@@ -11,6 +11,10 @@ const char *lab_balance_advice(const struct lab_balance *balance, struct lab_are
         return NULL;
     double cv = balance->cv[worst];
     const char *title = lab_watch_kinds[worst].title;
+    for (int m = 0; m < LAB_BALANCED && cv < 0.05; m++)
+        if (balance->drift[m].direction > 0)
+            return lab_arena_printf(arena, "nothing to change yet; watch %s, which gets worse",
+                                    lab_watch_kinds[m].noun);
     if (cv < 0.05)
         return "nothing to change";
     if (cv < 0.10)

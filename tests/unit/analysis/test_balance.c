@@ -152,6 +152,21 @@ static void drift_is_told(void **state) {
     assert_int_equal(table(f, 0, "windows")->row_count, 10);
 }
 
+/* From 0 to 3.6 % and so excellent throughout, but on its way: that is worth watching. */
+static void slow_drift_is_worth_watching(void **state) {
+    struct given *f = *state;
+    given_recording(f, "leak", "leak");
+    struct lab_track *first = given_gpu(f, 0), *second = given_gpu(f, 1);
+    for (int t = 0; t < 100; t++) {
+        given_tick(first, t, 1000, 90, 100, 60);
+        given_tick(second, t, 1000 + 0.75 * t, 90, 100, 60);
+    }
+    when_analysed(f, "balance", NULL);
+    assert_string_equal(figure(f, 0, "memory_grade")->text, "excellent");
+    assert_string_equal(figure(f, 0, "advice")->text,
+                        "nothing to change yet; watch memory, which gets worse");
+}
+
 static void unused_gpus_can_be_left_out(void **state) {
     struct given *f = *state;
     given_recording(f, "half", "half");
@@ -272,6 +287,7 @@ int main(void) {
         CASE(a_gap_is_not_filled),
         CASE(an_early_end_is_a_gap),
         CASE(drift_is_told),
+        CASE(slow_drift_is_worth_watching),
         CASE(unused_gpus_can_be_left_out),
         CASE(what_cant_be_told_is_said),
         CASE(throughput_goes_with_balance),
