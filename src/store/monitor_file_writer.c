@@ -1,7 +1,9 @@
 /*
  * monitor_file_writer.c: who was told, and which ticks belong together. GPUs are read by a thread each,
  * so that ticks of one interval come at slightly different times and in any order; a record of all GPUs
- * takes those that are less than three quarters of an interval apart, and at most one of each.
+ * takes those that are less than three quarters of an interval apart, and at most one of each. It is
+ * written as soon as all are in it. While a GPU is away it waits for the next interval to begin: the GPU
+ * might come back, and two records of one interval would both be wrong.
  */
 #include "store/monitor_file_writer.h"
 
@@ -104,10 +106,10 @@ void lab_monitor_writer_end(struct lab_monitor_writer *writer) {
     writer->group_count = 0;
 }
 
-static int present_count(const struct lab_monitor_writer *writer) {
+static int told_count(const struct lab_monitor_writer *writer) {
     int count = 0;
     for (int i = 0; i < writer->source_count; i++)
-        count += writer->sources[i].told && !writer->sources[i].away;
+        count += writer->sources[i].told;
     return count;
 }
 
@@ -117,10 +119,10 @@ static void join_group(struct lab_monitor_writer *writer, struct lab_monitor_sou
     int64_t reach_ns = writer->interval_ns > 0 ? writer->interval_ns / 4 * 3 : INT64_MAX;
     if (writer->group_count && (source->in_group || due_ns - writer->group_due_ns >= reach_ns))
         lab_monitor_writer_end(writer);
-    if (writer->group_count == 0) {
+    if (writer->group_count == 0)
         writer->group_due_ns = due_ns;
+    if (writer->group_count == 0 || tick->time_ns < writer->group_time_ns)
         writer->group_time_ns = tick->time_ns;
-    }
     int columns = source->entity.column_count;
     memcpy(source->values, tick->values, (size_t)columns * sizeof *source->values);
     memcpy(source->valid, tick->valid, LAB_VALID_WORDS((size_t)columns) * sizeof *source->valid);
@@ -128,7 +130,7 @@ static void join_group(struct lab_monitor_writer *writer, struct lab_monitor_sou
     source->tick.values = source->values;
     source->tick.valid = source->valid;
     source->in_group = true;
-    if (++writer->group_count >= present_count(writer))
+    if (++writer->group_count >= told_count(writer))
         lab_monitor_writer_end(writer);
 }
 
@@ -148,7 +150,6 @@ void lab_monitor_writer_tick(struct lab_monitor_writer *writer, const struct lab
     struct lab_monitor_source *source = find_source(writer, tick->entity);
     if (!source || says_nothing(source, tick))
         return;
-    source->away = false;
     switch (writer->format) {
     case LAB_MONITOR_SINGLE:
         if (source->entity.index == writer->gpu)
@@ -166,11 +167,6 @@ void lab_monitor_writer_tick(struct lab_monitor_writer *writer, const struct lab
 }
 
 void lab_monitor_writer_event(struct lab_monitor_writer *writer, const struct lab_event *event) {
-    struct lab_monitor_source *source = find_source(writer, event->entity);
-    if (source && event->kind == LAB_EVENT_GAP)
-        source->away = true;
-    if (source && event->kind == LAB_EVENT_BACK)
-        source->away = false;
     if (event->kind == LAB_EVENT_CLOCK)
         writer->wall_offset_ns += event->number;
 }

@@ -8,7 +8,7 @@
 #include "store/monitor_file_internal.h"
 
 struct lab_monitor_source { /* an entity that was told */
-    bool told, away;
+    bool told;
     struct lab_entity entity; /* its texts and columns belong to the source */
     struct lab_monitor_gpu gpu;
     /* its tick in the group that is open */
