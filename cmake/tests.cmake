@@ -32,6 +32,9 @@ foreach(source ${test_sources} ${gpu_sources})
     if(name MATCHES "^cuda_")
         list(APPEND cuda_tests test_${name})
     endif()
+    if(name MATCHES "nvml")
+        list(APPEND nvml_tests test_${name})
+    endif()
     if(source IN_LIST gpu_sources)
         set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS gpu SKIP_RETURN_CODE 77)
     endif()
@@ -53,12 +56,12 @@ if(CUDA_HEADERS)
     target_compile_definitions(test_vendor_headers PRIVATE LAB_TEST_CUDA_HEADERS)
 endif()
 
-# A driver without a GPU: build/fake in LD_LIBRARY_PATH shows GPUs to whoever looks (tests/fake).
+# A driver without a GPU: build/fake in LD_LIBRARY_PATH shows GPUs to whoever looks (tests/fake). Its
+# NVML is in demo.cmake.
 set(fake_version_cuda 1)
-set(fake_version_nvidia-ml 1)
 set(fake_version_cublasLt 13)
 set(fake_version_cupti 13)
-foreach(library cuda nvidia-ml cublasLt cupti)
+foreach(library cuda cublasLt cupti)
     string(MAKE_C_IDENTIFIER ${library} name)
     file(GLOB fake_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/fake/lib${name}.c
          ${CMAKE_SOURCE_DIR}/tests/fake/lib${name}_*.c)
@@ -72,6 +75,9 @@ foreach(library cuda nvidia-ml cublasLt cupti)
     foreach(test ${cuda_tests} test_vendor)
         add_dependencies(${test} fake_${name})
     endforeach()
+endforeach()
+foreach(test ${cuda_tests} ${nvml_tests} test_vendor)
+    add_dependencies(${test} fake_nvidia_ml)
 endforeach()
 
 # The skeleton that people copy compiles without a warning.

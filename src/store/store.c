@@ -51,27 +51,28 @@ bool lab_store_shares_memory(unsigned long type) {
 
 /* --- what is there --- */
 
-static int check_path(const char *path, enum lab_store_mode mode, struct lab_err *err) {
+int lab_store_check_path(const char *path, enum lab_store_mode mode, const char *noun,
+                         struct lab_err *err) {
     struct stat info;
     if (stat(path, &info) < 0) {
         bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
         return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s", path);
     }
     if (S_ISDIR(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is a directory, not a study's file", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s is a directory, not %s", path, noun);
     if (!S_ISREG(info.st_mode))
-        return lab_err_set(err, LAB_ERR_USER, "%s is a device or pipe, not a study's file", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s is a device or pipe, not %s", path, noun);
     if (access(path, R_OK) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be read", path);
     if (mode == LAB_STORE_WRITE && access(path, W_OK) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s can't be written to", path);
     if (info.st_size == 0)
-        return lab_err_set(err, LAB_ERR_USER, "%s is not a study's file: it is empty", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s is not %s: it is empty", path, noun);
     return 0;
 }
 
-static int read_number(struct lab_store *store, const char *sql, int64_t *ret_number,
-                       struct lab_err *err) {
+int lab_store_read_number(struct lab_store *store, const char *sql, int64_t *ret_number,
+                          struct lab_err *err) {
     sqlite3_stmt *statement;
     if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL))
         return lab_store_fail(store, err);
@@ -82,10 +83,10 @@ static int read_number(struct lab_store *store, const char *sql, int64_t *ret_nu
     return got < 0 ? -1 : 0;
 }
 
-static int check_ours(struct lab_store *store, struct lab_err *err) {
+int lab_store_check_study(struct lab_store *store, struct lab_err *err) {
     int64_t application = 0, version = 0, studies = 0;
-    if (read_number(store, "PRAGMA application_id", &application, err) < 0 ||
-        read_number(store, "PRAGMA user_version", &version, err) < 0)
+    if (lab_store_read_number(store, "PRAGMA application_id", &application, err) < 0 ||
+        lab_store_read_number(store, "PRAGMA user_version", &version, err) < 0)
         return -1;
     if (application != LAB_STORE_APPLICATION_ID)
         return lab_err_set(err, LAB_ERR_USER,
@@ -96,7 +97,7 @@ static int check_ours(struct lab_store *store, struct lab_err *err) {
                            "%s is a study's file of version %lld, and this gpulab reads up to "
                            "version %d: a later gpulab is needed",
                            store->path, (long long)version, LAB_STORE_VERSION);
-    if (read_number(store, "SELECT count(*) FROM study", &studies, err) < 0)
+    if (lab_store_read_number(store, "SELECT count(*) FROM study", &studies, err) < 0)
         return -1;
     if (version < 1 || studies != 1)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: it holds no study", store->path);
@@ -132,7 +133,7 @@ int lab_store_connect(struct lab_store *store, const char *file, int flags, stru
 }
 
 /* SQLite takes some names for something else than files (":memory:"). */
-static char *file_name(struct lab_arena *arena, const char *path) {
+char *lab_store_file_name(struct lab_arena *arena, const char *path) {
     return lab_arena_printf(arena, "%s%s", path[0] == '/' ? "" : "./", path);
 }
 
@@ -140,7 +141,7 @@ static char *immutable_uri(struct lab_arena *arena, const char *path) {
     struct lab_str uri;
     lab_str_init(&uri);
     lab_str_add(&uri, "file:");
-    for (const char *at = file_name(arena, path); *at; at++) {
+    for (const char *at = lab_store_file_name(arena, path); *at; at++) {
         if (strchr("?#%", *at))
             lab_str_printf(&uri, "%%%02X", (unsigned)*at);
         else
@@ -179,20 +180,19 @@ static int open_unwritable(struct lab_store *store, struct lab_arena *arena, str
     if (lab_store_connect(store, immutable_uri(arena, store->path),
                           SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, err) < 0)
         return -1;
-    return check_ours(store, err);
+    return store->check(store, err);
 }
 
 /*
  * A writer that was killed in rollback mode leaves a journal, which has to be undone before anybody
  * can read. A reader may not do that: a writer that does nothing else does it for him.
  */
-static void recover(const char *path, const char *file) {
-    if (access(path, W_OK) < 0)
+static void recover(const struct lab_store *store, const char *file) {
+    if (access(store->path, W_OK) < 0)
         return;
-    struct lab_store *writer = lab_mem_alloc(1, sizeof *writer);
-    writer->path = lab_mem_strdup(path);
+    struct lab_store *writer = lab_store_new(store->path, store->noun, store->check);
     if (lab_store_connect(writer, file, SQLITE_OPEN_READWRITE, NULL) == 0)
-        check_ours(writer, NULL);
+        writer->check(writer, NULL);
     lab_store_abandon(writer);
 }
 
@@ -200,16 +200,16 @@ static int try_reader(struct lab_store *store, const char *file, struct lab_err 
     disconnect(store);
     if (lab_store_connect(store, file, SQLITE_OPEN_READONLY, err) < 0)
         return -1;
-    return check_ours(store, err);
+    return store->check(store, err);
 }
 
 static int open_reader(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
-    const char *file = file_name(arena, store->path);
+    const char *file = lab_store_file_name(arena, store->path);
     struct lab_err first = LAB_ERR_INIT;
     if (try_reader(store, file, &first) == 0)
         return 0;
     if (refused_as(store, SQLITE_READONLY)) {
-        recover(store->path, file);
+        recover(store, file);
         if (try_reader(store, file, &first) == 0)
             return 0;
     }
@@ -218,10 +218,18 @@ static int open_reader(struct lab_store *store, struct lab_arena *arena, struct 
     return lab_err_set(err, first.code, "%s", first.text);
 }
 
+int lab_store_open_reader(struct lab_store *store, struct lab_err *err) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    int result = open_reader(store, &arena, err);
+    lab_arena_release(&arena);
+    return result;
+}
+
 /* Within the writer's first transaction: another one may have done it since the file was opened. */
 static int upgrade(struct lab_store *store, struct lab_err *err) {
     int64_t version = 0;
-    if (read_number(store, "PRAGMA user_version", &version, err) < 0)
+    if (lab_store_read_number(store, "PRAGMA user_version", &version, err) < 0)
         return -1;
     for (int64_t next = version + 1; next <= LAB_STORE_VERSION; next++) {
         if (lab_store_exec(store, lab_store_upgrades[next], err) < 0)
@@ -235,17 +243,20 @@ static int upgrade(struct lab_store *store, struct lab_err *err) {
     return lab_store_exec(store, mark, err);
 }
 
-static int open_writer(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
-    store->writes = true;
-    if (lab_store_connect(store, file_name(arena, store->path), SQLITE_OPEN_READWRITE, err) < 0 ||
-        check_ours(store, err) < 0)
-        return -1;
+int lab_store_set_journal(struct lab_store *store, struct lab_err *err) {
     struct statfs system;
     if (statfs(store->path, &system) < 0)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", store->path);
     bool shares = lab_store_shares_memory((unsigned long)system.f_type);
-    if (lab_store_exec(store, shares ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE",
-                       err) < 0)
+    return lab_store_exec(
+        store, shares ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE", err);
+}
+
+static int open_writer(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
+    store->writes = true;
+    if (lab_store_connect(store, lab_store_file_name(arena, store->path), SQLITE_OPEN_READWRITE,
+                          err) < 0 ||
+        store->check(store, err) < 0 || lab_store_set_journal(store, err) < 0)
         return -1;
     sqlite3_busy_timeout(store->db, LAB_STORE_OPEN_WAIT_MS);
     if (lab_store_begin(store, true, err) < 0 || upgrade(store, err) < 0 ||
@@ -257,12 +268,19 @@ static int open_writer(struct lab_store *store, struct lab_arena *arena, struct 
 
 /* --- life --- */
 
-int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store **ret_store,
-                   struct lab_err *err) {
-    if (check_path(path, mode, err) < 0)
-        return -1;
+struct lab_store *lab_store_new(const char *path, const char *noun, lab_store_check *check) {
     struct lab_store *store = lab_mem_alloc(1, sizeof *store);
     store->path = lab_mem_strdup(path);
+    store->noun = noun;
+    store->check = check;
+    return store;
+}
+
+int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store **ret_store,
+                   struct lab_err *err) {
+    if (lab_store_check_path(path, mode, LAB_STORE_NOUN, err) < 0)
+        return -1;
+    struct lab_store *store = lab_store_new(path, LAB_STORE_NOUN, lab_store_check_study);
     struct lab_arena arena;
     lab_arena_init(&arena);
     int result =

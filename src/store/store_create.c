@@ -88,8 +88,7 @@ static int fill(struct lab_store *store, const struct lab_store_study *study,
 
 static int make(const char *file, const char *path, const struct lab_store_study *study,
                 const struct lab_run *runs, int count, struct lab_err *err) {
-    struct lab_store *store = lab_mem_alloc(1, sizeof *store);
-    store->path = lab_mem_strdup(path);
+    struct lab_store *store = lab_store_new(path, LAB_STORE_NOUN, lab_store_check_study);
     int result = lab_store_connect(store, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
     if (result == 0)
         result = fill(store, study, runs, count, err);

@@ -12,7 +12,7 @@
 
 /* "glab"; set in every file since the first version */
 #define LAB_STORE_APPLICATION_ID 0x676c6162
-#define LAB_STORE_VERSION        2
+#define LAB_STORE_VERSION        3
 
 /* What a second writer waits before it is told so; what a writer and a reader give each other. */
 #define LAB_STORE_OPEN_WAIT_MS 500
@@ -46,12 +46,28 @@ enum lab_store_statement {
     LAB_STORE_COUNT_RUNS,
     LAB_STORE_SELECT_ITERATIONS,
     LAB_STORE_SELECT_METRICS,
+    /* of recordings, which are in files of their own or in a study's: recording.h */
+    LAB_STORE_ADD_RECORDING,
+    LAB_STORE_SELECT_ENTITIES,
+    LAB_STORE_ADD_ENTITY,
+    LAB_STORE_SET_CHUNK,
+    LAB_STORE_ADD_EVENT,
+    LAB_STORE_ADD_PROCESS,
+    LAB_STORE_SET_PROCESS_CHUNK,
+    LAB_STORE_NEXT_NUMBERS,
     LAB_STORE_STATEMENT_COUNT,
 };
+
+struct lab_store;
+
+/* Is this file one of those that are wanted? Sets the version. */
+typedef int lab_store_check(struct lab_store *store, struct lab_err *err);
 
 struct lab_store {
     sqlite3 *db;
     char *path;
+    const char *noun; /* what it has to be: "a study's file" */
+    lab_store_check *check;
     int version; /* of the file when it was opened */
     bool writes;
     bool durable;                                        /* synchronous is FULL now, else NORMAL */
@@ -65,6 +81,37 @@ extern const char lab_store_schema[];
 extern const char *const lab_store_upgrades[LAB_STORE_VERSION + 1];
 
 /* --- life --- */
+
+#define LAB_STORE_NOUN "a study's file"
+
+/* A handle without a connection yet. */
+struct lab_store *lab_store_new(const char *path, const char *noun, lab_store_check *check);
+
+/* The check of studies. */
+int lab_store_check_study(struct lab_store *store, struct lab_err *err);
+
+/* Opens a new handle for reading, also where nothing can be written. On failure it keeps what it has. */
+int lab_store_open_reader(struct lab_store *store, struct lab_err *err);
+
+/* Is there a file of the name that can be read, or written? In words of what it should be. */
+int lab_store_check_path(const char *path, enum lab_store_mode mode, const char *noun,
+                         struct lab_err *err);
+
+/* WAL where the file's system can share memory; else a journal. */
+int lab_store_set_journal(struct lab_store *store, struct lab_err *err);
+
+/* The name that SQLite takes for the file and nothing else. */
+char *lab_store_file_name(struct lab_arena *arena, const char *path);
+
+/* Which boot of this machine, or "". */
+const char *lab_store_boot_id(struct lab_arena *arena);
+
+/* Has the file lost its name since it was opened? Then whatever is written is lost. */
+int lab_store_check_name(struct lab_store *store, struct lab_err *err);
+
+/* The first column of the first row, 0 where there is none. */
+int lab_store_read_number(struct lab_store *store, const char *sql, int64_t *ret_number,
+                          struct lab_err *err);
 
 /* `file` is a name or URI for SQLite, `flags` as for sqlite3_open_v2; on failure the store keeps
  * what it has. */

@@ -8,7 +8,9 @@
  * A change to the tables raises LAB_STORE_VERSION. Files of every earlier version stay readable as
  * they are, and a writer upgrades them; hence new columns stand at a table's end, as ALTER puts them.
  * Version 2 added the machine's identity, a run's test settings, its rate and validity, and progress.
+ * Version 3 added the tables of a recording (recording_schema.h): what was sampled while runs ran.
  */
+#include "store/recording_schema.h"
 #include "store/store_internal.h"
 
 #define PROGRESS_TABLE                                                                             \
@@ -23,12 +25,7 @@ const char lab_store_schema[] =
     "  identity INTEGER NOT NULL, seed INTEGER NOT NULL,"
     "  config TEXT NOT NULL, words TEXT NOT NULL, machine TEXT NOT NULL,"
     "  version TEXT NOT NULL, created_wall_ns INTEGER NOT NULL,"
-    "  machine_identity INTEGER NOT NULL DEFAULT 0);"
-    "CREATE TABLE epoch ("
-    "  id INTEGER PRIMARY KEY,"
-    "  boot_id TEXT NOT NULL, host TEXT NOT NULL,"
-    "  mono_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL, kind TEXT NOT NULL);"
-    "CREATE TABLE run ("
+    "  machine_identity INTEGER NOT NULL DEFAULT 0);" LAB_RECORDING_EPOCH_TABLE "CREATE TABLE run ("
     "  number INTEGER PRIMARY KEY,"
     "  id TEXT NOT NULL, identity INTEGER NOT NULL,"
     "  position INTEGER NOT NULL, repeat INTEGER NOT NULL,"
@@ -61,7 +58,7 @@ const char lab_store_schema[] =
     "CREATE TABLE metric ("
     "  id INTEGER PRIMARY KEY, run INTEGER NOT NULL, rank INTEGER NOT NULL,"
     "  name TEXT NOT NULL, unit TEXT NOT NULL, value REAL, time_ns INTEGER NOT NULL);"
-    "CREATE INDEX metric_run ON metric (run);" PROGRESS_TABLE;
+    "CREATE INDEX metric_run ON metric (run);" PROGRESS_TABLE LAB_RECORDING_TABLES;
 
 const char *const lab_store_upgrades[LAB_STORE_VERSION + 1] = {
     [2] = "ALTER TABLE study ADD COLUMN machine_identity INTEGER NOT NULL DEFAULT 0;"
@@ -74,6 +71,7 @@ const char *const lab_store_upgrades[LAB_STORE_VERSION + 1] = {
           "ALTER TABLE run ADD COLUMN rate_unit TEXT NOT NULL DEFAULT '';"
           "ALTER TABLE run ADD COLUMN valid INTEGER NOT NULL DEFAULT 1;"
           "CREATE INDEX run_state ON run (state);" PROGRESS_TABLE,
+    [3] = LAB_RECORDING_TABLES,
 };
 
 #define RUN_COLUMNS_1                                                                              \
@@ -137,6 +135,32 @@ static const char *const statements[LAB_STORE_STATEMENT_COUNT] = {
         "SELECT first, count, bytes FROM iterations WHERE run = ? AND rank = ? ORDER BY first",
     [LAB_STORE_SELECT_METRICS] =
         "SELECT name, unit, rank, value, time_ns FROM metric WHERE run = ? ORDER BY id",
+    [LAB_STORE_ADD_RECORDING] =
+        "INSERT INTO recording (maker, note, interval_ns, started_wall_ns) VALUES (?, ?, ?, ?)",
+    [LAB_STORE_SELECT_ENTITIES] =
+        "SELECT number, id, kind, position, name, pci, node, parent, simulated, columns"
+        " FROM entity ORDER BY number",
+    [LAB_STORE_ADD_ENTITY] =
+        "INSERT INTO entity (number, id, kind, position, name, pci, node, parent, simulated,"
+        " columns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [LAB_STORE_SET_CHUNK] =
+        "INSERT INTO chunk (number, entity, epoch, first_ns, last_ns, count, bytes)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+        " last_ns = excluded.last_ns, count = excluded.count, bytes = excluded.bytes",
+    [LAB_STORE_ADD_EVENT] =
+        "INSERT INTO event (epoch, time_ns, entity, kind, value, text) VALUES (?, ?, ?, ?, ?, ?)",
+    [LAB_STORE_ADD_PROCESS] =
+        "INSERT INTO process (number, pid, parent_pid, start, uid, user, name, command, container,"
+        " advice) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    [LAB_STORE_SET_PROCESS_CHUNK] =
+        "INSERT INTO process_chunk (number, epoch, first_ns, last_ns, count, items, bytes)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (number) DO UPDATE SET"
+        " last_ns = excluded.last_ns, count = excluded.count, items = excluded.items,"
+        " bytes = excluded.bytes",
+    [LAB_STORE_NEXT_NUMBERS] = "SELECT 1 + ifnull((SELECT max(number) FROM entity), 0),"
+                               " 1 + ifnull((SELECT max(number) FROM chunk), 0),"
+                               " 1 + ifnull((SELECT max(number) FROM process), 0),"
+                               " 1 + ifnull((SELECT max(number) FROM process_chunk), 0)",
 };
 
 sqlite3_stmt *lab_store_prepare(struct lab_store *store, enum lab_store_statement statement,

@@ -27,8 +27,8 @@ int lab_store_fail(struct lab_store *store, struct lab_err *err) {
                            "%s: another process is writing to it, and only one can at a time",
                            store->path);
     case SQLITE_NOTADB:
-        return lab_err_set(err, LAB_ERR_USER, "%s is not a study's file: it is no SQLite database",
-                           store->path);
+        return lab_err_set(err, LAB_ERR_USER, "%s is not %s: it is no SQLite database", store->path,
+                           store->noun);
     case SQLITE_CORRUPT:
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: %s", store->path, text);
     case SQLITE_READONLY:
@@ -71,8 +71,7 @@ static int set_durable(struct lab_store *store, bool durable, struct lab_err *er
     return 0;
 }
 
-/* What is committed to a file that has lost its name is on the disk, but nobody will find it. */
-static int check_name(struct lab_store *store, struct lab_err *err) {
+int lab_store_check_name(struct lab_store *store, struct lab_err *err) {
     int moved = 0;
     if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) || !moved)
         return 0;
@@ -81,7 +80,7 @@ static int check_name(struct lab_store *store, struct lab_err *err) {
 }
 
 int lab_store_begin(struct lab_store *store, bool durable, struct lab_err *err) {
-    if ((durable && check_name(store, err) < 0) || set_durable(store, durable, err) < 0)
+    if ((durable && lab_store_check_name(store, err) < 0) || set_durable(store, durable, err) < 0)
         return -1;
     return lab_store_exec(store, "BEGIN IMMEDIATE", err);
 }

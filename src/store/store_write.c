@@ -18,7 +18,7 @@
 /* How far the wall clock may have moved against the other before an anchor no longer holds. */
 #define ANCHOR_HOLDS_NS LAB_NS_PER_S
 
-static const char *read_boot_id(struct lab_arena *arena) {
+const char *lab_store_boot_id(struct lab_arena *arena) {
     char *text;
     size_t length;
     if (lab_file_read("/proc/sys/kernel/random/boot_id", 256, arena, &text, &length, NULL) < 0)
@@ -40,7 +40,7 @@ static int find_or_add_epoch(struct lab_store *store, const char *kind, struct l
                              int64_t *ret_epoch, struct lab_err *err) {
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    const char *boot_id = read_boot_id(arena);
+    const char *boot_id = lab_store_boot_id(arena);
     int64_t mono_ns = lab_clock_now(lab_clock_system()), wall_ns = lab_clock_wall_ns();
     sqlite3_stmt *find = lab_store_prepare(store, LAB_STORE_FIND_EPOCH, err);
     if (!find)

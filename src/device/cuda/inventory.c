@@ -9,7 +9,8 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "device/cuda/cuda.h"
-#include "vendor/nvml.h"
+#include "vendor/nvml_session.h"
+#include "vendor/visible.h"
 
 #include <dirent.h>
 
@@ -171,42 +172,25 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
 }
 
 void cuda_inventory_read(struct lab_arena *arena, struct cuda_inventory *ret_inventory) {
-    const char *why = NULL;
-    const struct lab_nvml *nvml = lab_nvml_open(&why);
+    struct lab_err err = LAB_ERR_INIT;
+    unsigned generation;
+    bool has_nvml = lab_nvml_enter(&generation, &err) == 0;
     struct cuda_inventory inventory = {0};
-    if (nvml)
-        read_nvml(nvml, &inventory, arena);
+    if (has_nvml) {
+        read_nvml(lab_nvml_load(NULL), &inventory, arena);
+        lab_nvml_leave();
+    }
     if (!inventory.count) {
         cuda_inventory_read_proc("/proc/driver/nvidia/gpus", arena, &inventory);
         if (!inventory.count)
-            inventory.why_none = nvml ? "the NVIDIA driver finds no GPU"
-                                      : lab_arena_printf(arena, "no NVIDIA driver (%s)", why);
+            inventory.why_none = has_nvml
+                                     ? "the NVIDIA driver finds no GPU"
+                                     : lab_arena_printf(arena, "no NVIDIA driver (%s)", err.text);
     }
     *ret_inventory = inventory;
 }
 
 /* --- CUDA_VISIBLE_DEVICES --- */
-
-static bool is_number(const char *word) {
-    return *word && strspn(word, "0123456789") == strlen(word) && strlen(word) < 8;
-}
-
-/* The index of what the word names; -1 = nothing, or several by a UUID cut too short. */
-static int find_named(const struct cuda_inventory *inventory, const char *word) {
-    int found = -1, number = is_number(word) ? (int)strtol(word, NULL, 10) : -1;
-    for (int i = 0, gpus = 0; i < inventory->count; i++) {
-        const struct cuda_gpu *gpu = &inventory->items[i];
-        bool whole = gpu->parent < 0;
-        if (number >= 0 ? whole && gpus == number
-                        : strlen(word) > 4 && lab_str_starts(gpu->uuid, word)) {
-            if (found >= 0)
-                return -1;
-            found = i;
-        }
-        gpus += whole;
-    }
-    return found;
-}
 
 static void keep(struct cuda_inventory *kept, const struct cuda_inventory *from, int index) {
     int parent = kept->count;
@@ -230,27 +214,17 @@ void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible
                            struct lab_arena *arena) {
     if (!visible || !inventory->count)
         return;
-    struct cuda_inventory kept = {
-        .items = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *kept.items)};
-    bool *named = lab_arena_alloc(arena, (size_t)inventory->count, sizeof *named), twice = false;
-    for (const char *at = visible;; at++) {
-        at += strspn(at, " \t");
-        size_t length = strcspn(at, ",");
-        const char *word = lab_arena_strndup(arena, at, length);
-        int index = find_named(inventory, word);
-        twice = index >= 0 && named[index];
-        if (index < 0 || twice)
-            break;
-        named[index] = true;
-        for (int i = 0; i < inventory->count; i++)
-            named[i] |= inventory->items[i].parent == index;
-        keep(&kept, inventory, index);
-        at += length;
-        if (!*at)
-            break;
-    }
-    if (twice)
-        kept.count = 0;
+    size_t count = (size_t)inventory->count;
+    /* a MIG instance that is named, and then its GPU: listed twice */
+    struct cuda_inventory kept = {.items = lab_arena_alloc(arena, 2 * count, sizeof *kept.items)};
+    struct lab_visible_gpu *gpus = lab_arena_alloc(arena, count, sizeof *gpus);
+    int *order = lab_arena_alloc(arena, count, sizeof *order);
+    bool twice;
+    for (int i = 0; i < inventory->count; i++)
+        gpus[i] = (struct lab_visible_gpu){inventory->items[i].uuid, inventory->items[i].parent};
+    int named = lab_visible_order(visible, gpus, inventory->count, order, &twice);
+    for (int i = 0; i < named; i++)
+        keep(&kept, inventory, order[i]);
     if (!kept.count)
         kept.why_none =
             lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES='%s' %sleaves none of %d GPUs", visible,

@@ -53,7 +53,7 @@ static void a_later_version_is_refused_by_its_number(void **state) {
     (void)state;
     lab_store_close(create(path));
     write_bytes(path, "\x4d", 1, USER_VERSION_LAST_BYTE);
-    assert_not_read(LAB_ERR_USER, "version 77, and this gpulab reads up to version 2");
+    assert_not_read(LAB_ERR_USER, "version 77, and this gpulab reads up to version 3");
 }
 
 static void a_truncated_file_is_refused(void **state) {

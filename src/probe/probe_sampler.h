@@ -1,0 +1,160 @@
+/*
+ * probe_sampler.h: inside of the sampler: its lanes, and who owns what.
+ *
+ * A thread in a driver may hang for good, and can't be ended. So all that a lane's thread may touch is
+ * counted: the sampler by its handle and its threads, a probe by the handle and its lanes. Closing
+ * leaves a lane that doesn't come back, with all it holds; should it come back after all, it cleans up
+ * behind itself.
+ */
+#ifndef LAB_PROBE_PROBE_SAMPLER_H
+#define LAB_PROBE_PROBE_SAMPLER_H
+
+#include "probe/probe_board.h"
+#include "probe/probe_outlet.h"
+#include "probe/sampler.h"
+
+#include <stdatomic.h>
+
+/* What tests bring in place of the real thing. */
+struct sampler_parts {
+    const struct lab_probe *const *probes; /* NULL-terminated */
+    int64_t (*wall_offset_ns)(void);       /* wall clock less CLOCK_MONOTONIC */
+};
+
+int lab_sampler_open_parts(const struct sampler_parts *parts,
+                           const struct lab_sampler_config *config,
+                           struct lab_sampler **ret_sampler, struct lab_err *err);
+
+/* --- lateness: shares of an octave, so that a day's readings fit in a few KB --- */
+
+#define LATENESS_BUCKETS (40 * 16)
+
+struct lateness {
+    uint32_t buckets[LATENESS_BUCKETS];
+    int64_t count, max_ns;
+};
+
+void lateness_add(struct lateness *lateness, int64_t late_ns);
+void lateness_merge(struct lateness *into, const struct lateness *from);
+double lateness_quantile_ms(const struct lateness *lateness, double share); /* 0 = no reading */
+
+/* --- a lane --- */
+
+struct sampler_probe {
+    const struct lab_probe *probe;
+    void *state; /* NULL and `refusal` set: it isn't at work */
+    char *refusal;
+    atomic_int users; /* the handle and each lane's thread; the last one closes it */
+};
+
+struct lane_entity {
+    int number; /* for the sampler's sink; -1 = it was not asked for */
+    struct lab_entity details;
+};
+
+struct sampler_lane {
+    struct lab_sampler *sampler;
+    struct sampler_probe *probe;
+    int index;   /* within the probe */
+    bool wanted; /* false: only GPUs that were not asked for; it has no thread */
+    struct lab_probe_sink sink;
+
+    struct outlet outlet; /* its mutex guards what follows, too */
+    pthread_cond_t wake;
+    bool stop, edge;
+    int64_t reading_since_ns; /* -1 = it isn't reading */
+    int64_t gap_since_ns;     /* -1 = it is there */
+    int64_t ticks, missed, readings, cost_ns;
+    struct lateness late;
+    /* written by the lane's thread alone, with the mutex; so that thread may read it without */
+    struct lane_entity *entities;
+    int entity_count, entity_capacity;
+    struct lab_arena arena; /* of the entities' details */
+
+    /* the thread's own: what this reading has found so far */
+    int64_t late_ns, began_ns;
+    uint64_t staged_sequence;
+    char *staged;
+    size_t staged_bytes, staged_capacity;
+    struct outlet_notes staged_notes;
+
+    bool delivered; /* under the sampler's mutex: since the taker was woken */
+};
+
+void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sampler_probe *probe,
+               int index);
+void lane_release(struct sampler_lane *lane);
+
+/* Before its thread starts: gives those that were asked for their numbers, and tells of them. */
+void lane_number_entities(struct sampler_lane *lane);
+
+/* The body of its thread. */
+void lane_run(struct sampler_lane *lane);
+
+/* Notices, from any thread, that its reading takes too long. */
+void lane_watch(struct sampler_lane *lane, int64_t now_ns);
+
+/* --- the sampler --- */
+
+struct lab_sampler {
+    atomic_int references; /* the handle and each thread */
+    const struct lab_clock *clock;
+    bool system_clock; /* one whose sleepers can be woken */
+    struct lab_probe_setup setup;
+    struct lab_arena arena; /* of the setup: copied, since a hanging lane outlives the caller's */
+    struct lab_probe_board *board;
+    int *gpus; /* NULL = all */
+    int gpu_count;
+    struct lab_cpus cpus;
+    int64_t start_ns, interval_ns, patience_ns;
+
+    struct sampler_probe *probes;
+    int probe_count;
+    struct sampler_lane **lanes;
+    int lane_count;
+    struct outlet outlet; /* the sampler's own events */
+
+    pthread_mutex_t mutex;
+    pthread_cond_t ended;
+    int threads;        /* that have not ended */
+    int entity_numbers; /* given so far */
+    int present, delivered;
+    bool news, stop;
+    pthread_cond_t watch_wake;
+    int event_fd;
+
+    int64_t (*wall_offset_ns)(void);
+    int64_t wall_checked_ns, wall_last_ns;
+};
+
+/* Whether a GPU of this index was asked for. */
+bool sampler_wants_gpu(const struct lab_sampler *sampler, int index);
+int sampler_next_number(struct lab_sampler *sampler);
+
+/*
+ * After a good reading. The taker is woken once all lanes that are there have read, or one of them for
+ * the second time: so it finds whole rounds, and wakes no more than once an interval.
+ */
+void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news);
+void sampler_wake_taker(struct lab_sampler *sampler); /* at once */
+void sampler_count_present(struct lab_sampler *sampler, int by);
+
+/* Looks for lanes that hang, and at the wall clock; any thread. */
+void sampler_watch(struct lab_sampler *sampler);
+void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread that does so */
+
+/*
+ * Waits with the mutex held until the time has come or the condition is signalled. Sleepers on a clock
+ * of a test's own can't be woken: they look again after a while.
+ */
+void sampler_wait(struct lab_sampler *sampler, pthread_mutex_t *mutex, pthread_cond_t *wake,
+                  int64_t until_ns);
+
+void sampler_release(struct lab_sampler *sampler);       /* one reference */
+void sampler_probe_release(struct sampler_probe *probe); /* one user */
+
+/* A machine in the arena that shares nothing with the original; NULL for NULL. */
+const struct lab_machine *sampler_copy_machine(struct lab_arena *arena,
+                                               const struct lab_machine *machine);
+
+#endif

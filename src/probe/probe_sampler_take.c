@@ -1,0 +1,312 @@
+/*
+ * probe_sampler_take.c: the taker's side: what the lanes found, merged by time; when to wake it; what
+ * the sampler notices by itself (lanes that hang, a wall clock that was set); and the figures of its
+ * own work.
+ */
+#include "probe/probe_sampler.h"
+
+#include <math.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define WATCH_NS      LAB_NS_PER_S
+#define CLOCK_JUMP_NS (LAB_NS_PER_S / 10)
+#define SLICE_NS      (LAB_NS_PER_S / 10) /* after which a sleeper who can't be woken looks again */
+
+/* --- waking --- */
+
+static void wake_taker(struct lab_sampler *sampler) {
+    if (sampler->event_fd >= 0)
+        eventfd_write(sampler->event_fd, 1);
+    sampler->news = false;
+}
+
+void sampler_wake_taker(struct lab_sampler *sampler) {
+    pthread_mutex_lock(&sampler->mutex);
+    wake_taker(sampler);
+    pthread_mutex_unlock(&sampler->mutex);
+}
+
+static void end_round(struct lab_sampler *sampler) {
+    if (sampler->news)
+        wake_taker(sampler);
+    for (int i = 0; i < sampler->lane_count; i++)
+        sampler->lanes[i]->delivered = false;
+    sampler->delivered = 0;
+}
+
+void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news) {
+    pthread_mutex_lock(&sampler->mutex);
+    if (lane->delivered) /* before others did once: they are for the next round */
+        end_round(sampler);
+    lane->delivered = true;
+    sampler->delivered++;
+    sampler->news = sampler->news || news;
+    if (sampler->delivered >= sampler->present)
+        end_round(sampler);
+    pthread_mutex_unlock(&sampler->mutex);
+}
+
+void sampler_count_present(struct lab_sampler *sampler, int by) {
+    pthread_mutex_lock(&sampler->mutex);
+    sampler->present += by;
+    pthread_mutex_unlock(&sampler->mutex);
+}
+
+int lab_sampler_fd(struct lab_sampler *sampler) {
+    return sampler->event_fd;
+}
+
+void lab_sampler_edge(struct lab_sampler *sampler) {
+    for (int i = 0; i < sampler->lane_count; i++) {
+        struct sampler_lane *lane = sampler->lanes[i];
+        pthread_mutex_lock(&lane->outlet.mutex);
+        lane->edge = true;
+        pthread_cond_signal(&lane->wake);
+        pthread_mutex_unlock(&lane->outlet.mutex);
+    }
+}
+
+void sampler_wait(struct lab_sampler *sampler, pthread_mutex_t *mutex, pthread_cond_t *wake,
+                  int64_t until_ns) {
+    if (sampler->system_clock) {
+        struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S,
+                                 .tv_nsec = until_ns % LAB_NS_PER_S};
+        pthread_cond_timedwait(wake, mutex, &until);
+        return;
+    }
+    int64_t slice_ns = lab_clock_now(sampler->clock) + SLICE_NS;
+    pthread_mutex_unlock(mutex);
+    sampler->clock->sleep_until(sampler->clock, until_ns < slice_ns ? until_ns : slice_ns);
+    pthread_mutex_lock(mutex);
+}
+
+/* --- watching --- */
+
+static void check_wall_clock(struct lab_sampler *sampler, int64_t now_ns) {
+    pthread_mutex_lock(&sampler->mutex);
+    bool due = now_ns - sampler->wall_checked_ns >= LAB_NS_PER_S;
+    int64_t jump_ns = 0;
+    if (due) {
+        int64_t offset_ns = sampler->wall_offset_ns();
+        jump_ns = offset_ns - sampler->wall_last_ns;
+        sampler->wall_checked_ns = now_ns;
+        sampler->wall_last_ns = offset_ns;
+    }
+    pthread_mutex_unlock(&sampler->mutex);
+    if (jump_ns < CLOCK_JUMP_NS && jump_ns > -CLOCK_JUMP_NS)
+        return;
+    struct lab_event event = {.time_ns = now_ns,
+                              .entity = -1,
+                              .kind = LAB_EVENT_CLOCK,
+                              .number = jump_ns,
+                              .text = jump_ns > 0 ? "the wall clock was set forward"
+                                                  : "the wall clock was set back"};
+    pthread_mutex_lock(&sampler->outlet.mutex);
+    outlet_put_note(&sampler->outlet, outlet_note_event(&event));
+    pthread_mutex_unlock(&sampler->outlet.mutex);
+    sampler_wake_taker(sampler);
+}
+
+void sampler_watch(struct lab_sampler *sampler) {
+    int64_t now_ns = lab_clock_now(sampler->clock);
+    for (int i = 0; i < sampler->lane_count; i++)
+        lane_watch(sampler->lanes[i], now_ns);
+    check_wall_clock(sampler, now_ns);
+}
+
+void sampler_watch_run(struct lab_sampler *sampler) {
+    pthread_mutex_lock(&sampler->mutex);
+    while (!sampler->stop) {
+        int64_t due_ns = lab_clock_now(sampler->clock) + WATCH_NS;
+        while (!sampler->stop && lab_clock_now(sampler->clock) < due_ns)
+            sampler_wait(sampler, &sampler->mutex, &sampler->watch_wake, due_ns);
+        if (sampler->stop)
+            break;
+        pthread_mutex_unlock(&sampler->mutex);
+        sampler_watch(sampler);
+        pthread_mutex_lock(&sampler->mutex);
+    }
+    pthread_mutex_unlock(&sampler->mutex);
+}
+
+/* --- taking --- */
+
+static void hand_tick(const struct outlet_tick *tick, const struct lab_sink_samples *sink) {
+    struct lab_tick told = {.entity = tick->entity,
+                            .time_ns = tick->time_ns,
+                            .late_ns = tick->late_ns,
+                            .cost_ns = tick->cost_ns,
+                            .values = tick->data,
+                            .valid = (const uint64_t *)(tick->data + tick->columns)};
+    if (sink->tick)
+        sink->tick(sink->state, &told);
+}
+
+static void hand_note(const struct outlet_note *note, const struct lab_sink_samples *sink) {
+    switch (note->kind) {
+    case OUTLET_ENTITY:
+        if (sink->entity)
+            sink->entity(sink->state, note->number, &note->entity);
+        break;
+    case OUTLET_EVENT:
+        if (sink->event)
+            sink->event(sink->state, &note->event);
+        break;
+    case OUTLET_PROCESSES:
+        if (sink->processes)
+            sink->processes(sink->state, &note->processes);
+        break;
+    }
+}
+
+/* The lane's next thing in time; INT64_MAX = it has none. */
+static int64_t next_time_ns(struct outlet *outlet) {
+    struct outlet_tick *tick;
+    struct outlet_note *note;
+    outlet_next(outlet, &tick, &note);
+    return tick ? tick->time_ns : note ? note->time_ns : INT64_MAX;
+}
+
+static void hand_next(struct outlet *outlet, const struct lab_sink_samples *sink) {
+    struct outlet_tick *tick;
+    struct outlet_note *note;
+    outlet_next(outlet, &tick, &note);
+    if (tick) {
+        hand_tick(tick, sink);
+        outlet_ring_pop(&outlet->taken.ring);
+    } else if (note) {
+        hand_note(note, sink);
+        outlet_note_close(outlet_notes_pop(&outlet->taken.notes));
+    }
+}
+
+/* A list of processes speaks of GPUs, so they are told first, whatever lane they are from. */
+static void hand_entities(struct outlet *outlet, const struct lab_sink_samples *sink) {
+    struct outlet_tick *tick;
+    struct outlet_note *note;
+    for (;;) {
+        outlet_next(outlet, &tick, &note);
+        if (!note || note->kind != OUTLET_ENTITY)
+            return;
+        hand_next(outlet, sink);
+    }
+}
+
+void lab_sampler_take(struct lab_sampler *sampler, const struct lab_sink_samples *sink) {
+    eventfd_t count;
+    if (sampler->event_fd >= 0)
+        eventfd_read(sampler->event_fd, &count);
+    sampler_watch(sampler);
+    outlet_take(&sampler->outlet);
+    for (int i = 0; i < sampler->lane_count; i++)
+        outlet_take(&sampler->lanes[i]->outlet);
+    for (int i = 0; i < sampler->lane_count; i++)
+        hand_entities(&sampler->lanes[i]->outlet, sink);
+    for (;;) {
+        struct outlet *first = &sampler->outlet;
+        int64_t first_ns = next_time_ns(first);
+        for (int i = 0; i < sampler->lane_count; i++) {
+            int64_t time_ns = next_time_ns(&sampler->lanes[i]->outlet);
+            if (time_ns < first_ns) {
+                first = &sampler->lanes[i]->outlet;
+                first_ns = time_ns;
+            }
+        }
+        if (first_ns == INT64_MAX)
+            return;
+        hand_next(first, sink);
+    }
+}
+
+/* --- figures --- */
+
+#define BUCKETS_PER_OCTAVE 16
+
+/* Microseconds, in shares of an octave: an error of 4 % at most. */
+void lateness_add(struct lateness *lateness, int64_t late_ns) {
+    double octaves = late_ns > 1000 ? log2((double)late_ns / 1000) : 0;
+    int bucket = (int)(octaves * BUCKETS_PER_OCTAVE);
+    bucket = bucket < LATENESS_BUCKETS ? bucket : LATENESS_BUCKETS - 1;
+    lateness->buckets[bucket]++;
+    lateness->count++;
+    lateness->max_ns = late_ns > lateness->max_ns ? late_ns : lateness->max_ns;
+}
+
+void lateness_merge(struct lateness *into, const struct lateness *from) {
+    for (int i = 0; i < LATENESS_BUCKETS; i++)
+        into->buckets[i] += from->buckets[i];
+    into->count += from->count;
+    into->max_ns = from->max_ns > into->max_ns ? from->max_ns : into->max_ns;
+}
+
+double lateness_quantile_ms(const struct lateness *lateness, double share) {
+    int64_t before = 0;
+    for (int i = 0; i < LATENESS_BUCKETS; i++) {
+        before += lateness->buckets[i];
+        if (before > 0 && (double)before >= share * (double)lateness->count) {
+            double ms = 1e-3 * exp2((i + 0.5) / BUCKETS_PER_OCTAVE);
+            double max_ms = (double)lateness->max_ns / 1e6;
+            return ms < max_ms ? ms : max_ms;
+        }
+    }
+    return 0;
+}
+
+void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *ret_stats) {
+    struct lab_sampler_stats stats = {0};
+    struct lateness *late = lab_mem_alloc(1, sizeof *late);
+    sampler_watch(sampler);
+    for (int i = 0; i < sampler->lane_count; i++) {
+        struct sampler_lane *lane = sampler->lanes[i];
+        pthread_mutex_lock(&lane->outlet.mutex);
+        stats.ticks += lane->ticks;
+        stats.missed += lane->missed;
+        stats.dropped += lane->outlet.dropped;
+        stats.lanes += lane->wanted;
+        stats.lanes_away += lane->gap_since_ns >= 0;
+        lateness_merge(late, &lane->late);
+        double cost_ms = lane->readings ? (double)lane->cost_ns / 1e6 / (double)lane->readings : 0;
+        stats.cost_ms = cost_ms > stats.cost_ms ? cost_ms : stats.cost_ms;
+        pthread_mutex_unlock(&lane->outlet.mutex);
+    }
+    stats.late_p50_ms = lateness_quantile_ms(late, 0.5);
+    stats.late_p99_ms = lateness_quantile_ms(late, 0.99);
+    stats.late_max_ms = (double)late->max_ns / 1e6;
+    lab_mem_free(late);
+    *ret_stats = stats;
+}
+
+/* --- one sink for several --- */
+
+static void fan_entity(void *state, int number, const struct lab_entity *entity) {
+    const struct lab_sink_fan *fan = state;
+    for (int i = 0; fan->sinks[i]; i++)
+        if (fan->sinks[i]->entity)
+            fan->sinks[i]->entity(fan->sinks[i]->state, number, entity);
+}
+
+static void fan_tick(void *state, const struct lab_tick *tick) {
+    const struct lab_sink_fan *fan = state;
+    for (int i = 0; fan->sinks[i]; i++)
+        if (fan->sinks[i]->tick)
+            fan->sinks[i]->tick(fan->sinks[i]->state, tick);
+}
+
+static void fan_event(void *state, const struct lab_event *event) {
+    const struct lab_sink_fan *fan = state;
+    for (int i = 0; fan->sinks[i]; i++)
+        if (fan->sinks[i]->event)
+            fan->sinks[i]->event(fan->sinks[i]->state, event);
+}
+
+static void fan_processes(void *state, const struct lab_process_list *list) {
+    const struct lab_sink_fan *fan = state;
+    for (int i = 0; fan->sinks[i]; i++)
+        if (fan->sinks[i]->processes)
+            fan->sinks[i]->processes(fan->sinks[i]->state, list);
+}
+
+struct lab_sink_samples lab_sink_fan(struct lab_sink_fan *fan) {
+    return (struct lab_sink_samples){fan_entity, fan_tick, fan_event, fan_processes, fan};
+}
