@@ -254,6 +254,8 @@ struct lab_nvml_event { /* nvmlEventData_t */
     X(nvmlDeviceGetCount_v2, LAB_NVML_ESSENTIAL, (unsigned *ret_count))                            \
     X(nvmlDeviceGetHandleByIndex_v2, LAB_NVML_ESSENTIAL,                                           \
       (unsigned index, lab_nvml_device *ret_device))                                               \
+    X(nvmlDeviceGetHandleByPciBusId_v2, LAB_NVML_AGAIN,                                            \
+      (const char *address, lab_nvml_device *ret_device))                                          \
     X(nvmlDeviceGetUUID, LAB_NVML_ESSENTIAL,                                                       \
       (lab_nvml_device device, char *uuid, unsigned length))                                       \
     X(nvmlDeviceGetName, LAB_NVML_ESSENTIAL,                                                       \

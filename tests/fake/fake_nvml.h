@@ -146,7 +146,7 @@ struct fake_value {
     int step_count;
 };
 
-#define FAKE_LIST_MAX 64
+#define FAKE_LIST_MAX 160
 #define FAKE_MIG_MAX  7
 
 struct fake_process {

@@ -241,6 +241,18 @@ lab_nvml_result nvmlDeviceGetHandleByIndex_v2(unsigned index, lab_nvml_device *r
     return atomic_load(&lost[gpu]) || is_away(gpu, false) ? LAB_NVML_GPU_IS_LOST : 0;
 }
 
+lab_nvml_result nvmlDeviceGetHandleByPciBusId_v2(const char *address, lab_nvml_device *ret_device) {
+    unsigned domain = 0, bus = 0;
+    BEGIN(nvmlDeviceGetHandleByPciBusId_v2);
+    if (sscanf(address, "%x:%x:", &domain, &bus) != 2)
+        return LAB_NVML_INVALID_ARGUMENT;
+    int gpu = (int)bus - 0x17;
+    if (gpu < 0 || gpu >= fake_gpu_count() || atomic_load(&unlisted[gpu]))
+        return LAB_NVML_NOT_FOUND;
+    *ret_device = fake_handle(gpu, -1);
+    return atomic_load(&lost[gpu]) || is_away(gpu, false) ? LAB_NVML_GPU_IS_LOST : 0;
+}
+
 lab_nvml_result nvmlDeviceGetUUID(lab_nvml_device device, char *uuid, unsigned length) {
     char text[48];
     BEGIN_ON(nvmlDeviceGetUUID, device);

@@ -104,9 +104,12 @@ static const char *read_xid(struct fake_script *script, const char *text) {
 
 static const char *read_away(struct fake_script *script, const char *text, bool unlisted) {
     struct fake_away *away = &script->away[script->away_count];
+    const char *until = strstr(text, "..");
     *away = (struct fake_away){.unlisted = unlisted, .until_s = INFINITY};
-    if (sscanf(text, "%d@%lf..%lf", &away->gpu, &away->from_s, &away->until_s) < 2)
+    if (sscanf(text, "%d@%lf", &away->gpu, &away->from_s) != 2)
         return complain("not GPU@FROM..UNTIL", text);
+    if (until)
+        away->until_s = strtod(until + 2, NULL);
     script->away_count++;
     return NULL;
 }
