@@ -101,7 +101,9 @@ static int fill(struct lab_recorder *recorder, const struct lab_recorder_setup *
 }
 
 static int open_new(struct lab_store *store, const char *file, struct lab_err *err) {
+    /* whoever only appends has no use for many pages in memory */
     if (lab_store_connect(store, file, SQLITE_OPEN_READWRITE, err) < 0 ||
+        lab_store_exec(store, "PRAGMA cache_size = -256", err) < 0 ||
         lab_store_set_journal(store, err) < 0)
         return -1;
     sqlite3_busy_timeout(store->db, WRITE_WAIT_MS);

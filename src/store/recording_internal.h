@@ -7,6 +7,7 @@
  *     recording.c          life: making, attaching, flushing, closing
  *     recording_open.c     finding a file's kind, also of a damaged one
  *     recording_read.c     the tables back into memory  recording_ticks.c     the chunks
+ *     recording_salvage.c  chunks of a file whose tables are broken
  */
 #ifndef LAB_STORE_RECORDING_INTERNAL_H
 #define LAB_STORE_RECORDING_INTERNAL_H
@@ -209,6 +210,18 @@ typedef int lab_recording_row(struct lab_recording_reading *reading, sqlite3_stm
                               void *state);
 int lab_recording_each(struct lab_recording_reading *reading, const char *what, const char *sql,
                        lab_recording_row *each, void *state);
+
+/* Chunks out of the pages of a damaged file, as many as there are; some may be older than others of the
+ * same number. The bytes live for the call. */
+struct lab_recording_salvaged {
+    int64_t number, entity, epoch, first_ns, last_ns, count;
+    const uint8_t *bytes;
+    size_t size;
+};
+typedef void lab_recording_salvage_row(struct lab_recording_reading *reading,
+                                       const struct lab_recording_salvaged *found, void *state);
+void lab_recording_salvage(struct lab_recording_reading *reading, lab_recording_salvage_row *each,
+                           void *state);
 
 char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena);
 

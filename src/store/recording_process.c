@@ -19,7 +19,7 @@
 #include <math.h>
 #include <string.h>
 
-#define VERSION  1
+#define VERSION  17  /* none that packed ticks have: one must not be taken for the other */
 #define GPUS_MAX 256 /* that one process uses */
 
 enum {

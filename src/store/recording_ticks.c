@@ -13,6 +13,8 @@ struct item {
     int source; /* index; -1 = of no entity that is known */
     int stretch;
     int count;
+    uint8_t *bytes; /* of one that no tree leads to; NULL = the file has them */
+    size_t size;
 };
 
 struct items {
@@ -34,29 +36,54 @@ static bool is_possible(const struct item *item) {
            lab_recording_is_time(item->last_ns);
 }
 
-/* A row: number, entity, epoch, first_ns, last_ns, count. */
-static int add_item(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
-    struct items *items = state;
-    struct lab_recording_stretch *stretch =
-        lab_recording_stretch(reading, sqlite3_column_int64(row, 2));
-    const struct lab_recording_source *source =
-        lab_recording_source(reading, sqlite3_column_int64(row, 1));
+/* NULL if it isn't asked for. */
+static struct item *add(struct lab_recording_reading *reading, struct items *items,
+                        const struct lab_recording_salvaged *about) {
+    struct lab_recording_stretch *stretch = lab_recording_stretch(reading, about->epoch);
+    const struct lab_recording_source *source = lab_recording_source(reading, about->entity);
     struct item item = {
-        .number = sqlite3_column_int64(row, 0),
+        .number = about->number,
         .source = source ? (int)(source - reading->sources) : -1,
         .stretch = stretch ? (int)(stretch - reading->stretches) : -1,
-        .first_ns = sqlite3_column_int64(row, 3),
-        .last_ns = sqlite3_column_int64(row, 4),
-        .count = sqlite3_column_int(row, 5),
+        .first_ns = about->first_ns,
+        .last_ns = about->last_ns,
+        .count = about->count > LAB_CHUNK_TICKS_MAX ? 0 : (int)about->count,
     };
     if (!lab_recording_wants(reading, stretch, item.first_ns, item.last_ns) ||
         (source && source->track < 0))
-        return 0;
+        return NULL;
     if (stretch && is_possible(&item) && item.first_ns < stretch->first_ns)
         stretch->first_ns = item.first_ns;
     LAB_MEM_GROW(&items->items, items->count, &items->capacity);
-    items->items[items->count++] = item;
+    items->items[items->count] = item;
+    return &items->items[items->count++];
+}
+
+/* A row: number, entity, epoch, first_ns, last_ns, count. */
+static int add_item(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
+    const struct lab_recording_salvaged about = {
+        .number = sqlite3_column_int64(row, 0),
+        .entity = sqlite3_column_int64(row, 1),
+        .epoch = sqlite3_column_int64(row, 2),
+        .first_ns = sqlite3_column_int64(row, 3),
+        .last_ns = sqlite3_column_int64(row, 4),
+        .count = sqlite3_column_int64(row, 5),
+    };
+    add(reading, state, &about);
     return 0;
+}
+
+static void add_salvaged(struct lab_recording_reading *reading,
+                         const struct lab_recording_salvaged *found, void *state) {
+    if (!lab_recording_source(reading, found->entity) ||
+        !lab_packed_sum_fits(found->bytes, found->size))
+        return;
+    struct item *item = add(reading, state, found);
+    if (item) {
+        item->bytes = lab_mem_alloc(found->size, 1);
+        item->size = found->size;
+        memcpy(item->bytes, found->bytes, found->size);
+    }
 }
 
 /* From the index alone, each epoch on its own; false if it doesn't read. */
@@ -82,11 +109,28 @@ static bool list_by_index(struct lab_recording_reading *reading, struct items *i
     return code == SQLITE_DONE;
 }
 
+/* Of several with one number the best comes first: that which the tree leads to, then the longest. */
 static int compare_items(const void *a, const void *b) {
     const struct item *one = a, *two = b;
-    return one->number < two->number ? -1 : one->number > two->number;
+    if (one->number != two->number)
+        return one->number < two->number ? -1 : 1;
+    if (!one->bytes != !two->bytes)
+        return one->bytes ? 1 : -1;
+    return two->count - one->count;
 }
 
+static void keep_best(struct items *items) {
+    int kept = 0;
+    for (int i = 0; i < items->count; i++) {
+        if (kept && items->items[kept - 1].number == items->items[i].number)
+            lab_mem_free(items->items[i].bytes);
+        else
+            items->items[kept++] = items->items[i];
+    }
+    items->count = kept;
+}
+
+/* Where the index doesn't read, the table; where that is broken too, whatever pages there are. */
 static void list_items(struct lab_recording_reading *reading, struct items *items) {
     if (reading->damaged || !list_by_index(reading, items)) {
         items->count = 0;
@@ -94,9 +138,11 @@ static void list_items(struct lab_recording_reading *reading, struct items *item
                            "SELECT number, entity, epoch, first_ns, last_ns, count FROM chunk"
                            " NOT INDEXED WHERE number > ?1 ORDER BY number",
                            add_item, items);
+        lab_recording_salvage(reading, add_salvaged, items);
     }
     if (items->count)
         qsort(items->items, (size_t)items->count, sizeof *items->items, compare_items);
+    keep_best(items);
 }
 
 /* --- where they go --- */
@@ -293,7 +339,9 @@ static void unpack_all(struct lab_recording_reading *reading, const struct items
     for (int i = 0; i < items->count; i++) {
         const struct item *item = &items->items[i];
         bool works = false;
-        if (row && is_possible(item)) {
+        if (item->bytes) {
+            works = is_possible(item) && unpack(reading, item, from, item->bytes, item->size);
+        } else if (row && is_possible(item)) {
             sqlite3_reset(row);
             sqlite3_bind_int64(row, 1, item->number);
             if (sqlite3_step(row) == SQLITE_ROW) {
@@ -318,6 +366,8 @@ int lab_recording_read_ticks(struct lab_recording_reading *reading, struct lab_e
     int result = make_all_room(reading, &items, err);
     if (result == 0)
         unpack_all(reading, &items);
+    for (int i = 0; i < items.count; i++)
+        lab_mem_free(items.items[i].bytes);
     lab_mem_free(items.items);
     return result;
 }
