@@ -18,7 +18,7 @@ static void add_state(const struct lab_top_history *history, const struct lab_to
                       struct lab_str *out) {
     if (lab_top_history_simulated(history))
         lab_str_add(out, "SIMULATED  ");
-    if (view->replay) {
+    if (view->replay && !view->snapshot) {
         lab_str_add(out, view->paused ? "PAUSED " : "▶ ");
         add_clock((view->now_ns - view->begin_ns) / TOP_NS_PER_S, out);
         lab_str_add(out, " of ");
@@ -26,7 +26,7 @@ static void add_state(const struct lab_top_history *history, const struct lab_to
         if (view->speed != 1)
             lab_str_printf(out, " ×%g", view->speed);
         lab_str_add(out, "  ");
-    } else if (view->paused) {
+    } else if (view->paused && !view->snapshot) {
         lab_str_add(out, "PAUSED  ");
     }
     time_t wall_s = (time_t)((view->now_ns + view->wall_offset_ns) / TOP_NS_PER_S);

@@ -20,6 +20,10 @@ static int core_count(const struct top_entity *cpu) {
     return count;
 }
 
+static bool has_host(const struct lab_top_history *history) {
+    return top_of_kind(history, LAB_ENTITY_CPU) || top_of_kind(history, LAB_ENTITY_MEMORY);
+}
+
 static void draw_host(const struct lab_top_history *history, const struct lab_top_view *view,
                       int row, struct lab_top_grid *grid) {
     const struct top_entity *cpu = top_of_kind(history, LAB_ENTITY_CPU);
@@ -132,7 +136,7 @@ static struct layout make_layout(int columns, bool gpus, bool detail) {
     bool power = gpus && columns >= 60, clock = columns >= 70, pcie = gpus && columns >= 80;
     bool more = gpus && columns >= 132 && !detail;
     /* mark and number, shares; heat and letters; the rest as there is room */
-    int fixed = 4 + 1 + 5 + 1 + 10 + (gpus ? 5 + 3 : 0) + (power ? 9 : 0) + (clock ? 5 : 0) +
+    int fixed = 4 + 1 + 5 + 1 + 11 + (gpus ? 5 + 3 : 0) + (power ? 9 : 0) + (clock ? 5 : 0) +
                 (pcie ? 12 : 0) + (more ? 32 : 0);
     int left = columns - fixed;
     l.name_width = left / 3 < 6 ? 6 : left / 3 > 24 ? 24 : left / 3;
@@ -144,7 +148,7 @@ static struct layout make_layout(int columns, bool gpus, bool detail) {
     int at = 4;
     l.name = at, at += l.name_width + 1;
     l.util = at, at += l.util_bar + 5 + 1;
-    l.memory = at, at += l.memory_bar + 10;
+    l.memory = at, at += l.memory_bar + 11;
     if (power)
         l.power = at, at += 9;
     if (gpus)
@@ -165,7 +169,7 @@ static void draw_heading(const struct layout *l, bool gpus, int row, struct lab_
     top_put(grid, row, l->name + 1, l->name_width - 1, LAB_TOP_TITLE, gpus ? "model" : "device");
     top_put(grid, row, l->util, l->util_bar + 5, LAB_TOP_TITLE,
             l->util_bar >= 6 ? "utilisation" : "util");
-    top_put(grid, row, l->memory, l->memory_bar + 9, LAB_TOP_TITLE, "memory");
+    top_put(grid, row, l->memory, l->memory_bar + 10, LAB_TOP_TITLE, "memory");
     if (l->power >= 0)
         top_right(grid, row, l->power, 9, LAB_TOP_TITLE, "power");
     if (l->heat >= 0)
@@ -203,7 +207,7 @@ static void draw_shares(const struct layout *l, const struct lab_top_view *view,
     top_right(grid, row, l->util + l->util_bar, 5, LAB_TOP_PLAIN, top_percent(share, text));
     if (l->memory_bar >= 3)
         top_bar(grid, row, l->memory, l->memory_bar, LAB_TOP_SECOND, used / total, view->unicode);
-    top_right(grid, row, l->memory + l->memory_bar, 10, LAB_TOP_PLAIN, top_used(used, total, text));
+    top_right(grid, row, l->memory + l->memory_bar, 11, LAB_TOP_PLAIN, top_used(used, total, text));
 }
 
 static void draw_gpu(const struct layout *l, const struct lab_top_view *view,
@@ -400,7 +404,8 @@ static struct parts share_rows(const struct lab_top_history *history,
                                const struct lab_top_view *view, int devices, int rows,
                                int processes) {
     bool gpus = top_has_gpus(history);
-    struct parts p = {.host = gpus || (view->notes && view->notes[0]), .per_device = 1};
+    bool host = gpus ? has_host(history) : view->notes && view->notes[0];
+    struct parts p = {.host = host, .per_device = 1};
     if (node_count(history) > 1 && rows >= 20 && rows - devices >= 9)
         p.host++;
     p.cores = !gpus && rows >= 16 ? 2 : 0;
@@ -436,9 +441,9 @@ void top_draw_overview(const struct lab_top_history *history, const struct lab_t
     lab_arena_release(&arena);
     struct parts p = share_rows(history, view, count, grid->rows, processes);
     int row = 1;
-    if (top_has_gpus(history))
+    if (top_has_gpus(history) && has_host(history))
         draw_host(history, view, row++, grid);
-    else if (view->notes && view->notes[0])
+    else if (!top_has_gpus(history) && view->notes && view->notes[0])
         top_put(grid, row++, 1, grid->columns - 1, LAB_TOP_DIM, view->notes[0]);
     if (node_count(history) > 1 && row < 1 + p.host)
         draw_nodes(history, view, row++, grid);

@@ -161,7 +161,8 @@ static void write_script(const struct lab_top_history *history, const struct lab
                    (rows ? rows : 1) * PANEL_HEIGHT + 60);
     add_quoted(slash ? slash + 1 : path, out);
     lab_str_add(out, "\nset encoding utf8\nset datafile missing \"NaN\"\nset grid linecolor "
-                     "\"#dddddd\"\nset key outside right top\nset xlabel \"s\"\n");
+                     "\"#dddddd\"\nset key outside right top\nset offsets 0, 0, graph 0.05, 0\nset "
+                     "xlabel \"s\"\n");
     for (int i = 0; i < PANEL_COUNT; i++)
         if (lines[i].count)
             add_data(history, &panels[i], &lines[i], i, out);

@@ -58,7 +58,7 @@ static void add_undo(const char *capability) {
 }
 
 static void prepare_rescue(void) {
-    static char *const capabilities[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
+    static const char *const capabilities[] = {"sgr0", "rmkx", "cnorm", "rmcup"};
     struct sigaction action = {.sa_handler = on_fault, .sa_flags = (int)SA_RESETHAND | SA_NODEFER};
     sigemptyset(&action.sa_mask);
     rescue.undo_length = 0;

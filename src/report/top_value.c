@@ -9,6 +9,14 @@ static const char *const kinds[LAB_ENTITY_KIND_COUNT] = {"gpu", "mig", "cpu", "m
 static const char *const placements[] = {"unknown", "one_node", "local", "loose",
                                          "cores",   "memory",   "both"};
 
+/* As few digits as it has: 92.35 and not 92.35000000000001, whole where it is. */
+static struct lab_value *number_value(const struct lab_metric *metric, int64_t raw,
+                                      struct lab_arena *arena) {
+    if (metric->scale >= 1)
+        return lab_value_int(arena, raw * (int64_t)metric->scale);
+    return lab_value_float(arena, (double)raw / round(1 / metric->scale));
+}
+
 /* {"utilization": 72, "core_utilization": {"0": 3.1, "1": 99.0}} */
 static struct lab_value *metrics_value(const struct top_entity *e, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
@@ -17,12 +25,9 @@ static struct lab_value *metrics_value(const struct top_entity *e, struct lab_ar
         const struct lab_metric *metric = lab_metric((enum lab_metric_id)what->metric);
         if (!e->columns[i].count)
             continue;
-        double value = (double)e->columns[i].value * metric->scale;
+        struct lab_value *value = number_value(metric, e->columns[i].value, arena);
         if (what->instance < 0) {
-            if (metric->scale == 1)
-                lab_value_set_int(arena, map, metric->name, e->columns[i].value);
-            else
-                lab_value_set_float(arena, map, metric->name, value);
+            lab_value_set(arena, map, metric->name, value);
             continue;
         }
         struct lab_value *instances = lab_value_get(map, metric->name);
@@ -30,7 +35,7 @@ static struct lab_value *metrics_value(const struct top_entity *e, struct lab_ar
             instances = lab_value_map(arena);
             lab_value_set(arena, map, metric->name, instances);
         }
-        lab_value_set_float(arena, instances, lab_arena_printf(arena, "%d", what->instance), value);
+        lab_value_set(arena, instances, lab_arena_printf(arena, "%d", what->instance), value);
     }
     return map;
 }
