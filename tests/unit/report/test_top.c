@@ -55,7 +55,7 @@ static const struct lab_machine *two_nodes(void) {
     for (int i = 0; i < 32; i++)
         cpus[i] = i;
     for (int i = 0; i < 2; i++)
-        nodes[i] = (struct lab_node){.number = i, .cpus = {cpus + 16 * i, 16}};
+        nodes[i] = (struct lab_node){.number = i, .cpus = {i ? cpus + 16 : cpus, 16}};
     return &machine;
 }
 
