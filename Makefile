@@ -56,15 +56,22 @@ test-numa: ## boot a four-node machine under QEMU and prove where threads run an
 	tests/numa/run
 
 .PHONY: test-gpu
-test-gpu: ## tests that need a GPU; without one they are skipped
-	@$(MAKE) --no-print-directory setup-test build
-	$(CTEST) release -L gpu
+test-gpu: ## tests that need a GPU, from the portable build; without one they are skipped
+	@if tools/setup --check build >/dev/null 2>&1 || [ ! -x build/portable/gpu-tests/run ]; then \
+		$(MAKE) --no-print-directory portable && \
+		cmake --build build/portable --target gpu_tests; fi
+	@build/portable/gpu-tests/run || [ $$? = 77 ]
+
+.PHONY: test-gpu-sanitizer
+test-gpu-sanitizer: test-gpu ## look for memory errors and races in the kernels; needs a GPU and its toolkit
+	tools/gpu-sanitizer build/portable/gpu-tests/test_ops
 
 .PHONY: test-long
 test-long: setup-test build ## every test, the long ones too, ten times; then ten minutes of each fuzzer
 	$(CTEST) release
 	$(CTEST) release -LE 'long|build' --repeat until-fail:10
 	@$(MAKE) --no-print-directory asan tsan test-numa
+	@TIDY_PATHS=225000 tools/tidy
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=600
 
 .PHONY: portable
@@ -79,7 +86,7 @@ clean: ## remove build/
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z][a-z -]*\):.*## \(.*\)/\1|\2/p' Makefile | \
-	while IFS='|' read -r target text; do printf '  make %-12s %s\n' "$$target" "$$text"; done
+	while IFS='|' read -r target text; do printf '  make %-18s %s\n' "$$target" "$$text"; done
 
 .PHONY: setup setup-test
 setup:

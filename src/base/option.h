@@ -64,6 +64,9 @@ struct lab_option {
     const char *help;               /* one sentence, no full stop */
     char letter;                    /* -x; 0 = none. Commands only */
     bool once; /* given twice on a command line is an error; otherwise the last wins */
+    /* It came after studies had been written without it: at its default it is no part of a run's
+     * identity, so that those go on. `fallback` is then written as values are printed. */
+    bool later;
 };
 
 /* Sets every row's default. A default that doesn't parse is a bug: it aborts. */

@@ -19,48 +19,59 @@ static const struct {
     {0x1da3, "Habana"}, {0x1e0f, "KIOXIA"},  {0x8086, "Intel"},
 };
 
-/* Each line is "vvvv  name" for a vendor and "\tdddd  name" for a device of the vendor above it. */
-static const char *find_line(const char *ids, const char *end, const char *start) {
+/*
+ * Each line is "vvvv  name" for a vendor and "\tdddd  name" for a device of the vendor above it. All
+ * searches know where the text ends: a machine has a hundred devices, the file a million characters.
+ */
+static const char *find_line(const char *from, const char *end, const char *start) {
     size_t length = strlen(start);
-    for (const char *line = ids; line && line < end;) {
-        if (strncmp(line, start, length) == 0)
-            return line + length;
-        line = strchr(line, '\n');
-        line = line ? line + 1 : NULL;
+    while (from < end) {
+        const char *at = memmem(from, (size_t)(end - from), start, length);
+        if (!at)
+            return NULL;
+        if (at == from || at[-1] == '\n')
+            return at + length;
+        from = at + 1;
     }
     return NULL;
 }
 
-static const char *rest_of_line(const char *at, struct lab_arena *arena) {
-    return at ? lab_arena_strndup(arena, at, strcspn(at, "\r\n")) : "";
+static const char *next_line(const char *at, const char *end) {
+    const char *newline = memchr(at, '\n', (size_t)(end - at));
+    return newline ? newline + 1 : end;
+}
+
+static const char *rest_of_line(const char *at, const char *end, struct lab_arena *arena) {
+    if (!at)
+        return "";
+    size_t length = 0;
+    while (at + length < end && at[length] != '\n' && at[length] != '\r')
+        length++;
+    return lab_arena_strndup(arena, at, length);
 }
 
 /* Where the vendor's own lines end: at the next line that is neither a device's nor a comment. */
-static const char *section_end(const char *at) {
-    while ((at = strchr(at, '\n'))) {
-        at++;
+static const char *section_end(const char *at, const char *end) {
+    while ((at = next_line(at, end)) < end)
         if (*at != '\t' && *at != '#')
             return at;
-    }
-    return NULL;
+    return end;
 }
 
-void topology_parse_pci_ids(const char *ids, unsigned vendor_id, unsigned device_id,
+void topology_parse_pci_ids(const char *ids, size_t length, unsigned vendor_id, unsigned device_id,
                             struct lab_arena *arena, const char **ret_vendor,
                             const char **ret_name) {
     *ret_vendor = *ret_name = "";
+    const char *end = ids + length;
     char start[16];
     snprintf(start, sizeof start, "%04x  ", vendor_id);
-    const char *section = find_line(ids, ids + strlen(ids), start);
+    const char *section = find_line(ids, end, start);
     if (!section)
         return;
-    *ret_vendor = rest_of_line(section, arena);
-    const char *end = section_end(section);
+    *ret_vendor = rest_of_line(section, end, arena);
+    end = section_end(section, end);
     snprintf(start, sizeof start, "\t%04x  ", device_id);
-    const char *devices = strchr(section, '\n');
-    if (devices)
-        *ret_name = rest_of_line(
-            find_line(devices + 1, end ? end : section + strlen(section), start), arena);
+    *ret_name = rest_of_line(find_line(next_line(section, end), end, start), end, arena);
 }
 
 static const char *vendor_by_heart(unsigned vendor_id) {
@@ -70,13 +81,13 @@ static const char *vendor_by_heart(unsigned vendor_id) {
     return "";
 }
 
-static const char *read_ids(struct lab_arena *arena) {
+static const char *read_ids(struct lab_arena *arena, size_t *ret_length) {
     static const char *const paths[] = {"/usr/share/misc/pci.ids", "/usr/share/hwdata/pci.ids"};
     char *text;
-    size_t length;
     for (size_t i = 0; i < sizeof paths / sizeof paths[0]; i++)
-        if (lab_file_read(paths[i], IDS_MAX_BYTES, arena, &text, &length, NULL) == 0)
+        if (lab_file_read(paths[i], IDS_MAX_BYTES, arena, &text, ret_length, NULL) == 0)
             return text;
+    *ret_length = 0;
     return "";
 }
 
@@ -84,15 +95,16 @@ void topology_name_pci(struct topology *topology) {
     struct lab_arena scratch;
     lab_arena_init(&scratch);
     const char *ids = NULL;
+    size_t length = 0;
     for (int i = 0; i < topology->machine.pci_count; i++) {
         struct lab_pci *pci = &topology->machine.pci[i];
         if (*pci->vendor && *pci->name)
             continue;
         if (!ids)
-            ids = read_ids(&scratch);
+            ids = read_ids(&scratch, &length);
         const char *vendor, *name;
-        topology_parse_pci_ids(ids, pci->vendor_id, pci->device_id, &topology->arena, &vendor,
-                               &name);
+        topology_parse_pci_ids(ids, length, pci->vendor_id, pci->device_id, &topology->arena,
+                               &vendor, &name);
         if (!*pci->vendor)
             pci->vendor = *vendor ? vendor : vendor_by_heart(pci->vendor_id);
         if (!*pci->name)

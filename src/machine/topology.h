@@ -63,7 +63,7 @@ int64_t topology_total_bytes(void);
 int64_t topology_parse_node_free(const char *meminfo, const char *zoneinfo, int node);
 
 /* Names out of the text of pci.ids; "" where it has none. */
-void topology_parse_pci_ids(const char *ids, unsigned vendor_id, unsigned device_id,
+void topology_parse_pci_ids(const char *ids, size_t length, unsigned vendor_id, unsigned device_id,
                             struct lab_arena *arena, const char **ret_vendor,
                             const char **ret_name);
 /* Fills names that hwloc didn't know. */

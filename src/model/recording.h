@@ -58,6 +58,24 @@ bool lab_track_read(const struct lab_track *track, enum lab_metric_id metric, in
 double lab_track_growth(const struct lab_track *track, enum lab_metric_id metric, int64_t from_ns,
                         int64_t until_ns);
 
+/* What a gauge was between two times: of the readings in between, or the last one before them. */
+struct lab_track_figures {
+    size_t count; /* readings; 0 = none, and NaN below */
+    double mean, min, max;
+};
+struct lab_track_figures lab_track_between(const struct lab_track *track, enum lab_metric_id metric,
+                                           int64_t from_ns, int64_t until_ns);
+
+/*
+ * Joules between two times: by the counter where it was read at least a second apart, its edges filled
+ * in by power; else by power alone, each reading held until the next. NaN = neither is known.
+ */
+double lab_track_energy(const struct lab_track *track, int64_t from_ns, int64_t until_ns);
+
+/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next. */
+double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
+                        int64_t from_ns, int64_t until_ns);
+
 /* The track of GPU `index`, or NULL. */
 const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index);
 

@@ -210,7 +210,7 @@ static void read_unit(struct nvml_unit *unit, int64_t now_ns, bool slow) {
     bool lists = !unit->gpu->mig_mode || unit->mig; /* in MIG mode the instances list them */
     if (!unit->handle)
         return;
-    nvml_read_fast(unit);
+    nvml_read_fast(unit, slow);
     nvml_read_gpm(unit, now_ns);
     if (slow && !unit->mig)
         nvml_read_slow(unit);
@@ -222,12 +222,13 @@ static void collect(struct nvml_gpu *gpu, enum lab_probe_when when, int64_t now_
     int64_t slack_ns = gpu->probe->interval_ns / 2; /* a tick that comes a little early */
     bool slow = when == LAB_PROBE_EDGE || !gpu->slow_ns ||
                 now_ns - gpu->slow_ns >= SLOW_NS - (slack_ns < SLOW_NS / 2 ? slack_ns : 0);
-    nvml_read_xids(gpu); /* first: the last word of a GPU that is lost */
     if (slow)
         nvml_find_instances(gpu);
     read_unit(&gpu->unit, now_ns, slow);
     for (int i = 0; i < gpu->instance_count; i++)
         read_unit(gpu->instances[i], now_ns, slow);
+    if (slow || gpu->fatal) /* the last word of a GPU that is lost */
+        nvml_read_xids(gpu);
     if (gpu->events && (slow || gpu->new_xid_count)) {
         nvml_set(&gpu->unit, LAB_METRIC_XIDS, gpu->xids, INT64_MAX);
         nvml_set(&gpu->unit, LAB_METRIC_LAST_XID, gpu->last_xid, INT64_MAX);

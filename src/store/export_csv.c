@@ -140,13 +140,16 @@ struct runs_table {
 
 static const char figure_header[] =
     "samples_per_second,flops_per_second,latency_median_ms,latency_p95_ms,latency_p99_ms,"
-    "h2d_gb_per_s,d2h_gb_per_s,compute_utilization,overlap,gang_overlap,peak_memory_mb";
+    "h2d_gb_per_s,d2h_gb_per_s,compute_utilization,overlap,gang_overlap,peak_memory_mb,"
+    "energy_j,power_w,gpu_memory_peak_mb,sm_clock_mhz";
 
 static void add_figures(struct lab_str *out, const struct lab_run *run, struct runs_table *table) {
     static const char *const rates[] = {"samples_per_second", "flops_per_second"};
     static const char *const latencies[] = {"median", "p95", "p99"};
     static const char *const others[] = {"h2d_gb_per_s", "d2h_gb_per_s", "compute_utilization",
-                                         "overlap",      "gang_overlap", "peak_memory_mb"};
+                                         "overlap",      "gang_overlap", "peak_memory_mb",
+                                         "energy_j",     "power_w",      "gpu_memory_peak_mb",
+                                         "sm_clock_mhz"};
     bool done = run->state == LAB_RUN_DONE;
     lab_members_read(&table->members, done && run->result ? run->result : "");
     for (int i = 0; i < 2; i++) {

@@ -245,8 +245,12 @@ static void add_life(struct document *document, const struct lab_run *run) {
 static void add_figures(struct document *document, const struct lab_run *run,
                         struct lab_members *result) {
     static const char *const keys[] = {
-        "samples_per_second", "flops_per_second",    "latency_ms", "interval_ms",  "h2d_gb_per_s",
-        "d2h_gb_per_s",       "compute_utilization", "overlap",    "gang_overlap", "peak_memory_mb",
+        "samples_per_second",  "flops_per_second", "latency_ms",
+        "interval_ms",         "h2d_gb_per_s",     "d2h_gb_per_s",
+        "compute_utilization", "overlap",          "gang_overlap",
+        "peak_memory_mb",      "energy_j",         "power_w",
+        "gpu_memory_peak_mb",  "sm_clock_mhz",     "throttled_s",
+        "foreign_processes",
     };
     bool done = run->state == LAB_RUN_DONE;
     lab_members_read(result, done && run->result ? run->result : "");

@@ -187,6 +187,7 @@ static void fill_plan(const struct planner *p, struct lab_plan *plan) {
     plan->resume = keys->resume;
     plan->fail_fast = keys->fail_fast;
     plan->trace = keys->trace;
+    plan->monitor = keys->monitor;
     plan->max_workers = (int)keys->max_workers;
     plan->runs_per_device = (int)keys->runs_per_device;
     plan->max_retries = (int)keys->max_retries;

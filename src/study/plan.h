@@ -83,7 +83,7 @@ struct lab_plan {
     bool ordered_as_given;
     /* engine keys */
     const char *output_dir, *tracker; /* tracker: names joined by commas; NULL = none */
-    bool resume, fail_fast, trace;
+    bool resume, fail_fast, trace, monitor;
     int max_workers, runs_per_device, max_retries, repeat;
     double cooldown_s, budget_s, duration_s; /* 0 = none */
     const char *profiler, *disturb;

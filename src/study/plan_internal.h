@@ -27,7 +27,7 @@ struct plan_keys { /* what lab_plan_keys fills */
     const char *device, *output_dir, *tracker;
     int64_t seed;
     const char *name, *workload, *order, *processes, *profiler, *disturb;
-    bool resume, fail_fast, trace;
+    bool resume, fail_fast, trace, monitor;
     int64_t max_workers, runs_per_device, max_retries, repeat;
     double budget_s, cooldown_s, duration_s;
     struct plan_test test;

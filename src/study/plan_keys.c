@@ -55,6 +55,9 @@ const struct lab_option lab_plan_keys[] = {
      .help = "a process for each rank of a gang, or threads of one; absent = what they need"},
     {"experiment.budget", LAB_OPTION_DURATION, AT(budget_s), .min = 0, .max = 365 * DAY_S,
      .help = "start no more runs after this time; 0 = none"},
+    {"experiment.monitor", LAB_OPTION_FLAG, AT(monitor), .fallback = "true",
+     .help =
+         "watch the machine meanwhile: energy, clocks, strangers on a GPU; samples in study.db"},
     {"experiment.trace", LAB_OPTION_FLAG, AT(trace), .fallback = "true",
      .help = "a short traced pass after the timed one, kept in traces/"},
     {"experiment.profiler", LAB_OPTION_CHOICE, AT(profiler), .fallback = "none",

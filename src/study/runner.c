@@ -215,6 +215,7 @@ static int watch_all(struct runner *runner) {
             watch(runner, &count, here ? worker->child.pidfd : -1, POLLIN);
         }
     }
+    watch(runner, &count, lab_watch_fd(runner->watch), POLLIN);
     return count;
 }
 
@@ -290,9 +291,29 @@ static void loop(struct runner *runner) {
         if (progress_is_due(runner, now_ns) && write_progress(runner, now_ns, &refusal) < 0)
             runner_give_up(runner, &refusal, true);
         lab_children_look(&runner->children, now_ns);
+        lab_watch_tend(runner->watch);
         if (runner->active_count == 0 && (!may_start(runner) || !has_pending(runner)))
             return;
         wait_for_events(runner);
+    }
+}
+
+static bool uses_gpus(const struct lab_runner_spec *spec) {
+    for (int i = 0; i < spec->item_count; i++)
+        for (int rank = 0; rank < spec->items[i].planned->rank_count; rank++)
+            if (lab_str_starts(spec->items[i].planned->ranks[rank].device, "cuda:"))
+                return true;
+    return false;
+}
+
+static void open_watch(struct runner *runner) {
+    const struct lab_runner_spec *spec = runner->spec;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_watch_spec wanted = {
+        .machine = spec->machine, .store = spec->store, .gpus = uses_gpus(spec)};
+    if (lab_watch_open(&wanted, &runner->watch, &err) < 0) {
+        runner->watch = NULL;
+        runner_warn(runner, NULL, "the machine isn't watched meanwhile: %s", err.text);
     }
 }
 
@@ -313,9 +334,12 @@ static void open_runner(struct runner *runner, const struct lab_runner_spec *spe
     runner->taken = lab_mem_alloc((size_t)spec->item_count + 1, sizeof *runner->taken);
     lab_children_init(&runner->children);
     runner_place_init(&runner->place, spec);
+    if (spec->watch)
+        open_watch(runner); /* its threads run where this one does */
 }
 
 static void close_runner(struct runner *runner) {
+    lab_watch_close(runner->watch);
     runner_place_release(&runner->place);
     lab_children_release(&runner->children);
     lab_mem_free(runner->polled);

@@ -14,6 +14,8 @@
 struct merge {
     struct lab_arena *arena;
     struct lab_value **ranks;
+    struct lab_value **gpus; /* by rank: what its GPU did meanwhile; NULL = nothing is known */
+    const struct lab_run_rank *places;
     int count;
     bool shared; /* one process has all ranks */
     const struct lab_value *slowest;
@@ -150,6 +152,131 @@ static void set_all(struct merge *merge, const char *key) {
         lab_value_set(merge->arena, merge->map, key, lab_value_null(merge->arena));
 }
 
+/* --- what GPUs did meanwhile --- */
+
+static void add_sentences(const struct merge *merge, struct lab_value *rank, const char *key,
+                          const struct lab_value *more) {
+    struct lab_value *list = lab_value_get(rank, key);
+    if (!list || list->type != LAB_VALUE_LIST) {
+        list = lab_value_list(merge->arena);
+        lab_value_set(merge->arena, rank, key, list);
+    }
+    for (int i = 0; i < more->count; i++)
+        lab_value_append(merge->arena, list, more->items[i]);
+}
+
+/* Its sentences become the rank's, its figures an object of their own. */
+static void add_gpu(const struct merge *merge, struct lab_value *rank,
+                    const struct lab_value *gpu) {
+    struct lab_value *figures = lab_value_map(merge->arena);
+    for (int i = 0; i < gpu->count; i++) {
+        bool sentences =
+            lab_str_equal(gpu->keys[i], "invalid") || lab_str_equal(gpu->keys[i], "warnings");
+        if (sentences)
+            add_sentences(merge, rank, gpu->keys[i], gpu->items[i]);
+        else
+            lab_value_set(merge->arena, figures, gpu->keys[i], gpu->items[i]);
+    }
+    lab_value_set(merge->arena, rank, "gpu", figures);
+}
+
+static void ask_watch(struct merge *merge, struct lab_watch *watch,
+                      const struct lab_watch_question *question) {
+    int64_t *first_ns = lab_arena_alloc(merge->arena, (size_t)merge->count, sizeof *first_ns);
+    int64_t *last_ns = lab_arena_alloc(merge->arena, (size_t)merge->count, sizeof *last_ns);
+    struct lab_watch_question whole = *question;
+    whole.first_ns = first_ns;
+    whole.last_ns = last_ns;
+    merge->gpus = lab_arena_alloc(merge->arena, (size_t)merge->count, sizeof(struct lab_value *));
+    for (int i = 0; i < merge->count; i++) {
+        double first = number(merge->ranks[i], "first_ns"),
+               last = number(merge->ranks[i], "last_ns");
+        bool sound = first >= (double)question->start_ns && last <= (double)question->now_ns;
+        first_ns[i] = sound ? (int64_t)first : 0;
+        last_ns[i] = sound ? (int64_t)last : 0;
+    }
+    lab_watch_answer(watch, &whole, merge->arena, merge->gpus);
+    for (int i = 0; i < merge->count; i++)
+        if (merge->gpus[i])
+            add_gpu(merge, merge->ranks[i], merge->gpus[i]);
+}
+
+/* A GPU whose slices serve several ranks counts once. */
+static bool is_counted(const struct merge *merge, int rank) {
+    size_t length = strcspn(merge->places[rank].device, "/");
+    for (int i = 0; i < rank; i++)
+        if (merge->gpus[i] && strcspn(merge->places[i].device, "/") == length &&
+            strncmp(merge->places[i].device, merge->places[rank].device, length) == 0)
+            return true;
+    return false;
+}
+
+static void set_gpu_sum(struct merge *merge, const char *key) {
+    double total = 0;
+    bool any = false;
+    for (int i = 0; i < merge->count; i++) {
+        if (!merge->gpus[i] || is_counted(merge, i))
+            continue;
+        total += number(merge->gpus[i], key);
+        any = true;
+    }
+    lab_value_set_float(merge->arena, merge->map, key, any ? total : NAN);
+}
+
+/* The worst of each reason. */
+static struct lab_value *merge_throttling(const struct merge *merge) {
+    struct lab_value *all = lab_value_map(merge->arena);
+    for (int i = 0; i < merge->count; i++) {
+        const struct lab_value *one =
+            merge->gpus[i] ? lab_value_get(merge->gpus[i], "throttled_s") : NULL;
+        for (int j = 0; one && j < one->count; j++) {
+            double before = number(all, one->keys[j]);
+            lab_value_set_float(merge->arena, all, one->keys[j],
+                                fmax(one->items[j]->number, before));
+        }
+    }
+    return all;
+}
+
+static bool has_process(const struct lab_value *list, int64_t pid) {
+    for (int i = 0; i < list->count; i++)
+        if (lab_value_get(list->items[i], "pid")->integer == pid)
+            return true;
+    return false;
+}
+
+static struct lab_value *merge_strangers(const struct merge *merge) {
+    struct lab_value *all = lab_value_list(merge->arena);
+    for (int i = 0; i < merge->count; i++) {
+        const struct lab_value *list =
+            merge->gpus[i] ? lab_value_get(merge->gpus[i], "foreign_processes") : NULL;
+        for (int j = 0; list && j < list->count; j++)
+            if (!has_process(all, lab_value_get(list->items[j], "pid")->integer))
+                lab_value_append(merge->arena, all, list->items[j]);
+    }
+    return all;
+}
+
+static void set_gpu_figures(struct merge *merge) {
+    bool any = false;
+    double clock = NAN;
+    for (int i = 0; i < merge->count; i++) {
+        any |= merge->gpus[i] != NULL;
+        if (merge->gpus[i])
+            clock = fmin(clock, number(merge->gpus[i], "sm_clock_mhz"));
+    }
+    if (!any)
+        return;
+    set_gpu_sum(merge, "energy_j");
+    set_gpu_sum(merge, "power_w");
+    set_gpu_sum(merge, "gpu_memory_peak_mb");
+    lab_value_set_float(merge->arena, merge->map, "sm_clock_mhz", clock);
+    lab_value_set(merge->arena, merge->map, "throttled_s", merge_throttling(merge));
+    lab_value_set(merge->arena, merge->map, "foreign_processes", merge_strangers(merge));
+}
+
+/* --- gangs --- */
+
 /* The time in which all ranks measured, as a part of that in which any did; NaN = unknown. */
 static double find_overlap(struct merge *merge) {
     double first_min = INFINITY, first_max = -INFINITY, last_min = INFINITY, last_max = -INFINITY;
@@ -255,10 +382,14 @@ static void set_figures(struct merge *merge, struct lab_run *outcome) {
 }
 
 int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
-                        const char *profiler, struct lab_arena *arena, struct lab_run *outcome,
-                        struct lab_err *err) {
-    struct merge merge = {
-        .arena = arena, .count = count, .shared = shared, .map = lab_value_map(arena)};
+                        const char *profiler, struct lab_watch *watch,
+                        const struct lab_watch_question *question, struct lab_arena *arena,
+                        struct lab_run *outcome, struct lab_err *err) {
+    struct merge merge = {.arena = arena,
+                          .count = count,
+                          .shared = shared,
+                          .places = question->ranks,
+                          .map = lab_value_map(arena)};
     merge.ranks = lab_arena_alloc(arena, (size_t)count, sizeof *merge.ranks);
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < count; i++) {
@@ -267,8 +398,10 @@ int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
                              : lab_err_context(err, "its RESULT");
         lab_value_append(arena, list, merge.ranks[i]);
     }
+    ask_watch(&merge, watch, question);
     merge.slowest = find_slowest(&merge);
     set_figures(&merge, outcome);
+    set_gpu_figures(&merge);
     set_sentences(&merge, profiler, outcome);
     lab_value_set(arena, merge.map, "ranks", list);
     struct lab_str text;

@@ -157,6 +157,7 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
     }
     run->begun = true;
     runner->progress_changed = true;
+    lab_watch_edge(runner->watch);
     runner_tell(runner, run, (struct lab_runner_event){.kind = LAB_RUNNER_STARTED});
     for (int i = 0; i < run->worker_count && run->failure.code == LAB_ERR_NONE; i++) {
         if (start_worker(runner, run, &run->workers[i], &err) == 0)
@@ -302,15 +303,38 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
                             .rate_unit = ""};
 }
 
+/* The run's processes as far as they are known: its workers and what was seen below them. */
+static struct lab_watch_question make_question(const struct runner_run *run,
+                                               struct lab_arena *arena) {
+    const struct lab_plan_run *planned = run->item->planned;
+    int count = 0, most = run->worker_count;
+    for (int i = 0; i < run->worker_count; i++)
+        most += run->workers[i].child.seen_count;
+    pid_t *own = lab_arena_alloc(arena, (size_t)most + 1, sizeof *own);
+    for (int i = 0; i < run->worker_count; i++) {
+        const struct lab_child *child = &run->workers[i].child;
+        own[count++] = child->pid;
+        for (int j = 0; j < child->seen_count; j++)
+            own[count++] = child->seen[j].pid;
+    }
+    return (struct lab_watch_question){.ranks = planned->ranks,
+                                       .rank_count = planned->rank_count,
+                                       .start_ns = run->start_ns,
+                                       .now_ns = lab_clock_now(lab_clock_system()),
+                                       .own = own,
+                                       .own_count = count};
+}
+
 /* Results are there: into the store first, then to whoever listens, then to the workers. */
 static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_DONE);
     const struct lab_plan *plan = runner->spec->plan;
+    struct lab_watch_question question = make_question(run, &run->arena);
     if (runner_result_merge(run->ranks, run->item->planned->rank_count,
                             plan->processes == LAB_PLAN_SHARED,
-                            lab_profiler_is_wanted(plan) ? plan->profiler : NULL, &run->arena,
-                            &outcome, &err) < 0) {
+                            lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->watch,
+                            &question, &run->arena, &outcome, &err) < 0) {
         lab_err_context(&err, "the worker has gone wrong");
         runner_run_fail(run, NULL, LAB_ERR_SYSTEM, err.text);
         return;

@@ -442,6 +442,7 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
         .epoch = study->epoch,
         .items = study->items,
         .item_count = study->item_count,
+        .watch = study->plan.monitor,
         .folder = study->folder.path,
         .inherit_fds = inherited,
         .inherit_count = inherited_count,

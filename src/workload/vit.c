@@ -47,6 +47,8 @@ static const struct lab_option options[] = {
      .help = "cores that compute leaves to copies on a CPU; -1 = as many as are busy with them"},
     {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
      .help = "copies run beside compute; false = one stage after the other"},
+    {"forward", LAB_OPTION_FLAG, AT(forward), .fallback = "true", .later = true,
+     .help = "false = the copies alone, the same bytes each way: what the link would allow"},
     {NULL},
 };
 
@@ -103,6 +105,7 @@ static void canonical(void *opaque) {
         config->dim = VIT_HEAD_WIDTH;
         config->mlp_dim = 0;
         config->d2h = back_choices[0];
+        config->forward = true;
     }
     if (config->mlp_dim == 0)
         config->mlp_dim = 4 * config->dim;
@@ -115,20 +118,23 @@ static void label(const void *opaque, struct lab_str *out) {
     else
         lab_str_printf(out, "vit%lldx%lldx%lld", (long long)config->patch_size,
                        (long long)config->depth, (long long)config->dim);
+    if (!config->forward && config->depth > 0)
+        lab_str_add(out, "_copies");
 }
 
 static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct vit_config *config = opaque;
     struct vit_shape shape = vit_shape_of(config);
-    bool forward = config->depth > 0;
+    bool has_output = config->depth > 0, forward = has_output && config->forward;
     size_t back_bytes =
-        forward && lab_str_equal(config->d2h, "output") ? shape.output_bytes : shape.input_bytes;
+        has_output && lab_str_equal(config->d2h, "output") ? shape.output_bytes : shape.input_bytes;
     int64_t pool_bytes = vit_pool_batches(config, &shape) * (int64_t)shape.input_bytes;
     *ret_cost = (struct lab_workload_cost){
         .h2d_bytes = (double)shape.input_bytes,
         .d2h_bytes = (double)back_bytes,
         .samples = (double)shape.batch,
-        .device_bytes = VIT_BUFFERS * (int64_t)shape.input_bytes,
+        .device_bytes =
+            VIT_BUFFERS * (int64_t)(shape.input_bytes + (has_output ? shape.output_bytes : 0)),
         .host_bytes = pool_bytes + VIT_BUFFERS * (int64_t)back_bytes,
         .dtype = forward ? shape.dtype : LAB_FP32, /* copies compute nothing: any device will do */
     };
@@ -137,8 +143,7 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     struct vit_model model;
     vit_model_plan(&shape, config->compile_model, &model);
     ret_cost->compute = vit_model_cost(&model);
-    ret_cost->device_bytes += VIT_BUFFERS * (int64_t)shape.output_bytes +
-                              (int64_t)(model.weights_bytes + model.activations_bytes);
+    ret_cost->device_bytes += (int64_t)(model.weights_bytes + model.activations_bytes);
     vit_model_close(&model);
 }
 
@@ -195,7 +200,9 @@ const struct lab_workload lab_workload_vit = {
         "seed.\n"
         "\n"
         "depth=0 leaves the model out: the input is copied there and back, which loads both\n"
-        "directions of the link. overlap=false runs the same stages one after the other.",
+        "directions of the link. overlap=false runs the same stages one after the other; "
+        "forward=false\n"
+        "copies what the model's input and output take and computes nothing.",
     .options = options,
     .config_size = sizeof(struct vit_config),
     .check = check,

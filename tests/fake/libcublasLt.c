@@ -1,6 +1,7 @@
 /*
  * libcublasLt.c: matrix products that do nothing, beside the fake driver: the vendor's own library
- * reaches deep into its driver and would fall over the fake one.
+ * reaches deep into its driver and would fall over the fake one. FAKE_CUBLASLT_FIRST=9 makes it propose
+ * other algorithms than it does by itself.
  */
 #include "fake/fake_cuda.h"
 #include "vendor/cublaslt.h"
@@ -101,6 +102,8 @@ lab_lt_status cublasLtMatmulAlgoGetHeuristic(lab_lt_handle handle, lab_lt_matmul
     BEGIN(cublasLtMatmulAlgoGetHeuristic);
     *ret_count = wanted < ALGORITHMS ? wanted : ALGORITHMS;
     memset(ret_results, 0, (size_t)*ret_count * sizeof *ret_results);
+    for (int i = 0; i < *ret_count; i++) /* told apart, as real ones are */
+        *(char *)&ret_results[i].algo = (char)(fake_number("FAKE_CUBLASLT_FIRST", 1) + i);
     return 0;
 }
 

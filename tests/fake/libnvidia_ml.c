@@ -9,7 +9,8 @@ FAKE_EXPORT void nvmlDeviceGetConfComputeMemSizeInfo(void);
 FAKE_EXPORT void nvmlDeviceGetRunningProcessDetailList(void);
 
 static const char *wrong; /* with the script */
-static double begun_s, stands_at_s = NAN;
+static double begun_s;
+static _Atomic double stands_at_s = NAN;
 static atomic_int calls[FAKE_FUNCTION_COUNT][FAKE_GPUS_MAX + 1]; /* the last: of no GPU */
 static atomic_int users, misuse;
 
@@ -34,11 +35,12 @@ static double seconds(void) {
 }
 
 double fake_now(void) {
-    return isnan(stands_at_s) ? seconds() - begun_s : stands_at_s;
+    double stands_at = atomic_load(&stands_at_s);
+    return isnan(stands_at) ? seconds() - begun_s : stands_at;
 }
 
 void lab_fake_nvml_set_time(double time_s) {
-    stands_at_s = time_s;
+    atomic_store(&stands_at_s, time_s);
 }
 
 /* --- sessions --- */

@@ -21,6 +21,7 @@ make -s -C "$source_dir" install DESTDIR="$work/stage" PREFIX=/opt/lab >"$work/l
 }
 
 has bin/gpulab
+has lib/gpulab/demo/libnvidia-ml.so.1
 has share/man/man1/gpulab.1
 has share/man/man1/gpulab-bench.1
 has share/bash-completion/completions/gpulab

@@ -8,12 +8,14 @@
  * computed yet, may still be in use, or may be zeros, on which a GPU is faster.
  *
  * The library's first proposal is kept unless another one is clearly ahead, so that a noisy moment
- * doesn't change what a study runs.
+ * doesn't change what a study runs. The choice is kept in the cache of kernels, for the same reason
+ * and because timing takes a second: later processes take it if the library still proposes it.
  */
 #include "device/cuda/gemm.h"
 
 #include "base/log.h"
 #include "base/random.h"
+#include "device/kernel_cache.h"
 
 #include <string.h>
 
@@ -200,32 +202,85 @@ static bool has_graphs(const struct lab_cuda *cuda) {
            cuda->cuGraphExecDestroy;
 }
 
+/* Which is the fastest; -1 = none could be timed. */
+static int time_all(struct bench *bench, const struct lab_lt_heuristic *algorithms, int count) {
+    float first = -1.0f, fastest = -1.0f;
+    int best = -1;
+    for (int i = 0; i < count; i++) {
+        float ms = time_algorithm(bench, &algorithms[i].algo);
+        if (ms < 0)
+            continue;
+        if (first < 0) { /* an earlier one failed: it can't be the choice */
+            first = fastest = ms;
+            best = i;
+        } else if (ms < fastest && ms < first * CLEARLY) {
+            fastest = ms;
+            best = i;
+        }
+    }
+    const struct cuda_gemm_key *key = &bench->plan->key;
+    lab_log(LAB_LOG_DEBUG,
+            "%s %s %d x %d x %d: algorithm %d of %d takes %.2f us, the library's first %.2f us",
+            lab_op_get((enum lab_op_id)key->op)->name, lab_dtype_name((enum lab_dtype)key->dtype),
+            key->m, key->n, key->k, best + 1, count, (double)fastest * 1e3 / LAUNCHES,
+            (double)first * 1e3 / LAUNCHES);
+    return best;
+}
+
+/* --- what an earlier process found --- */
+
+struct memory {
+    struct lab_arena arena;
+    const char *folder; /* NULL = there is none */
+    const char *key, *title;
+};
+
+static void memory_open(struct memory *memory, const struct cuda_device *device,
+                        const struct cuda_gemm_key *key) {
+    lab_arena_init(&memory->arena);
+    memory->folder = lab_kernel_cache_folder(&memory->arena);
+    memory->title = lab_arena_printf(
+        &memory->arena, "%s %s %d x %d x %d%s%s: choice of cuBLASLt's algorithms, %s",
+        lab_op_get((enum lab_op_id)key->op)->name, lab_dtype_name((enum lab_dtype)key->dtype),
+        key->m, key->n, key->k, key->transpose_a ? " a turned" : "",
+        key->transpose_b ? " b turned" : "", device->base.ref.description);
+    memory->key =
+        lab_arena_printf(&memory->arena, "%s, aligned %d %d %d %d, cuBLASLt %lld, %d",
+                         memory->title, key->aligned[0], key->aligned[1], key->aligned[2],
+                         key->aligned[3], (long long)lab_cublaslt_version(), lab_cuda_version());
+}
+
+/* -1 = nothing is known, or the library no longer proposes it */
+static int recall(struct memory *memory, const struct lab_lt_heuristic *algorithms, int count) {
+    char *bytes;
+    size_t length;
+    if (!memory->folder ||
+        lab_kernel_cache_load(memory->folder, memory->key, &memory->arena, &bytes, &length) < 0 ||
+        length != sizeof algorithms[0].algo)
+        return -1;
+    for (int i = 0; i < count; i++)
+        if (memcmp(&algorithms[i].algo, bytes, length) == 0)
+            return i;
+    return -1;
+}
+
 int cuda_gemm_tune(const struct cuda_gemms *gemms, struct cuda_device *device,
                    struct cuda_gemm_plan *plan, const struct lab_lt_heuristic *algorithms,
                    int count) {
     struct bench bench = {.gemms = gemms, .device = device, .cuda = device->cuda, .plan = plan};
-    float first = -1.0f, fastest = -1.0f;
-    int best = 0;
+    struct memory memory;
     if (!has_graphs(device->cuda))
         return 0;
-    if (bench_open(&bench) == 0)
-        for (int i = 0; i < count; i++) {
-            float ms = time_algorithm(&bench, &algorithms[i].algo);
-            if (ms < 0)
-                continue;
-            if (first < 0) { /* an earlier one failed: it can't be the choice */
-                first = fastest = ms;
-                best = i;
-            } else if (ms < fastest && ms < first * CLEARLY) {
-                fastest = ms;
-                best = i;
-            }
-        }
-    bench_close(&bench);
-    lab_log(LAB_LOG_DEBUG,
-            "%s %s %d x %d x %d: algorithm %d of %d takes %.2f us, the library's first %.2f us",
-            lab_op_get((enum lab_op_id)plan->key.op)->name,
-            lab_dtype_name((enum lab_dtype)plan->key.dtype), plan->key.m, plan->key.n, plan->key.k,
-            best + 1, count, (double)fastest * 1e3 / LAUNCHES, (double)first * 1e3 / LAUNCHES);
-    return best;
+    memory_open(&memory, device, &plan->key);
+    int best = recall(&memory, algorithms, count);
+    if (best < 0) {
+        best = bench_open(&bench) == 0 ? time_all(&bench, algorithms, count) : -1;
+        bench_close(&bench);
+        if (best >= 0 && memory.folder)
+            lab_kernel_cache_store(memory.folder, memory.key, memory.title,
+                                   (const char *)&algorithms[best].algo,
+                                   sizeof algorithms[best].algo);
+    }
+    lab_arena_release(&memory.arena);
+    return best < 0 ? 0 : best;
 }

@@ -1,6 +1,8 @@
 /* module.c: a hash table of loaded kernels, one library for each: a variant is a single function. */
 #include "device/cuda/module.h"
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "device/cuda/compile.h"
 
 #include <string.h>
@@ -84,12 +86,14 @@ int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *devi
         grow(modules);
     struct cuda_module *slot = slot_of(modules, variant);
     if (!slot->library) {
-        if (load(device, variant, slot, err)) {
-            char name[CUDA_VARIANT_NAME_BYTES];
-            cuda_variant_name(variant, name);
+        char name[CUDA_VARIANT_NAME_BYTES];
+        int64_t start_ns = lab_clock_now(lab_clock_system());
+        cuda_variant_name(variant, name);
+        if (load(device, variant, slot, err))
             return lab_err_context(err, "kernel '%s'", name);
-        }
         modules->count++;
+        lab_log(LAB_LOG_DEBUG, "kernel '%s' was ready after %.2f ms", name,
+                (double)(lab_clock_now(lab_clock_system()) - start_ns) / (double)LAB_NS_PER_MS);
     }
     *ret_function = slot->function;
     return 0;

@@ -1,4 +1,7 @@
-/* ask.c: what the driver's answers mean: a value, never, not now, or that the GPU is in trouble. */
+/*
+ * ask.c: what the driver's answers mean: a value, never, not now, or that the GPU is in trouble; and
+ * which questions cost too much to be asked at every tick.
+ */
 #include "probe/nvml/nvml.h"
 
 bool nvml_is_refusal(lab_nvml_result result) {
@@ -58,4 +61,23 @@ bool nvml_answered(struct nvml_unit *unit, enum nvml_question question, const ch
         unit->gpu->fatal_call = call;
     }
     return false;
+}
+
+/* --- what it costs --- */
+
+#define DEAR_NS    30000
+#define DEAR_TRIES 4
+
+bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool slow) {
+    return slow || !(unit->dear >> question & 1);
+}
+
+void nvml_weigh(struct nvml_unit *unit, enum nvml_question question, int64_t began_ns) {
+    if (unit->costs[question].tries == DEAR_TRIES)
+        return;
+    int64_t cost_ns = lab_clock_now(lab_clock_system()) - began_ns;
+    if (!unit->costs[question].tries++ || cost_ns < unit->costs[question].least_ns)
+        unit->costs[question].least_ns = cost_ns;
+    if (unit->costs[question].tries == DEAR_TRIES && unit->costs[question].least_ns > DEAR_NS)
+        unit->dear |= UINT64_C(1) << question;
 }

@@ -75,7 +75,6 @@ static void read_temperature(struct nvml_unit *unit) {
 static void read_clocks(struct nvml_unit *unit) {
     unsigned mhz = 0;
     unsigned long long reasons = 0;
-    int state = 0;
     if (NVML_ASK(unit, NVML_ASK_SM_CLOCK, nvmlDeviceGetClockInfo, LAB_NVML_CLOCK_SM, &mhz))
         nvml_set(unit, LAB_METRIC_SM_CLOCK, mhz, CLOCK_MAX_MHZ);
     if (NVML_ASK(unit, NVML_ASK_MEMORY_CLOCK, nvmlDeviceGetClockInfo, LAB_NVML_CLOCK_MEMORY, &mhz))
@@ -83,20 +82,60 @@ static void read_clocks(struct nvml_unit *unit) {
     if (NVML_ASK(unit, NVML_ASK_REASONS, nvmlDeviceGetCurrentClocksEventReasons, &reasons) ||
         NVML_ASK(unit, NVML_ASK_REASONS_OLD, nvmlDeviceGetCurrentClocksThrottleReasons, &reasons))
         nvml_set(unit, LAB_METRIC_CLOCK_REASONS, (int64_t)reasons, REASONS_MAX);
+}
+
+static void read_state(struct nvml_unit *unit) {
+    int state = 0;
     if (NVML_ASK(unit, NVML_ASK_STATE, nvmlDeviceGetPerformanceState, &state) ||
         NVML_ASK(unit, NVML_ASK_STATE_OLD, nvmlDeviceGetPowerState, &state))
         nvml_set(unit, LAB_METRIC_PERFORMANCE_STATE, state, STATE_MAX);
 }
 
-static void read_video(struct nvml_unit *unit) {
+static void read_fan(struct nvml_unit *unit) {
+    unsigned percent = 0;
+    if (NVML_ASK(unit, NVML_ASK_FAN, nvmlDeviceGetFanSpeed, &percent))
+        nvml_set(unit, LAB_METRIC_FAN, percent, FAN_MAX);
+}
+
+static void read_encoder(struct nvml_unit *unit) {
     unsigned percent = 0, period_us = 0;
     if (NVML_ASK(unit, NVML_ASK_ENCODER, nvmlDeviceGetEncoderUtilization, &percent, &period_us))
         nvml_set(unit, LAB_METRIC_ENCODER, percent, PERCENT_MAX);
+}
+
+static void read_decoder(struct nvml_unit *unit) {
+    unsigned percent = 0, period_us = 0;
     if (NVML_ASK(unit, NVML_ASK_DECODER, nvmlDeviceGetDecoderUtilization, &percent, &period_us))
         nvml_set(unit, LAB_METRIC_DECODER, percent, PERCENT_MAX);
 }
 
-void nvml_read_fast(struct nvml_unit *unit) {
+static void read_memory_temperature(struct nvml_unit *unit) {
+    nvml_read_fields(unit, NVML_FIELDS_HEAT);
+}
+
+/* What nobody needs at every tick, and is read so only while that costs little. */
+static const struct {
+    enum nvml_question question;
+    void (*read)(struct nvml_unit *unit);
+} weighed[] = {
+    {NVML_ASK_STATE, read_state},
+    {NVML_ASK_FAN, read_fan},
+    {NVML_ASK_ENCODER, read_encoder},
+    {NVML_ASK_DECODER, read_decoder},
+    {NVML_ASK_HEAT_FIELD, read_memory_temperature},
+};
+
+static void read_weighed(struct nvml_unit *unit, bool slow) {
+    for (size_t i = 0; i < sizeof weighed / sizeof *weighed; i++) {
+        if (!nvml_is_due(unit, weighed[i].question, slow))
+            continue;
+        int64_t began_ns = lab_clock_now(lab_clock_system());
+        weighed[i].read(unit);
+        nvml_weigh(unit, weighed[i].question, began_ns);
+    }
+}
+
+void nvml_read_fast(struct nvml_unit *unit, bool slow) {
     struct lab_nvml_utilization use = {0};
     unsigned value = 0;
     read_memory(unit);
@@ -110,8 +149,6 @@ void nvml_read_fast(struct nvml_unit *unit) {
         nvml_set(unit, LAB_METRIC_POWER, value, POWER_MAX_MW);
     read_temperature(unit);
     read_clocks(unit);
-    if (NVML_ASK(unit, NVML_ASK_FAN, nvmlDeviceGetFanSpeed, &value))
-        nvml_set(unit, LAB_METRIC_FAN, value, FAN_MAX);
-    read_video(unit);
-    nvml_read_fields(unit, false);
+    nvml_read_fields(unit, NVML_FIELDS_FAST);
+    read_weighed(unit, slow);
 }

@@ -13,11 +13,11 @@
 struct candidate {
     lab_nvml_device handle;
     char uuid[LAB_NVML_UUID_BYTES];
+    int parent; /* of a MIG instance: the index of its GPU; -1 = a whole GPU */
 };
 
 struct candidates { /* in PCI order, each GPU followed by its MIG instances */
     struct candidate *items;
-    struct lab_visible_gpu *gpus; /* the same, as lab_visible_order wants them */
     int count, capacity;
 };
 
@@ -149,13 +149,10 @@ static void read_mig_mode(struct nvml_gpu *gpu) {
 
 static void add_candidate(struct nvml_probe *probe, struct candidates *list, lab_nvml_device handle,
                           int parent) {
-    struct candidate item = {.handle = handle};
-    probe->nvml->nvmlDeviceGetUUID(handle, item.uuid, sizeof item.uuid);
-    int capacity = list->capacity;
-    LAB_MEM_GROW(&list->items, list->count, &capacity);
-    LAB_MEM_GROW(&list->gpus, list->count, &list->capacity);
-    list->items[list->count] = item;
-    list->gpus[list->count++].parent = parent;
+    LAB_MEM_GROW(&list->items, list->count, &list->capacity);
+    struct candidate *item = &list->items[list->count++];
+    *item = (struct candidate){.handle = handle, .parent = parent};
+    probe->nvml->nvmlDeviceGetUUID(handle, item->uuid, sizeof item->uuid);
 }
 
 static void add_candidates_of(struct nvml_probe *probe, struct candidates *list, int parent) {
@@ -183,8 +180,6 @@ static void read_candidates(struct nvml_probe *probe, struct candidates *list) {
         add_candidate(probe, list, handle, -1);
         add_candidates_of(probe, list, index);
     }
-    for (int i = 0; i < list->count; i++)
-        list->gpus[i].uuid = list->items[i].uuid;
 }
 
 static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
@@ -208,7 +203,7 @@ static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
 /* The lane of a candidate: that of its GPU, which may be there already. */
 static struct nvml_gpu *lane_of(struct nvml_probe *probe, const struct candidates *list, int which,
                                 int index) {
-    int parent = list->gpus[which].parent, whole = parent < 0 ? which : parent;
+    int parent = list->items[which].parent, whole = parent < 0 ? which : parent;
     for (int i = 0; i < probe->gpu_count; i++)
         if (probe->gpus[i].unit.handle == list->items[whole].handle)
             return &probe->gpus[i];
@@ -221,31 +216,41 @@ static void make_lanes(struct nvml_probe *probe, const struct candidates *list, 
                        int count) {
     for (int i = 0; i < count; i++) {
         struct nvml_gpu *gpu = lane_of(probe, list, order[i], i);
-        if (list->gpus[order[i]].parent < 0)
+        if (list->items[order[i]].parent < 0)
             gpu->all_instances = true;
         else
             add_instance(gpu, list->items[order[i]].uuid);
     }
 }
 
-int nvml_find_all(struct nvml_probe *probe, struct lab_err *err) {
+/* The lanes that CUDA_VISIBLE_DEVICES leaves of at least one candidate. */
+static int choose_lanes(struct nvml_probe *probe, const struct candidates *list,
+                        struct lab_err *err) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    struct candidates list = {0};
+    size_t size = (size_t)list->count;
+    struct lab_visible_gpu *gpus = lab_mem_alloc(size, sizeof *gpus);
+    int *order = lab_mem_alloc(size, sizeof *order);
     bool twice = false;
-    read_candidates(probe, &list);
-    int *order = lab_mem_alloc((size_t)list.count + 1, sizeof *order);
-    int count = lab_visible_order(visible, list.gpus, list.count, order, &twice);
-    probe->gpus = lab_mem_alloc((size_t)count + 1, sizeof *probe->gpus);
-    make_lanes(probe, &list, order, count);
-    int result = 0;
-    if (!list.count)
-        result = lab_err_set(err, LAB_ERR_UNSUPPORTED, "the NVIDIA driver finds no GPU");
-    else if (!count)
-        result = lab_err_set(err, LAB_ERR_UNSUPPORTED, "CUDA_VISIBLE_DEVICES='%s' %sleaves no GPU",
-                             visible, twice ? "names one twice, which " : "");
+    for (int i = 0; i < list->count; i++)
+        gpus[i] = (struct lab_visible_gpu){list->items[i].uuid, list->items[i].parent};
+    int count = lab_visible_order(visible, gpus, list->count, order, &twice);
+    probe->gpus = lab_mem_alloc(size, sizeof *probe->gpus);
+    make_lanes(probe, list, order, count);
     lab_mem_free(order);
+    lab_mem_free(gpus);
+    if (count)
+        return 0;
+    return lab_err_set(err, LAB_ERR_UNSUPPORTED, "CUDA_VISIBLE_DEVICES='%s' %sleaves no GPU",
+                       visible ? visible : "", twice ? "names one twice, which " : "");
+}
+
+int nvml_find_all(struct nvml_probe *probe, struct lab_err *err) {
+    struct candidates list = {0};
+    read_candidates(probe, &list);
+    int result = list.count
+                     ? choose_lanes(probe, &list, err)
+                     : lab_err_set(err, LAB_ERR_UNSUPPORTED, "the NVIDIA driver finds no GPU");
     lab_mem_free(list.items);
-    lab_mem_free(list.gpus);
     return result;
 }
 

@@ -42,6 +42,7 @@ enum nvml_question { /* each is asked no more of a unit that doesn't know the an
                      NVML_ASK_ENCODER,
                      NVML_ASK_DECODER,
                      NVML_ASK_FIELDS,
+                     NVML_ASK_HEAT_FIELD,
                      NVML_ASK_LINKS,
                      NVML_ASK_ENERGY,
                      NVML_ASK_LIMIT,
@@ -72,7 +73,12 @@ struct nvml_unit { /* a GPU, or a MIG instance of it */
 
     uint64_t refused, doubted; /* bits of questions; doubted: met an unknown error once */
     uint64_t refused_fields;   /* bits of rows in the table of fields */
-    bool unified;              /* has no memory of its own */
+    uint64_t dear;             /* bits of questions that take too long for every tick */
+    struct {
+        int tries;
+        int64_t least_ns;
+    } costs[NVML_ASK_COUNT];
+    bool unified; /* has no memory of its own */
 
     int64_t values[NVML_METRICS]; /* of this reading */
     uint64_t valid[LAB_VALID_WORDS(NVML_METRICS)];
@@ -150,6 +156,13 @@ bool nvml_answered(struct nvml_unit *unit, enum nvml_question question, const ch
 /* Does it mean that it will never be known here? */
 bool nvml_is_refusal(lab_nvml_result result);
 
+/*
+ * What questions of the fast tier cost depends on GPU and driver. One that took longer than 30 µs each
+ * of the first four times is asked in the slow tier alone from then on.
+ */
+bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool slow);
+void nvml_weigh(struct nvml_unit *unit, enum nvml_question question, int64_t began_ns);
+
 /* Values outside of what can be are left out. */
 static inline void nvml_set(struct nvml_unit *unit, enum lab_metric_id metric, int64_t value,
                             int64_t max) {
@@ -172,13 +185,15 @@ void nvml_give_up(struct nvml_gpu *gpu);
 
 /* --- the tiers --- */
 
-void nvml_read_fast(struct nvml_unit *unit);
+void nvml_read_fast(struct nvml_unit *unit, bool slow); /* slow: the other tier is due too */
 void nvml_read_gpm(struct nvml_unit *unit, int64_t now_ns);
 void nvml_read_slow(struct nvml_unit *unit);
 void nvml_read_processes(struct nvml_unit *unit);
 
-/* Fields: `slow` = those of the slow tier, else of the fast one. */
-void nvml_read_fields(struct nvml_unit *unit, bool slow);
+enum nvml_fields { NVML_FIELDS_FAST, NVML_FIELDS_HEAT, NVML_FIELDS_SLOW };
+
+/* One call for all fields of the group. */
+void nvml_read_fields(struct nvml_unit *unit, enum nvml_fields group);
 
 void nvml_watch_xids(struct nvml_gpu *gpu); /* after its handle was found */
 void nvml_read_xids(struct nvml_gpu *gpu);

@@ -16,36 +16,41 @@
 struct field_row {
     unsigned id, scope;
     enum lab_metric_id metric;
-    bool slow;
+    enum nvml_fields group;
     int divisor; /* from the driver's unit to the metric's */
     int64_t max; /* after that */
 };
 
 /* Two rows with one metric add up. */
 static const struct field_row rows[] = {
-    {LAB_NVML_FI_POWER_INSTANT, 0, LAB_METRIC_POWER_INSTANT, false, 1, POWER_MAX_MW},
-    {LAB_NVML_FI_MEMORY_TEMPERATURE, 0, LAB_METRIC_MEMORY_TEMPERATURE, false, 1, HEAT_MAX_C},
-    {LAB_NVML_FI_ENERGY, 0, LAB_METRIC_ENERGY, true, 1, COUNTER_MAX},
-    {LAB_NVML_FI_POWER_LIMIT, 0, LAB_METRIC_POWER_LIMIT, true, 1, POWER_MAX_MW},
-    {LAB_NVML_FI_PCIE_TX_BYTES, 0, LAB_METRIC_PCIE_TX_BYTES, true, 1024, COUNTER_MAX},
-    {LAB_NVML_FI_PCIE_RX_BYTES, 0, LAB_METRIC_PCIE_RX_BYTES, true, 1024, COUNTER_MAX},
-    {LAB_NVML_FI_NVLINK_TX_KIB, LAB_NVML_ALL_LINKS, LAB_METRIC_NVLINK_TX_BYTES, true, 1,
+    {LAB_NVML_FI_POWER_INSTANT, 0, LAB_METRIC_POWER_INSTANT, NVML_FIELDS_FAST, 1, POWER_MAX_MW},
+    {LAB_NVML_FI_MEMORY_TEMPERATURE, 0, LAB_METRIC_MEMORY_TEMPERATURE, NVML_FIELDS_HEAT, 1,
+     HEAT_MAX_C},
+    {LAB_NVML_FI_ENERGY, 0, LAB_METRIC_ENERGY, NVML_FIELDS_SLOW, 1, COUNTER_MAX},
+    {LAB_NVML_FI_POWER_LIMIT, 0, LAB_METRIC_POWER_LIMIT, NVML_FIELDS_SLOW, 1, POWER_MAX_MW},
+    {LAB_NVML_FI_PCIE_TX_BYTES, 0, LAB_METRIC_PCIE_TX_BYTES, NVML_FIELDS_SLOW, 1024, COUNTER_MAX},
+    {LAB_NVML_FI_PCIE_RX_BYTES, 0, LAB_METRIC_PCIE_RX_BYTES, NVML_FIELDS_SLOW, 1024, COUNTER_MAX},
+    {LAB_NVML_FI_NVLINK_TX_KIB, LAB_NVML_ALL_LINKS, LAB_METRIC_NVLINK_TX_BYTES, NVML_FIELDS_SLOW, 1,
      COUNTER_MAX},
-    {LAB_NVML_FI_NVLINK_RX_KIB, LAB_NVML_ALL_LINKS, LAB_METRIC_NVLINK_RX_BYTES, true, 1,
+    {LAB_NVML_FI_NVLINK_RX_KIB, LAB_NVML_ALL_LINKS, LAB_METRIC_NVLINK_RX_BYTES, NVML_FIELDS_SLOW, 1,
      COUNTER_MAX},
-    {LAB_NVML_FI_PCIE_REPLAYS, 0, LAB_METRIC_PCIE_REPLAYS, true, 1, COUNTER_MAX},
-    {LAB_NVML_FI_ECC_CORRECTED, 0, LAB_METRIC_ECC_CORRECTED, true, 1, COUNTER_MAX},
-    {LAB_NVML_FI_ECC_UNCORRECTED, 0, LAB_METRIC_ECC_UNCORRECTED, true, 1, COUNTER_MAX},
-    {LAB_NVML_FI_ROWS_CORRECTED, 0, LAB_METRIC_ROWS_REMAPPED, true, 1, FEW_MAX},
-    {LAB_NVML_FI_ROWS_UNCORRECTED, 0, LAB_METRIC_ROWS_REMAPPED, true, 1, FEW_MAX},
-    {LAB_NVML_FI_ROWS_PENDING, 0, LAB_METRIC_ROWS_PENDING, true, 1, FEW_MAX},
-    {LAB_NVML_FI_ROWS_FAILED, 0, LAB_METRIC_ROWS_FAILED, true, 1, FEW_MAX},
-    {LAB_NVML_FI_THROTTLED_POWER, 0, LAB_METRIC_THROTTLED_POWER, true, 1000, COUNTER_MAX},
-    {LAB_NVML_FI_THROTTLED_SYNC, 0, LAB_METRIC_THROTTLED_SYNC, true, 1000, COUNTER_MAX},
-    {LAB_NVML_FI_THROTTLED_THERMAL, 0, LAB_METRIC_THROTTLED_THERMAL, true, 1000, COUNTER_MAX},
-    {LAB_NVML_FI_THROTTLED_HW_THERMAL, 0, LAB_METRIC_THROTTLED_HW_THERMAL, true, 1000, COUNTER_MAX},
-    {LAB_NVML_FI_THROTTLED_BRAKE, 0, LAB_METRIC_THROTTLED_BRAKE, true, 1000, COUNTER_MAX},
-    {LAB_NVML_FI_RECOVERY_ACTION, 0, LAB_METRIC_RECOVERY_ACTION, true, 1, FEW_MAX},
+    {LAB_NVML_FI_PCIE_REPLAYS, 0, LAB_METRIC_PCIE_REPLAYS, NVML_FIELDS_SLOW, 1, COUNTER_MAX},
+    {LAB_NVML_FI_ECC_CORRECTED, 0, LAB_METRIC_ECC_CORRECTED, NVML_FIELDS_SLOW, 1, COUNTER_MAX},
+    {LAB_NVML_FI_ECC_UNCORRECTED, 0, LAB_METRIC_ECC_UNCORRECTED, NVML_FIELDS_SLOW, 1, COUNTER_MAX},
+    {LAB_NVML_FI_ROWS_CORRECTED, 0, LAB_METRIC_ROWS_REMAPPED, NVML_FIELDS_SLOW, 1, FEW_MAX},
+    {LAB_NVML_FI_ROWS_UNCORRECTED, 0, LAB_METRIC_ROWS_REMAPPED, NVML_FIELDS_SLOW, 1, FEW_MAX},
+    {LAB_NVML_FI_ROWS_PENDING, 0, LAB_METRIC_ROWS_PENDING, NVML_FIELDS_SLOW, 1, FEW_MAX},
+    {LAB_NVML_FI_ROWS_FAILED, 0, LAB_METRIC_ROWS_FAILED, NVML_FIELDS_SLOW, 1, FEW_MAX},
+    {LAB_NVML_FI_THROTTLED_POWER, 0, LAB_METRIC_THROTTLED_POWER, NVML_FIELDS_SLOW, 1000,
+     COUNTER_MAX},
+    {LAB_NVML_FI_THROTTLED_SYNC, 0, LAB_METRIC_THROTTLED_SYNC, NVML_FIELDS_SLOW, 1000, COUNTER_MAX},
+    {LAB_NVML_FI_THROTTLED_THERMAL, 0, LAB_METRIC_THROTTLED_THERMAL, NVML_FIELDS_SLOW, 1000,
+     COUNTER_MAX},
+    {LAB_NVML_FI_THROTTLED_HW_THERMAL, 0, LAB_METRIC_THROTTLED_HW_THERMAL, NVML_FIELDS_SLOW, 1000,
+     COUNTER_MAX},
+    {LAB_NVML_FI_THROTTLED_BRAKE, 0, LAB_METRIC_THROTTLED_BRAKE, NVML_FIELDS_SLOW, 1000,
+     COUNTER_MAX},
+    {LAB_NVML_FI_RECOVERY_ACTION, 0, LAB_METRIC_RECOVERY_ACTION, NVML_FIELDS_SLOW, 1, FEW_MAX},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 _Static_assert(ROW_COUNT <= 64, "one bit for each");
@@ -89,21 +94,22 @@ static void take_field(struct nvml_unit *unit, size_t row, const struct lab_nvml
     nvml_set(unit, known->metric, value, known->max);
 }
 
-void nvml_read_fields(struct nvml_unit *unit, bool slow) {
+void nvml_read_fields(struct nvml_unit *unit, enum nvml_fields group) {
     struct lab_nvml_field fields[ROW_COUNT];
     size_t asked[ROW_COUNT];
     int count = 0;
+    enum nvml_question question = group == NVML_FIELDS_HEAT ? NVML_ASK_HEAT_FIELD : NVML_ASK_FIELDS;
     for (size_t i = 0; i < ROW_COUNT; i++)
-        if (rows[i].slow == slow && !(unit->refused_fields >> i & 1)) {
+        if (rows[i].group == group && !(unit->refused_fields >> i & 1)) {
             fields[count] = (struct lab_nvml_field){.id = rows[i].id, .scope = rows[i].scope};
             fields[count].result = LAB_NVML_NOT_SUPPORTED;
             asked[count++] = i;
         }
-    if (!count || !NVML_ASK(unit, NVML_ASK_FIELDS, nvmlDeviceGetFieldValues, count, fields))
+    if (!count || !NVML_ASK(unit, question, nvmlDeviceGetFieldValues, count, fields))
         return;
     for (int i = 0; i < count; i++)
         if (fields[i].result == LAB_NVML_GPU_IS_LOST)
-            nvml_answered(unit, NVML_ASK_FIELDS, "nvmlDeviceGetFieldValues", fields[i].result);
+            nvml_answered(unit, question, "nvmlDeviceGetFieldValues", fields[i].result);
         else
             take_field(unit, asked[i], &fields[i]);
 }
@@ -173,7 +179,7 @@ static void read_older(struct nvml_unit *unit) {
 
 void nvml_read_slow(struct nvml_unit *unit) {
     unsigned value = 0;
-    nvml_read_fields(unit, true);
+    nvml_read_fields(unit, NVML_FIELDS_SLOW);
     if (lacks(unit, LAB_METRIC_NVLINK_TX_BYTES) && lacks(unit, LAB_METRIC_NVLINK_RX_BYTES))
         read_links(unit);
     read_older(unit);

@@ -113,8 +113,9 @@ static int open_buffers(struct vit_pipeline *pipeline, struct lab_err *err) {
     for (int i = 0; i < VIT_BUFFERS; i++)
         if (lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, input_bytes, &pipeline->device_in[i],
                             err) ||
-            (pipeline->forward && lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, output_bytes,
-                                                  &pipeline->device_out[i], err)) ||
+            (pipeline->config->depth > 0 &&
+             lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, output_bytes, &pipeline->device_out[i],
+                             err)) ||
             lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, pipeline->numa_node,
                             pipeline->back_bytes, &pipeline->host_out[i], err))
             return -1;
@@ -141,8 +142,8 @@ int vit_pipeline_open(const struct vit_config *config, const struct lab_rank *ra
     pipeline->device = rank->device;
     pipeline->numa_node = rank->numa_node;
     pipeline->seed = rank->seed;
-    pipeline->forward = config->depth > 0;
-    pipeline->back_input = !pipeline->forward || lab_str_equal(config->d2h, "input");
+    pipeline->forward = config->depth > 0 && config->forward;
+    pipeline->back_input = config->depth == 0 || lab_str_equal(config->d2h, "input");
     pipeline->back_bytes =
         pipeline->back_input ? pipeline->shape.input_bytes : pipeline->shape.output_bytes;
     pipeline->pool_batches = vit_pool_batches(config, &pipeline->shape);

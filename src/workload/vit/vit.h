@@ -17,7 +17,7 @@ struct vit_config {
     int64_t batch_size, memory_size_mb, sync_frequency, copy_cores;
     struct lab_option_ints tensor_shape;
     const char *dtype, *d2h, *fill;
-    bool compile_model, overlap;
+    bool compile_model, overlap, forward;
 };
 
 /* --- shape: every size that follows from the keys --- */
@@ -131,7 +131,7 @@ struct vit_pipeline {
     struct lab_device *device;
     int numa_node;
     uint64_t seed;
-    bool forward;      /* false: depth 0, the input comes back */
+    bool forward;      /* false: nothing is computed; with depth 0 the input comes back */
     bool back_input;   /* the input comes back, whatever the model does */
     size_t back_bytes; /* what comes back of a batch */
     struct lab_stream *streams[LAB_STAGE_COUNT];

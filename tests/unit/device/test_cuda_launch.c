@@ -5,7 +5,10 @@
  */
 #include "cuda_fixture.h"
 
+#include "base/log.h"
+#include "base/str.h"
 #include "device/cuda/compile.h"
+#include "device/kernel_cache.h"
 #include "vendor/nvrtc.h"
 
 #include <stdio.h>
@@ -149,6 +152,20 @@ static void what_fails_is_named(void **state) {
     }
 }
 
+#define KERNELS LAB_TEST_SOURCE_DIR "/build/kernel-cache"
+#define CHOICES LAB_TEST_BINARY_DIR "/choices-" /* of products' algorithms: empty at first */
+
+static void use_cache(const char *folder) {
+    struct lab_arena arena;
+    int count;
+    int64_t bytes;
+    lab_arena_init(&arena);
+    setenv("XDG_CACHE_HOME", folder, 1);
+    if (lab_str_starts(folder, CHOICES))
+        ASSERT_OK(lab_kernel_cache_clear(lab_kernel_cache_folder(&arena), &count, &bytes, err));
+    lab_arena_release(&arena);
+}
+
 /* Timing needs memory and graphs of its own; without them the library's first proposal is taken. */
 static void products_work_where_they_cannot_be_timed(void **state) {
     static const char *const failures[] = {"cuStreamBeginCapture:800",
@@ -156,6 +173,7 @@ static void products_work_where_they_cannot_be_timed(void **state) {
                                            "cuEventElapsedTime:1"};
     if (cuda_is_real())
         skip();
+    use_cache(CHOICES "none-yet");
     for (size_t i = 0; i < sizeof failures / sizeof *failures; i++) {
         struct bench bench;
         struct lab_launch launch;
@@ -168,13 +186,37 @@ static void products_work_where_they_cannot_be_timed(void **state) {
     }
     setenv("FAKE_CUDA_MEMORY_MIB", "60", 1); /* the workspace, and no second one */
     ASSERT_OK(go(*state, LAB_OP_GEMM, err));
+    use_cache(KERNELS);
+}
+
+static void count_timings(enum lab_log_level level, const char *text, void *state) {
+    (void)level;
+    *(int *)state += strstr(text, "the library's first") != NULL;
+}
+
+static void a_product_is_timed_once_for_all_processes(void **state) {
+    int timings = 0;
+    if (cuda_is_real())
+        skip();
+    use_cache(CHOICES "kept");
+    lab_log_set_sink(count_timings, &timings, LAB_LOG_DEBUG);
+    ASSERT_OK(go(*state, LAB_OP_GEMM, err));
+    assert_int_equal(timings, 1);
+    ASSERT_OK(go(*state, LAB_OP_GEMM, err)); /* on the device opened anew */
+    assert_int_equal(timings, 1);
+    setenv("FAKE_CUBLASLT_FIRST", "9", 1); /* as another library would: what is known is no help */
+    ASSERT_OK(go(*state, LAB_OP_GEMM, err));
+    assert_int_equal(timings, 2);
+    unsetenv("FAKE_CUBLASLT_FIRST");
+    lab_log_set_sink(NULL, NULL, LAB_LOG_ERROR);
+    use_cache(KERNELS);
 }
 
 int main(int argc, char **argv) {
     (void)argc;
     cuda_use_fake(argv);
     /* one for all builds of the tree: a compiler takes seconds, and isn't what is tested */
-    setenv("XDG_CACHE_HOME", LAB_TEST_SOURCE_DIR "/build/kernel-cache", 1);
+    use_cache(KERNELS);
     if (cuda_is_real()) {
         struct lab_arena arena;
         struct cuda_inventory inventory;
@@ -197,6 +239,7 @@ int main(int argc, char **argv) {
         TEST(kernels_can_be_asked_for_ahead),
         TEST(what_fails_is_named),
         TEST(products_work_where_they_cannot_be_timed),
+        TEST(a_product_is_timed_once_for_all_processes),
     };
     int failed = cmocka_run_group_tests(tests, NULL, NULL);
     cuda_code_forget();

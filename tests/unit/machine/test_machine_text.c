@@ -56,7 +56,8 @@ static void assert_named(unsigned vendor_id, unsigned device_id, const char *ven
     struct lab_arena arena;
     lab_arena_init(&arena);
     const char *found_vendor, *found_name;
-    topology_parse_pci_ids(ids, vendor_id, device_id, &arena, &found_vendor, &found_name);
+    topology_parse_pci_ids(ids, strlen(ids), vendor_id, device_id, &arena, &found_vendor,
+                           &found_name);
     assert_string_equal(found_vendor, vendor);
     assert_string_equal(found_name, name);
     lab_arena_release(&arena);

@@ -168,6 +168,24 @@ static void the_slow_tier_comes_each_second_and_at_edges(void **state) {
     lab_probe_nvml.close(probe);
 }
 
+static void what_takes_long_is_left_to_the_slow_tier(void **state) {
+    (void)state;
+    void *probe = open_script("gpus=2; fan=44; hang=nvmlDeviceGetFanSpeed:0.0005@1x4/0");
+    for (int i = 0; i < 4; i++) {
+        read_ok(probe, 0);
+        ASSERT_VALUE(0, FAN, 44);
+        advance(0.1);
+    }
+    read_ok(probe, 0);
+    ASSERT_UNKNOWN(0, FAN);
+    assert_int_equal(fake.calls("nvmlDeviceGetFanSpeed", 0), 4);
+    advance(1);
+    read_ok(probe, 0);
+    ASSERT_VALUE(0, FAN, 44);
+    read_ok(probe, 1);
+    lab_probe_nvml.close(probe);
+}
+
 static void memory_of_the_host_is_that_of_a_gpu_without_its_own(void **state) {
     (void)state;
     char root[] = "/tmp/gpulab-test-nvml-XXXXXX", path[64];
@@ -299,8 +317,9 @@ static void an_xid_is_an_event_and_a_count(void **state) {
 static void a_wait_for_events_that_returns_at_once_is_not_repeated(void **state) {
     (void)state;
     void *probe = open_script("storm=1");
+    struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 10; i++)
-        read_ok(probe, 0);
+        assert_int_equal(read_when(probe, 0, LAB_PROBE_EDGE, &err), 0);
     assert_int_equal(fake.calls("nvmlEventSetWait_v2", -1), 10);
     assert_int_equal(told[0].event_count, 0);
     lab_probe_nvml.close(probe);
@@ -339,6 +358,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_tick_reads_the_fast_tier),
         cmocka_unit_test(gpm_compares_samples_a_tenth_of_a_second_apart),
         cmocka_unit_test(the_slow_tier_comes_each_second_and_at_edges),
+        cmocka_unit_test(what_takes_long_is_left_to_the_slow_tier),
         cmocka_unit_test(memory_of_the_host_is_that_of_a_gpu_without_its_own),
         cmocka_unit_test(processes_come_with_memory_and_what_they_use),
         cmocka_unit_test(more_processes_than_room_are_all_listed),

@@ -325,6 +325,10 @@ static void an_identity_stays_what_it_was(void **state) {
     PLAN("experiment=quick_test");
     /* what studies on disk were written with; it may change only with the workload's version */
     assert_int_equal(find_run("gpu0_numa0_vit32x4x512")->identity, 0xbac0ddcd48516466ULL);
+    /* a key that came later counts only where it isn't at its default */
+    PLAN("experiment=quick_test", "+experiment.forward=false");
+    assert_int_not_equal(find_run("gpu0_numa0_vit32x4x512_copies")->identity,
+                         0xbac0ddcd48516466ULL);
 }
 
 int main(void) {

@@ -75,6 +75,26 @@ static void without_a_model_there_is_no_compute_stage(void **state) {
     lab_workload_vit.close(pipeline);
 }
 
+static void without_the_forward_the_same_bytes_are_copied(void **state) {
+    struct lab_iteration records[11];
+    struct lab_verification verification = {.passed = true};
+    struct lab_err err = LAB_ERR_INIT;
+    struct vit_pipeline *pipeline =
+        on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL, "forward=false"));
+    struct lab_workload_cost copies, whole;
+    struct vit_config with_forward = *pipeline->config;
+    with_forward.forward = true;
+    lab_workload_vit.cost(pipeline->config, &copies);
+    lab_workload_vit.cost(&with_forward, &whole);
+    assert_true(copies.h2d_bytes == whole.h2d_bytes && copies.d2h_bytes == whole.d2h_bytes);
+    assert_true(copies.d2h_bytes == (double)pipeline->back_bytes && copies.compute.flops == 0);
+    run_some(pipeline, 11, records);
+    assert_ordered(records, 11, false);
+    assert_int_equal(lab_workload_vit.verify(pipeline, 1, &verification, &err), 0);
+    assert_false(verification.applicable);
+    lab_workload_vit.close(pipeline);
+}
+
 static void serial_stages_never_overlap(void **state) {
     struct lab_iteration records[13];
     void *pipeline = on_cpu_start(*state, &lab_workload_vit, WORDS(SMALL, "overlap=false"));
@@ -271,6 +291,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(stages_keep_their_order),
         cmocka_unit_test(without_a_model_there_is_no_compute_stage),
+        cmocka_unit_test(without_the_forward_the_same_bytes_are_copied),
         cmocka_unit_test(serial_stages_never_overlap),
         cmocka_unit_test(the_pool_is_cycled),
         cmocka_unit_test(images_are_filled_as_told),

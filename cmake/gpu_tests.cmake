@@ -1,0 +1,27 @@
+# The tests that need a GPU, from the portable build: a folder that can be taken to a machine which has
+# one and nothing else (`make test-gpu`; tests/gpu/run). cmocka has no archive, so it goes along.
+pkg_check_modules(CMOCKA cmocka)
+if(NOT CMOCKA_FOUND)
+    return()
+endif()
+set(folder ${CMAKE_BINARY_DIR}/gpu-tests)
+set(targets "")
+file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/gpu/test_*.c
+     ${CMAKE_SOURCE_DIR}/tests/unit/device/test_cuda_*.c)
+foreach(source ${sources} ${CMAKE_SOURCE_DIR}/tests/conformance/test_ops.c)
+    get_filename_component(name ${source} NAME_WE)
+    add_executable(${name} EXCLUDE_FROM_ALL ${source})
+    target_link_libraries(${name} PRIVATE lab ${CMOCKA_LINK_LIBRARIES})
+    target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_include_directories(${name} SYSTEM PRIVATE ${CMOCKA_INCLUDE_DIRS})
+    target_compile_definitions(${name} PRIVATE LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
+                               LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder}
+                          BUILD_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH OFF)
+    list(APPEND targets ${name})
+endforeach()
+find_library(CMOCKA_SHARED NAMES libcmocka.so.0 REQUIRED HINTS ${CMOCKA_LIBRARY_DIRS} ${CMOCKA_LIBDIR})
+add_custom_target(gpu_tests
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMOCKA_SHARED} ${folder}/libcmocka.so.0
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/tests/gpu/run ${folder}/run
+    DEPENDS ${targets})

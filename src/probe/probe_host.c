@@ -1,0 +1,138 @@
+/* probe_host.c: files, numbers, periods and rows for the probes of the host. */
+#include "probe/probe_host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- files --- */
+
+static int open_at(const char *root, const char *format, va_list args) {
+    char path[PATH_MAX];
+    int length = snprintf(path, sizeof path, "%s", root);
+    if (length < 0 || (size_t)length >= sizeof path)
+        return -1;
+    size_t room = sizeof path - (size_t)length;
+    int rest = vsnprintf(path + length, room, format, args);
+    if (rest < 0 || (size_t)rest >= room) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+}
+
+int probe_file_open(const char *root, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int fd = open_at(root, format, args);
+    va_end(args);
+    return fd;
+}
+
+void probe_file_close(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+ssize_t probe_file_read(int fd, char *buffer, size_t size) {
+    ssize_t length = fd < 0 ? -1 : pread(fd, buffer, size - 1, 0);
+    buffer[length > 0 ? length : 0] = '\0';
+    return length;
+}
+
+ssize_t probe_file_slurp(char *buffer, size_t size, const char *root, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    int fd = open_at(root, format, args);
+    va_end(args);
+    ssize_t length = probe_file_read(fd, buffer, size);
+    probe_file_close(&fd);
+    return length;
+}
+
+/* --- text --- */
+
+bool probe_text_number(const char **at, int64_t *ret_value) {
+    const char *text = *at + strspn(*at, " \t");
+    bool negative = *text == '-';
+    text += negative;
+    if (*text < '0' || *text > '9')
+        return false;
+    int64_t value = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, *text - '0', &value))
+            value = INT64_MAX / 16; /* stays far from where sums overflow */
+    *ret_value = negative ? -value : value;
+    *at = text;
+    return true;
+}
+
+const char *probe_text_line(const char *text, const char *key) {
+    size_t length = strlen(key);
+    while (text && *text) {
+        if (strncmp(text, key, length) == 0)
+            return text + length;
+        text = strchr(text, '\n');
+        text = text ? text + 1 : NULL;
+    }
+    return NULL;
+}
+
+void probe_text_cpus(const char *text, bool *marks, int count) {
+    int64_t first, last;
+    while (probe_text_number(&text, &first)) {
+        last = first;
+        if (*text == '-') {
+            text++;
+            if (!probe_text_number(&text, &last))
+                return;
+        }
+        for (int64_t cpu = first < 0 ? 0 : first; cpu <= last && cpu < count; cpu++)
+            marks[cpu] = true;
+        if (*text != ',')
+            return;
+        text++;
+    }
+}
+
+/* --- when --- */
+
+bool probe_due(int64_t *next_ns, int64_t now_ns, int64_t period_ns,
+               const struct lab_probe_setup *setup, enum lab_probe_when when) {
+    if (when != LAB_PROBE_EDGE && now_ns < *next_ns - setup->interval_ns / 2)
+        return false;
+    *next_ns = now_ns + period_ns;
+    return true;
+}
+
+/* --- rows --- */
+
+void probe_row_add(struct probe_row *row, enum lab_metric_id metric, int instance) {
+    LAB_MEM_GROW(&row->columns, row->count, &row->capacity);
+    row->columns[row->count++] = (struct lab_column){(int16_t)metric, (int16_t)instance};
+    row->values = lab_mem_resize(row->values, (size_t)row->capacity, sizeof *row->values);
+    row->valid =
+        lab_mem_resize(row->valid, (size_t)LAB_VALID_WORDS(row->capacity), sizeof *row->valid);
+    probe_row_clear(row);
+}
+
+void probe_row_clear(struct probe_row *row) {
+    memset(row->values, 0, (size_t)row->count * sizeof *row->values);
+    memset(row->valid, 0, (size_t)LAB_VALID_WORDS(row->count) * sizeof *row->valid);
+}
+
+void probe_row_set(struct probe_row *row, int column, int64_t value) {
+    row->values[column] = value;
+    lab_valid_set(row->valid, column);
+}
+
+void probe_row_release(struct probe_row *row) {
+    lab_mem_free(row->columns);
+    lab_mem_free(row->values);
+    lab_mem_free(row->valid);
+    *row = (struct probe_row){0};
+}

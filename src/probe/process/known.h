@@ -1,0 +1,50 @@
+/*
+ * known.h: the processes that were seen before: a share of CPU time is a difference, and what rarely
+ * changes (command line, container, user) isn't read each time.
+ */
+#ifndef LAB_PROBE_PROCESS_KNOWN_H
+#define LAB_PROBE_PROCESS_KNOWN_H
+
+#include "probe/probe_host.h"
+#include "probe/process/pages.h"
+
+#define NAME_BYTES 64
+
+struct known {
+    struct known *next; /* in its bucket */
+    int32_t pid, parent_pid;
+    uint64_t start;
+    char name[NAME_BYTES];
+    bool kernel;        /* a kernel thread: has no memory, and is never listed */
+    bool missing;       /* not in /proc: of another name space, or it ended */
+    int64_t cpu_ticks;  /* at `read_ns` */
+    int64_t read_ns;    /* 0 = never */
+    double cpu_percent; /* NaN = not known yet */
+    int64_t memory_bytes;
+    int threads, processor;
+    unsigned round; /* of the list it was in last */
+
+    int64_t details_ns; /* when the rest is due */
+    bool described;
+    uint32_t uid;
+    const char *user;
+    char *command, *container;
+    int cpu_node;
+    uint64_t allowed_nodes;
+    struct pages pages;
+};
+
+struct known_table {
+    struct known **buckets;
+    int count;
+};
+
+void known_init(struct known_table *table);
+void known_release(struct known_table *table);
+struct known *known_find(struct known_table *table, int32_t pid); /* made if it is new */
+void known_forget(struct known_table *table, unsigned round);     /* those of other rounds */
+
+/* Reads /proc/PID/stat; one that is gone is `missing`. */
+void known_read(struct known *known, const char *root, int64_t now_ns);
+
+#endif

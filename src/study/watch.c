@@ -1,0 +1,380 @@
+/*
+ * watch.c: the sampler and the recorder of a study, and what they saw of a run. Figures are read back
+ * from the database, so that what a run's result says can be found again in the samples beside it.
+ */
+#include "study/watch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "probe/sampler.h"
+#include "store/recording.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVAL_GPU_NS   (100 * LAB_NS_PER_MS)
+#define INTERVAL_HOST_NS  (500 * LAB_NS_PER_MS)
+#define BEFORE_NS         (3 * LAB_NS_PER_S) /* who was on a GPU before a run: lists come each second */
+#define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
+#define HELD_BACK_LEAST_S 0.2  /* two readings: a single one may be a moment's */
+
+struct lab_watch {
+    struct lab_sampler *sampler;
+    struct lab_recorder *recorder;
+    struct lab_store *store;
+    struct lab_sink_samples sink;
+    bool complained;
+};
+
+/* --- life --- */
+
+int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_watch,
+                   struct lab_err *err) {
+    struct lab_watch *watch = lab_mem_alloc(1, sizeof *watch);
+    struct lab_sampler_config config = {
+        .setup = {.machine = spec->machine,
+                  .clock = lab_clock_system(),
+                  .interval_ns = spec->gpus ? INTERVAL_GPU_NS : INTERVAL_HOST_NS,
+                  .root = ""},
+        .cpus = spec->cpus};
+    struct lab_recorder_setup setup = {.interval_ns = config.setup.interval_ns, .note = ""};
+    watch->store = spec->store;
+    if (lab_recorder_attach(spec->store, &setup, &watch->recorder, err) < 0 ||
+        lab_sampler_open(&config, &watch->sampler, err) < 0) {
+        lab_watch_close(watch);
+        return -1;
+    }
+    watch->sink = lab_recorder_sink(watch->recorder);
+    *ret_watch = watch;
+    return 0;
+}
+
+static void flush(struct lab_watch *watch, bool force) {
+    struct lab_err err = LAB_ERR_INIT;
+    bool failed = lab_recorder_flush(watch->recorder, force, &err) < 0;
+    if (failed && !watch->complained)
+        lab_log(LAB_LOG_WARNING, "samples can't be kept: %s", err.text);
+    watch->complained = failed;
+}
+
+void lab_watch_close(struct lab_watch *watch) {
+    struct lab_err err = LAB_ERR_INIT;
+    if (!watch)
+        return;
+    if (watch->sampler)
+        lab_watch_tend(watch);
+    lab_sampler_close(watch->sampler);
+    if (lab_recorder_close(watch->recorder, &err) < 0 && !watch->complained)
+        lab_log(LAB_LOG_WARNING, "the last samples can't be kept: %s", err.text);
+    lab_mem_free(watch);
+}
+
+int lab_watch_fd(struct lab_watch *watch) {
+    return watch ? lab_sampler_fd(watch->sampler) : -1;
+}
+
+void lab_watch_tend(struct lab_watch *watch) {
+    if (!watch)
+        return;
+    lab_sampler_take(watch->sampler, &watch->sink);
+    flush(watch, false);
+}
+
+void lab_watch_edge(struct lab_watch *watch) {
+    if (watch)
+        lab_sampler_edge(watch->sampler);
+}
+
+/* --- which GPU --- */
+
+/* The entity that a device's name means, as an index into tracks: "cuda:1", "cuda:0/4.2",
+ * "cuda:MIG-…"; -1 = none. */
+static int find_track(const struct lab_recording *recording, const char *device) {
+    if (!lab_str_starts(device, "cuda:"))
+        return -1;
+    const char *which = device + strlen("cuda:");
+    char *end;
+    long index = strtol(which, &end, 10);
+    for (int i = 0; i < recording->track_count; i++) {
+        const struct lab_entity *entity = &recording->tracks[i].entity;
+        if (end != which ? entity->kind == LAB_ENTITY_GPU && entity->index == index
+                         : lab_str_equal(entity->id, which))
+            return i;
+    }
+    return -1;
+}
+
+/* Power and clocks are those of the whole GPU. */
+static int find_whole(const struct lab_recording *recording, int track) {
+    int parent = recording->tracks[track].entity.parent;
+    return parent >= 0 && parent < recording->track_count ? parent : track;
+}
+
+/* --- strangers --- */
+
+struct strangers {
+    const struct lab_watch_question *question;
+    const struct lab_recording *recording;
+    int track, whole;
+    struct lab_arena *arena;
+    struct lab_value *list; /* of those found */
+};
+
+static bool is_listed(const pid_t *pids, int count, pid_t pid) {
+    for (int i = 0; i < count; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
+static const struct lab_process_gpu *find_use(const struct strangers *strangers,
+                                              const struct lab_process_sample *process) {
+    for (int i = 0; i < process->gpu_count; i++)
+        if (process->gpus[i].entity == strangers->track ||
+            process->gpus[i].entity == strangers->whole)
+            return &process->gpus[i];
+    return NULL;
+}
+
+static bool was_there_before(const struct strangers *strangers, pid_t pid) {
+    const struct lab_recording *recording = strangers->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct lab_process_list *list = &recording->processes[i];
+        if (list->time_ns >= strangers->question->start_ns)
+            return false;
+        for (int j = 0; j < list->count; j++)
+            if (list->items[j].pid == pid && find_use(strangers, &list->items[j]))
+                return true;
+    }
+    return false;
+}
+
+/* In a container the driver may give numbers that mean nothing here: then only who was there before
+ * the run is known to be a stranger. */
+static bool is_stranger(const struct strangers *strangers,
+                        const struct lab_process_sample *process) {
+    const struct lab_watch_question *question = strangers->question;
+    if (is_listed(question->own, question->own_count, process->pid) ||
+        is_listed(question->own, question->own_count, process->parent_pid))
+        return false;
+    return *process->name || was_there_before(strangers, process->pid);
+}
+
+static bool is_known(const struct lab_value *list, pid_t pid) {
+    for (int i = 0; i < list->count; i++)
+        if (lab_value_get(list->items[i], "pid")->integer == pid)
+            return true;
+    return false;
+}
+
+static void add_stranger(struct strangers *strangers, const struct lab_process_sample *process,
+                         const struct lab_process_gpu *use) {
+    struct lab_arena *arena = strangers->arena;
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "pid", process->pid);
+    lab_value_set_string(arena, map, "name", *process->name ? process->name : NULL);
+    lab_value_set_string(arena, map, "user", *process->user ? process->user : NULL);
+    lab_value_set_float(arena, map, "memory_mb",
+                        use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20);
+    lab_value_append(arena, strangers->list, map);
+}
+
+static void find_strangers(struct strangers *strangers) {
+    const struct lab_recording *recording = strangers->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct lab_process_list *list = &recording->processes[i];
+        if (list->time_ns < strangers->question->start_ns)
+            continue;
+        for (int j = 0; j < list->count; j++) {
+            const struct lab_process_gpu *use = find_use(strangers, &list->items[j]);
+            if (use && is_stranger(strangers, &list->items[j]) &&
+                !is_known(strangers->list, list->items[j].pid))
+                add_stranger(strangers, &list->items[j], use);
+        }
+    }
+}
+
+/* --- figures --- */
+
+struct answer {
+    const struct lab_watch_question *question;
+    const struct lab_recording *recording;
+    struct lab_arena *arena;
+    int rank, track, whole;
+    int64_t from_ns, until_ns; /* of what was measured */
+    struct lab_value *map, *invalid, *warnings;
+};
+
+static void add_sentence(struct answer *answer, struct lab_value *list, const char *sentence) {
+    lab_value_append(answer->arena, list, lab_value_string(answer->arena, sentence));
+}
+
+static void set_gauge(struct answer *answer, const char *key, enum lab_metric_id metric,
+                      double scale) {
+    struct lab_track_figures figures = lab_track_between(&answer->recording->tracks[answer->whole],
+                                                         metric, answer->from_ns, answer->until_ns);
+    lab_value_set_float(answer->arena, answer->map, key, figures.mean * scale);
+}
+
+static void set_figures(struct answer *answer) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    const struct lab_track *own = &answer->recording->tracks[answer->track];
+    struct lab_arena *arena = answer->arena;
+    int64_t from_ns = answer->from_ns, until_ns = answer->until_ns;
+    lab_value_set_float(arena, answer->map, "energy_j", lab_track_energy(whole, from_ns, until_ns));
+    set_gauge(answer, "power_w", LAB_METRIC_POWER, 1);
+    set_gauge(answer, "sm_clock_mhz", LAB_METRIC_SM_CLOCK, 1);
+    lab_value_set_float(arena, answer->map, "sm_clock_min_mhz",
+                        lab_track_between(whole, LAB_METRIC_SM_CLOCK, from_ns, until_ns).min);
+    lab_value_set_float(arena, answer->map, "temperature_c",
+                        lab_track_between(whole, LAB_METRIC_TEMPERATURE, from_ns, until_ns).max);
+    set_gauge(answer, "gpu_utilization", LAB_METRIC_UTILIZATION, 0.01);
+    set_gauge(answer, "sm_active", LAB_METRIC_SM_ACTIVE, 0.01);
+    set_gauge(answer, "tensor_active", LAB_METRIC_TENSOR_ACTIVE, 0.01);
+    set_gauge(answer, "dram_active", LAB_METRIC_DRAM_ACTIVE, 0.01);
+    /* of the whole run: a worker may take most before it measures */
+    lab_value_set_float(arena, answer->map, "gpu_memory_peak_mb",
+                        lab_track_between(own, LAB_METRIC_MEMORY_USED, answer->question->start_ns,
+                                          answer->question->now_ns)
+                                .max /
+                            0x1p20);
+    const char *device = answer->question->ranks[answer->rank].device;
+    lab_value_set_bool(arena, answer->map, "whole_gpu",
+                       answer->whole != answer->track || strchr(device, '/'));
+    if (whole->entity.simulated)
+        lab_value_set_bool(arena, answer->map, "simulated", true);
+}
+
+static void set_throttling(struct answer *answer) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    struct lab_value *map = lab_value_map(answer->arena);
+    double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
+        double time_s = lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
+                                         answer->from_ns, answer->until_ns);
+        if (!reason->harmful || isnan(time_s) || time_s <= 0)
+            continue;
+        lab_value_set_float(answer->arena, map, reason->name, time_s);
+        if (time_s >= HELD_BACK_LEAST_S && time_s >= HELD_BACK_SHARE * span_s)
+            add_sentence(answer, answer->invalid,
+                         lab_arena_printf(answer->arena,
+                                          "clocks were held back for %.0f %% of the time: %s",
+                                          100 * time_s / span_s, reason->words));
+    }
+    lab_value_set(answer->arena, answer->map, "throttled_s", map);
+}
+
+static bool is_hardware(int64_t xid) {
+    return xid == 48 || xid == 64 || xid == 74 || xid == 79;
+}
+
+static void set_xids(struct answer *answer) {
+    struct lab_value *list = lab_value_list(answer->arena);
+    for (size_t i = 0; i < answer->recording->event_count; i++) {
+        const struct lab_event *event = &answer->recording->events[i];
+        if (event->kind != LAB_EVENT_XID || event->entity != answer->whole ||
+            event->time_ns < answer->question->start_ns)
+            continue;
+        lab_value_append(answer->arena, list, lab_value_int(answer->arena, event->number));
+        add_sentence(
+            answer, answer->invalid,
+            lab_arena_printf(answer->arena, "the driver reported %s (Xid %lld)",
+                             is_hardware(event->number) ? "a fault of the hardware" : "an error",
+                             (long long)event->number));
+    }
+    lab_value_set(answer->arena, answer->map, "xids", list);
+}
+
+static void set_strangers(struct answer *answer) {
+    struct strangers strangers = {.question = answer->question,
+                                  .recording = answer->recording,
+                                  .track = answer->track,
+                                  .whole = answer->whole,
+                                  .arena = answer->arena,
+                                  .list = lab_value_list(answer->arena)};
+    find_strangers(&strangers);
+    lab_value_set(answer->arena, answer->map, "foreign_processes", strangers.list);
+    if (strangers.list->count == 0)
+        return;
+    const struct lab_value *first = strangers.list->items[0];
+    const struct lab_value *name = lab_value_get(first, "name");
+    add_sentence(answer, answer->invalid,
+                 lab_arena_printf(
+                     answer->arena, "%d other process%s used the GPU meanwhile, %s (%lld) first",
+                     strangers.list->count, strangers.list->count > 1 ? "es" : "",
+                     name->type == LAB_VALUE_STRING ? name->string : "of another name space",
+                     (long long)lab_value_get(first, "pid")->integer));
+}
+
+/* Time without an answer of the GPU, of what was measured. */
+static void set_gaps(struct answer *answer) {
+    for (size_t i = 0; i < answer->recording->event_count; i++) {
+        const struct lab_event *event = &answer->recording->events[i];
+        if (event->kind == LAB_EVENT_GAP && event->entity == answer->whole &&
+            event->time_ns >= answer->from_ns && event->time_ns <= answer->until_ns)
+            add_sentence(
+                answer, answer->warnings,
+                lab_arena_printf(answer->arena, "the GPU could not be watched: %s", event->text));
+    }
+}
+
+static struct lab_value *answer_rank(struct answer *answer) {
+    const struct lab_watch_question *question = answer->question;
+    answer->map = lab_value_map(answer->arena);
+    answer->invalid = lab_value_list(answer->arena);
+    answer->warnings = lab_value_list(answer->arena);
+    bool measured = question->last_ns[answer->rank] > question->first_ns[answer->rank];
+    answer->from_ns = measured ? question->first_ns[answer->rank] : question->start_ns;
+    answer->until_ns = measured ? question->last_ns[answer->rank] : question->now_ns;
+    set_figures(answer);
+    set_throttling(answer);
+    set_xids(answer);
+    set_strangers(answer);
+    set_gaps(answer);
+    lab_value_set(answer->arena, answer->map, "invalid", answer->invalid);
+    lab_value_set(answer->arena, answer->map, "warnings", answer->warnings);
+    return answer->map;
+}
+
+static bool uses_gpus(const struct lab_watch_question *question) {
+    for (int i = 0; i < question->rank_count; i++)
+        if (lab_str_starts(question->ranks[i].device, "cuda:"))
+            return true;
+    return false;
+}
+
+void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *question,
+                      struct lab_arena *arena, struct lab_value **ret_maps) {
+    static const enum lab_metric_id metrics[] = {
+        LAB_METRIC_UTILIZATION, LAB_METRIC_MEMORY_USED,   LAB_METRIC_POWER,
+        LAB_METRIC_TEMPERATURE, LAB_METRIC_SM_CLOCK,      LAB_METRIC_CLOCK_REASONS,
+        LAB_METRIC_SM_ACTIVE,   LAB_METRIC_TENSOR_ACTIVE, LAB_METRIC_DRAM_ACTIVE,
+        LAB_METRIC_ENERGY,
+    };
+    struct lab_recording recording;
+    struct lab_err err = LAB_ERR_INIT;
+    for (int i = 0; i < question->rank_count; i++)
+        ret_maps[i] = NULL;
+    if (!watch || !uses_gpus(question))
+        return;
+    lab_sampler_take(watch->sampler, &watch->sink);
+    flush(watch, true);
+    struct lab_recording_query query = {.metrics = metrics,
+                                        .metric_count = sizeof metrics / sizeof *metrics,
+                                        .from_ns = question->start_ns - BEFORE_NS,
+                                        .until_ns = question->now_ns};
+    if (lab_recording_read_store(watch->store, &query, arena, &recording, &err) < 0) {
+        lab_log(LAB_LOG_WARNING, "what the GPUs did meanwhile isn't known: %s", err.text);
+        return;
+    }
+    for (int i = 0; i < question->rank_count; i++) {
+        struct answer answer = {
+            .question = question, .recording = &recording, .arena = arena, .rank = i};
+        answer.track = find_track(&recording, question->ranks[i].device);
+        if (answer.track < 0)
+            continue;
+        answer.whole = find_whole(&recording, answer.track);
+        ret_maps[i] = answer_rank(&answer);
+    }
+}

@@ -1,0 +1,136 @@
+/*
+ * What a recording says of a stretch of time: gauges, energy, flags. Ticks come each 100 ms, the energy
+ * counter is read with every tenth of them.
+ */
+#include "model/recording.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define TICKS 51
+#define MS    1000000LL
+#define S     1000000000LL
+
+enum { POWER, ENERGY, REASONS, COLUMNS };
+
+static const struct lab_column columns[COLUMNS] = {
+    {LAB_METRIC_POWER, -1}, {LAB_METRIC_ENERGY, -1}, {LAB_METRIC_CLOCK_REASONS, -1}};
+static int64_t times_ns[TICKS], values[COLUMNS][TICKS];
+static uint8_t valid[COLUMNS][TICKS];
+static int64_t *value_rows[COLUMNS];
+static uint8_t *valid_rows[COLUMNS];
+static struct lab_track track;
+
+/* 100 W for two seconds, then 300 W; the counter agrees with that, from 5 kJ on. */
+static int set_up(void **state) {
+    (void)state;
+    int64_t energy_mj = 5000000;
+    for (int i = 0; i < TICKS; i++) {
+        times_ns[i] = 10 * S + i * 100 * MS;
+        values[POWER][i] = i < 20 ? 100000 : 300000;
+        values[ENERGY][i] = energy_mj;
+        values[REASONS][i] = i >= 30 && i < 40 ? 0x4 : 0x1;
+        valid[POWER][i] = valid[REASONS][i] = 1;
+        valid[ENERGY][i] = i % 10 == 0;
+        energy_mj += i < 20 ? 10000 : 30000;
+    }
+    for (int i = 0; i < COLUMNS; i++) {
+        value_rows[i] = values[i];
+        valid_rows[i] = valid[i];
+    }
+    track = (struct lab_track){.entity = {.columns = columns, .column_count = COLUMNS},
+                               .count = TICKS,
+                               .times_ns = times_ns,
+                               .values = value_rows,
+                               .valid = valid_rows};
+    return 0;
+}
+
+static void assert_near(double value, double expected) {
+    if (!(fabs(value - expected) <= 1e-9 * fabs(expected)))
+        fail_msg("%.12g instead of %.12g", value, expected);
+}
+
+static void gauges_are_told_of_the_readings_in_between(void **state) {
+    (void)state;
+    struct lab_track_figures figures =
+        lab_track_between(&track, LAB_METRIC_POWER, 11 * S + 800 * MS, 12 * S + 100 * MS);
+    assert_int_equal(figures.count, 4); /* 11.8, 11.9: 100 W; 12.0, 12.1: 300 W */
+    assert_near(figures.mean, 200);
+    assert_near(figures.min, 100);
+    assert_near(figures.max, 300);
+    /* between two readings, then the one before holds */
+    figures = lab_track_between(&track, LAB_METRIC_POWER, 12 * S + 10 * MS, 12 * S + 20 * MS);
+    assert_int_equal(figures.count, 1);
+    assert_near(figures.mean, 300);
+    /* before all of them, then nothing is known */
+    assert_int_equal(lab_track_between(&track, LAB_METRIC_POWER, S, 2 * S).count, 0);
+    assert_true(isnan(lab_track_between(&track, LAB_METRIC_FAN, 10 * S, 11 * S).mean));
+}
+
+static void energy_is_the_counter_s_with_edges_by_power(void **state) {
+    (void)state;
+    /* 10.5 to 13.5 s: 1.5 s of 100 W, 1.5 s of 300 W; the counter was read at 11, 12 and 13 s */
+    assert_near(lab_track_energy(&track, 10 * S + 500 * MS, 13 * S + 500 * MS), 600);
+    /* with a counter that says twice as much as power does, then it is believed between its readings */
+    for (int i = 0; i < TICKS; i++)
+        values[ENERGY][i] *= 2;
+    assert_near(lab_track_energy(&track, 10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);
+}
+
+static void short_stretches_are_told_by_power(void **state) {
+    (void)state;
+    assert_near(lab_track_energy(&track, 11 * S + 950 * MS, 12 * S + 50 * MS), 5 + 15);
+    /* before the first reading, that one holds */
+    assert_near(lab_track_energy(&track, 9 * S + 900 * MS, 10 * S), 10);
+    for (int i = 0; i < TICKS; i++)
+        valid[POWER][i] = 0;
+    assert_true(isnan(lab_track_energy(&track, 11 * S + 950 * MS, 12 * S + 50 * MS)));
+    assert_true(isnan(lab_track_energy(&track, 12 * S, 12 * S)));
+}
+
+static void a_counter_that_starts_anew_loses_nothing(void **state) {
+    (void)state;
+    int64_t lost = values[ENERGY][25];
+    for (int i = 25; i < TICKS; i++) /* reset at 12.5 s */
+        values[ENERGY][i] -= lost;
+    double growth = lab_track_growth(&track, LAB_METRIC_ENERGY, 10 * S, 15 * S);
+    assert_near(growth, 100 + 100 + 150 + 300 + 300); /* what came between 12 and 12.5 s is gone */
+    assert_true(isnan(lab_track_growth(&track, LAB_METRIC_ENERGY, 15 * S, 16 * S)));
+}
+
+static void flags_are_held_until_the_next_reading(void **state) {
+    (void)state;
+    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 10 * S, 15 * S), 1);
+    assert_near(
+        lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 13 * S + 50 * MS, 13 * S + 80 * MS),
+        0.03);
+    assert_true(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x8, 10 * S, 15 * S) == 0);
+}
+
+static void every_metric_is_found_by_its_name(void **state) {
+    (void)state;
+    for (int i = 0; i < LAB_METRIC_COUNT; i++) {
+        const struct lab_metric *metric = lab_metric((enum lab_metric_id)i);
+        assert_int_equal(lab_metric_find(metric->name), i); /* so they are unique too */
+        assert_true(metric->scale > 0 && *metric->title);
+    }
+    assert_int_equal(lab_metric_find("powr"), -1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(gauges_are_told_of_the_readings_in_between, set_up),
+        cmocka_unit_test_setup(energy_is_the_counter_s_with_edges_by_power, set_up),
+        cmocka_unit_test_setup(short_stretches_are_told_by_power, set_up),
+        cmocka_unit_test_setup(a_counter_that_starts_anew_loses_nothing, set_up),
+        cmocka_unit_test_setup(flags_are_held_until_the_next_reading, set_up),
+        cmocka_unit_test(every_metric_is_found_by_its_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

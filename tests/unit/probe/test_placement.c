@@ -1,0 +1,131 @@
+/* test_placement.c: is a process where its GPU is, on machines of one, two and four nodes? */
+#include "probe/placement.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define MIB ((int64_t)1 << 20)
+
+static int cpus[4][4] = {{0, 1, 8, 9}, {2, 3, 10, 11}, {4, 5, 12, 13}, {6, 7, 14, 15}};
+static struct lab_node nodes[4] = {{.number = 0, .cpus = {cpus[0], 4}},
+                                   {.number = 1, .cpus = {cpus[1], 4}},
+                                   {.number = 2, .cpus = {cpus[2], 4}},
+                                   {.number = 3, .cpus = {cpus[3], 4}}};
+
+/* A process with a GPU on node 0 that runs, may run and has its memory as said. */
+static void judged(int node_count, const int *gpu_nodes, int gpus, int cpu_node, uint64_t allowed,
+                   int64_t *node_bytes, enum lab_placement placement, const char *advice) {
+    struct lab_machine machine = {.nodes = nodes, .node_count = node_count};
+    struct lab_process_gpu on[4] = {0};
+    struct lab_process_sample process = {.pid = 4711,
+                                         .cpu_node = cpu_node,
+                                         .allowed_nodes = allowed,
+                                         .node_bytes = node_bytes,
+                                         .node_count = node_bytes ? node_count : 0,
+                                         .gpus = on,
+                                         .gpu_count = gpus};
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    lab_placement_judge(&machine, gpu_nodes, &arena, &process);
+    assert_int_equal(process.placement, placement);
+    assert_string_equal(process.advice, advice);
+    lab_arena_release(&arena);
+}
+
+static const int on_0[] = {0}, on_0_and_2[] = {0, 2}, unknown[] = {-1}, one_unknown[] = {0, -1};
+
+static void on_one_node_nothing_can_be_wrong(void **state) {
+    (void)state;
+    judged(1, on_0, 1, 0, 1, NULL, LAB_PLACEMENT_ONE_NODE, "");
+    judged(1, unknown, 1, -1, 0, NULL, LAB_PLACEMENT_ONE_NODE, "");
+}
+
+static void what_is_bound_to_the_gpus_node_is_local(void **state) {
+    (void)state;
+    int64_t there[] = {900 * MIB, 100 * MIB};
+    judged(2, on_0, 1, 0, 1, NULL, LAB_PLACEMENT_LOCAL, "");
+    judged(2, on_0, 1, 0, 1, there, LAB_PLACEMENT_LOCAL, "");
+    judged(2, on_0, 1, -1, 1, there, LAB_PLACEMENT_LOCAL, "");
+}
+
+static void what_only_happens_to_be_there_is_loose(void **state) {
+    (void)state;
+    judged(2, on_0, 1, 0, 3, NULL, LAB_PLACEMENT_LOOSE, "taskset -a -cp 0-1,8-9 4711");
+}
+
+static void wrong_cores_and_memory_are_told_apart(void **state) {
+    (void)state;
+    int64_t there[] = {900 * MIB, 100 * MIB}, elsewhere[] = {100 * MIB, 900 * MIB};
+    judged(2, on_0, 1, 1, 3, there, LAB_PLACEMENT_CORES, "taskset -a -cp 0-1,8-9 4711");
+    judged(2, on_0, 1, -1, 2, NULL, LAB_PLACEMENT_CORES, "taskset -a -cp 0-1,8-9 4711");
+    judged(2, on_0, 1, 0, 1, elsewhere, LAB_PLACEMENT_MEMORY, "migratepages 4711 1 0");
+    judged(2, on_0, 1, 1, 2, elsewhere, LAB_PLACEMENT_BOTH,
+           "taskset -a -cp 0-1,8-9 4711 && migratepages 4711 1 0");
+}
+
+static void little_memory_and_half_of_it_do_not_count(void **state) {
+    (void)state;
+    int64_t little[] = {0, 63 * MIB}, enough[] = {0, 64 * MIB}, half[] = {64 * MIB, 64 * MIB};
+    judged(2, on_0, 1, 0, 1, little, LAB_PLACEMENT_LOCAL, "");
+    judged(2, on_0, 1, 0, 1, enough, LAB_PLACEMENT_MEMORY, "migratepages 4711 1 0");
+    judged(2, on_0, 1, 0, 1, half, LAB_PLACEMENT_LOCAL, "");
+}
+
+static void gpus_of_several_nodes_make_all_of_them_local(void **state) {
+    (void)state;
+    int64_t spread[] = {10 * MIB, 300 * MIB, 10 * MIB, 300 * MIB};
+    judged(4, on_0_and_2, 2, 2, 1 << 2, NULL, LAB_PLACEMENT_LOCAL, "");
+    judged(4, on_0_and_2, 2, 0, 1 | 1 << 2, NULL, LAB_PLACEMENT_LOCAL, "");
+    judged(4, on_0_and_2, 2, 0, 15, NULL, LAB_PLACEMENT_LOOSE,
+           "taskset -a -cp 0-1,4-5,8-9,12-13 4711");
+    judged(4, on_0_and_2, 2, 3, 15, spread, LAB_PLACEMENT_BOTH,
+           "taskset -a -cp 0-1,4-5,8-9,12-13 4711 && migratepages 4711 1,3 0,2");
+}
+
+static void what_is_not_known_is_not_judged(void **state) {
+    (void)state;
+    judged(2, unknown, 1, 1, 2, NULL, LAB_PLACEMENT_UNKNOWN, "");
+    judged(2, on_0, 1, -1, 0, NULL, LAB_PLACEMENT_UNKNOWN, "");
+    judged(2, on_0, 1, -1, 3, NULL, LAB_PLACEMENT_UNKNOWN, "");
+    judged(2, on_0, 0, 1, 2, NULL, LAB_PLACEMENT_UNKNOWN, ""); /* uses no GPU */
+    /* one of two GPUs is known: there it is right, elsewhere it may be, too */
+    judged(2, one_unknown, 2, 0, 1, NULL, LAB_PLACEMENT_LOCAL, "");
+    judged(2, one_unknown, 2, 1, 2, NULL, LAB_PLACEMENT_UNKNOWN, "");
+    /* a node without cores, or whose cores are not for us to see */
+    struct lab_cpus kept = nodes[0].cpus;
+    nodes[0].cpus.count = 0;
+    judged(2, on_0, 1, 1, 2, NULL, LAB_PLACEMENT_UNKNOWN, "");
+    judged(2, on_0, 1, 0, 3, NULL, LAB_PLACEMENT_LOCAL, "");
+    nodes[0].cpus = kept;
+}
+
+static void a_new_start_is_put_in_place(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    assert_string_equal(lab_placement_start(on_0, 1, "python3 train.py", &arena),
+                        "numactl --cpunodebind=0 --membind=0 python3 train.py");
+    assert_string_equal(lab_placement_start(on_0_and_2, 2, "COMMAND", &arena),
+                        "numactl --cpunodebind=0,2 --membind=0,2 COMMAND");
+    assert_string_equal(lab_placement_start(one_unknown, 2, "COMMAND", &arena), "");
+    assert_string_equal(lab_placement_words(LAB_PLACEMENT_CORES), "wrong cores");
+    lab_arena_release(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(on_one_node_nothing_can_be_wrong),
+        cmocka_unit_test(what_is_bound_to_the_gpus_node_is_local),
+        cmocka_unit_test(what_only_happens_to_be_there_is_loose),
+        cmocka_unit_test(wrong_cores_and_memory_are_told_apart),
+        cmocka_unit_test(little_memory_and_half_of_it_do_not_count),
+        cmocka_unit_test(gpus_of_several_nodes_make_all_of_them_local),
+        cmocka_unit_test(what_is_not_known_is_not_judged),
+        cmocka_unit_test(a_new_start_is_put_in_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
