@@ -38,6 +38,10 @@ int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_f
 int lab_monitor_read(const char *path, struct lab_arena *arena, struct lab_recording *ret_recording,
                      struct lab_err *err);
 
+/* Does the file hold what a monitor saw: a recording, or one of these formats? A study's own files don't,
+ * though its database can be read, too. Looks at the beginning only. */
+bool lab_monitor_is_file(const char *path);
+
 /* --- as it samples --- */
 
 /*

@@ -13,7 +13,7 @@
 
 #define ENTITIES_MAX 1024
 #define SET_BACK_NS  LAB_NS_PER_S
-#define TIME_MAX_NS  (INT64_C(9) << 59)
+#define STEP_MAX_NS  (3600 * LAB_NS_PER_S)
 
 struct column {
     int64_t *values;
@@ -207,7 +207,7 @@ void lab_monitor_builder_epoch(struct lab_monitor_builder *builder,
 static int64_t set_back(struct lab_monitor_builder *builder, const struct track *track,
                         int64_t wall_ns) {
     int64_t last_ns = track->times_ns[track->count - 1], step_ns = track->step_ns;
-    if (step_ns > 3600 * LAB_NS_PER_S)
+    if (step_ns > STEP_MAX_NS)
         step_ns = LAB_NS_PER_S;
     int64_t time_ns = last_ns + step_ns, old_ns = builder->shift_ns;
     builder->shift_ns = time_ns - wall_ns;
@@ -235,17 +235,22 @@ int lab_monitor_builder_tick(struct lab_monitor_builder *builder, int entity,
         time_ns += builder->start_ns;
     }
     int64_t steady_ns;
-    if (__builtin_add_overflow(time_ns, builder->shift_ns, &steady_ns) || steady_ns > TIME_MAX_NS)
+    if (__builtin_add_overflow(time_ns, builder->shift_ns, &steady_ns) ||
+        steady_ns >= LAB_MONITOR_TIME_MAX_NS - 2 * STEP_MAX_NS)
         return -1;
-    if (track->count && steady_ns < track->times_ns[track->count - 1] - SET_BACK_NS)
+    int64_t last_ns = track->count ? track->times_ns[track->count - 1] : INT64_MIN / 2;
+    if (steady_ns < last_ns - SET_BACK_NS) {
+        if (last_ns >= LAB_MONITOR_TIME_MAX_NS - 2 * STEP_MAX_NS)
+            return -1;
         steady_ns = set_back(builder, track, time_ns);
+    }
     add_tick(track, steady_ns);
     return 0;
 }
 
 int lab_monitor_builder_tick_at(struct lab_monitor_builder *builder, int entity, int64_t time_ns,
                                 int64_t offset_ns) {
-    if (time_ns > TIME_MAX_NS || time_ns < -TIME_MAX_NS)
+    if (time_ns >= LAB_MONITOR_TIME_MAX_NS || time_ns <= -LAB_MONITOR_TIME_MAX_NS)
         return -1;
     if (offset_ns != INT64_MIN) {
         int64_t known_ns =

@@ -23,6 +23,9 @@ void lab_monitor_add_seconds(struct lab_str *out, int64_t time_ns, int decimals)
 /* "2025-01-15T10:30:00.123", local time. */
 void lab_monitor_add_time(struct lab_str *out, int64_t wall_ns);
 
+/* Times and offsets are smaller than this, so that sums of two fit. */
+#define LAB_MONITOR_TIME_MAX_NS (INT64_C(1) << 62)
+
 enum lab_monitor_time {
     LAB_MONITOR_TIME_NONE, /* no time stamp at all */
     LAB_MONITOR_TIME_WALL, /* since 1970 */

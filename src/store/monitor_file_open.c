@@ -14,10 +14,30 @@
 
 #define SQLITE_MAGIC "SQLite format 3"
 
+#define STUDY_ID  "glab" /* application_id of a study's database */
+#define ID_OFFSET 68
+
 static bool is_sqlite(int fd) {
     char head[sizeof SQLITE_MAGIC];
     return pread(fd, head, sizeof head, 0) == sizeof head &&
            memcmp(head, SQLITE_MAGIC, sizeof head) == 0;
+}
+
+/* A recording, or something that reading it will tell of. */
+static bool is_study(int fd) {
+    char id[4];
+    return pread(fd, id, sizeof id, ID_OFFSET) == sizeof id && memcmp(id, STUDY_ID, sizeof id) == 0;
+}
+
+bool lab_monitor_is_file(const char *path) {
+    struct stat info;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return false;
+    bool is_file = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    bool result = is_file && (is_sqlite(fd) ? !is_study(fd) : lab_monitor_is_text(fd));
+    close(fd);
+    return result;
 }
 
 int lab_monitor_read(const char *path, struct lab_arena *arena, struct lab_recording *ret_recording,

@@ -91,19 +91,50 @@ static int read_json(struct lab_monitor_builder *builder, struct lab_monitor_sca
 
 /* --- any text --- */
 
-static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
-                        struct lab_recording *recording, const char *path, struct lab_err *err) {
+/* The first byte that isn't blank, behind the mark that Windows puts first; -1 = none. */
+static int first_byte(struct lab_monitor_scan *scan) {
     size_t there = lab_monitor_scan_fill(scan, 4096);
     if (there >= 3 && memcmp(scan->bytes, "\xef\xbb\xbf", 3) == 0)
         scan->at += 3;
-    size_t first = scan->at;
-    while (first < scan->length && strchr(" \t\r\n", scan->bytes[first]) && scan->bytes[first])
-        first++;
+    for (size_t i = scan->at; i < scan->length; i++)
+        if (!memchr(" \t\r\n", scan->bytes[i], 4))
+            return (unsigned char)scan->bytes[i];
+    return -1;
+}
+
+static bool begins_with_record(struct lab_monitor_scan *scan) {
+    const char *text;
+    size_t length;
+    enum lab_monitor_part part = lab_monitor_scan_next(scan, &text, &length);
+    if (part != LAB_MONITOR_PART_RECORD || scan->sectioned)
+        return scan->sectioned;
+    struct lab_arena arena;
+    struct lab_value *value;
+    lab_arena_init(&arena);
+    bool is_one = lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
+                  lab_monitor_record_format(value) != LAB_MONITOR_FORMAT_COUNT;
+    lab_arena_release(&arena);
+    return is_one;
+}
+
+bool lab_monitor_is_text(int fd) {
+    struct lab_monitor_scan scan;
+    lab_monitor_scan_init(&scan, fd);
+    int first = first_byte(&scan);
+    bool is_one = first == '{' || first == '[' ? begins_with_record(&scan)
+                                               : first >= 0 && lab_monitor_is_csv(&scan);
+    lab_monitor_scan_release(&scan);
+    return is_one;
+}
+
+static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
+                        struct lab_recording *recording, const char *path, struct lab_err *err) {
+    int first = first_byte(scan);
     if (scan->errno_value)
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, scan->errno_value, "%s", path);
-    if (first >= scan->length)
+    if (first < 0)
         return lab_err_set(err, LAB_ERR_USER, "%s is empty", path);
-    if (scan->bytes[first] == '{' || scan->bytes[first] == '[')
+    if (first == '{' || first == '[')
         return read_json(builder, scan, recording, path, err);
     if (!lab_monitor_read_csv(builder, scan))
         return lab_err_set(err, LAB_ERR_USER, "%s is no file of a monitor: %s", path, looked_for);

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIELDS_MAX 4096
+#define FIELDS_MAX   4096
+#define HEADER_BYTES (1 << 20)
 
 enum column {
     UNKNOWN = -20,
@@ -227,12 +228,29 @@ static void read_line(struct table *table, const char *line, size_t length) {
     }
 }
 
+bool lab_monitor_is_csv(struct lab_monitor_scan *scan) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_monitor_builder *builder = lab_monitor_builder_new(&arena);
+    struct table *table = lab_mem_alloc(1, sizeof *table);
+    const char *line;
+    size_t length;
+    table->builder = builder;
+    bool is_one = lab_monitor_scan_line(scan, &line, &length) && length < HEADER_BYTES &&
+                  read_header(table, line, length);
+    lab_mem_free(table->line);
+    lab_mem_free(table);
+    lab_monitor_builder_free(builder);
+    lab_arena_release(&arena);
+    return is_one;
+}
+
 bool lab_monitor_read_csv(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan) {
     const char *line;
     size_t length;
     struct table *table = lab_mem_alloc(1, sizeof *table);
     table->builder = builder;
-    bool good = lab_monitor_scan_line(scan, &line, &length) && length < 1 << 20 &&
+    bool good = lab_monitor_scan_line(scan, &line, &length) && length < HEADER_BYTES &&
                 read_header(table, line, length);
     while (good && lab_monitor_scan_line(scan, &line, &length))
         read_line(table, line, length);

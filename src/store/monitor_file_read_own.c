@@ -62,7 +62,7 @@ static const char *text_of(struct lab_monitor_own *own, const struct lab_value *
 /* A steady time or an offset that sums can bear. */
 static bool time_of(const struct lab_value *map, const char *key, int64_t *ret_ns) {
     *ret_ns = int_of(map, key, INT64_MIN);
-    return llabs(*ret_ns / 2) < INT64_C(1) << 61;
+    return *ret_ns<LAB_MONITOR_TIME_MAX_NS && * ret_ns> - LAB_MONITOR_TIME_MAX_NS;
 }
 
 static struct entry *entry_of(struct lab_monitor_own *own, int64_t number) {

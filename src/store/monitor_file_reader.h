@@ -132,8 +132,12 @@ void lab_monitor_own_header(struct lab_monitor_own *own, const struct lab_value 
 void lab_monitor_own_record(struct lab_monitor_own *own, const char *section,
                             const struct lab_value *record);
 
-/* Reads CSV of either kind from its header line on; false = it is no header of either. */
+/* Reads CSV of either kind from its header line on, or that line alone; false = it is none. */
+bool lab_monitor_is_csv(struct lab_monitor_scan *scan);
 bool lab_monitor_read_csv(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan);
+
+/* Is what the text begins with one of them? */
+bool lab_monitor_is_text(int fd);
 
 /* All formats but SQLite's; the descriptor stays the caller's. */
 int lab_monitor_read_text(int fd, const char *path, struct lab_arena *arena,

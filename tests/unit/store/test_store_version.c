@@ -3,15 +3,17 @@
  * made once, by `test_store_version --make FILE` of its day, and is never made again.
  *
  * v1.db holds two_runs; v2.db a study as it is when its runner was killed: a run that is done, one
- * that failed, one that was under way.
+ * that failed, one that was under way. v3.db is the same and was sampled meanwhile. recording-v1.db has
+ * the same samples, in a file of their own: `test_store_version --record FILE`.
  */
-#include "store_fixture.h"
+#include "recording_fixture.h"
 
 #include "store/store_internal.h"
 
 #include "base/file.h"
 
-#define FIXTURE(version) LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v" #version ".db"
+#define FIXTURE(version)   LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v" #version ".db"
+#define RECORDING(version) LAB_TEST_SOURCE_DIR "/tests/fixtures/store/recording-v" #version ".db"
 
 /* --- making the newest one --- */
 
@@ -88,6 +90,51 @@ static const struct lab_run failed = {.state = LAB_RUN_FAILED,
 
 static const struct lab_run_progress under_way = {3, "measure", 12, 50, 2500003000};
 
+/* no machine's name goes into a fixture */
+#define WITHOUT_NAMES                                                                              \
+    "UPDATE epoch SET boot_id = '6a7e', host = 'a-host', mono_ns = 500,"                           \
+    " wall_ns = 1700000000000000500;"
+
+enum { SAMPLES = 300 };
+
+static void send_samples(struct lab_recorder *recorder) {
+    struct lab_sink_samples sink = lab_recorder_sink(recorder);
+    struct lab_process_gpu gpu = {.entity = GPU, .memory_bytes = 5, .sm_percent = 7.5};
+    struct lab_process_sample process = {
+        .pid = 42, .name = "python3", .gpus = &gpu, .gpu_count = 1};
+    const struct lab_process_list list = {tick_time(5), &process, 1, 3};
+    const struct lab_event event = {tick_time(7), GPU, LAB_EVENT_XID, 79, "fallen off the bus"};
+    tell(&sink);
+    send_ticks(&sink, GPU, 0, SAMPLES);
+    send_ticks(&sink, CPUS, 50, SAMPLES);
+    sink.processes(sink.state, &list);
+    sink.event(sink.state, &event);
+}
+
+static int make_recording(const char *where) {
+    lab_arena_init(&arena);
+    struct lab_recorder *recorder = record(where);
+    send_samples(recorder);
+    assert_works(lab_recorder_flush(recorder, true, &err));
+    assert_works(lab_store_exec(recorder->store,
+                                WITHOUT_NAMES "UPDATE recording SET maker = 'gpulab 0.1.0',"
+                                              " started_wall_ns = 1700000000000000000;"
+                                              "VACUUM",
+                                &err));
+    assert_works(lab_recorder_close(recorder, &err));
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static void attach_and_record(struct lab_store *store) {
+    struct lab_clock clock = lab_clock_manual(&now_ns);
+    const struct lab_recorder_setup setup = {.interval_ns = TICK_NS, .note = "", .clock = &clock};
+    struct lab_recorder *recorder;
+    assert_works(lab_recorder_attach(store, &setup, &recorder, &err));
+    send_samples(recorder);
+    assert_works(lab_recorder_close(recorder, &err));
+}
+
 static void write_everything(struct lab_store *store) {
     int64_t epoch;
     struct lab_store_metric metric = {"loss", "1", -1, 3.25, 77};
@@ -102,10 +149,9 @@ static void write_everything(struct lab_store *store) {
     assert_works(lab_store_finish_run(store, 2, &failed, &err));
     assert_works(lab_store_begin_run(store, 3, epoch, 2500003000, &err));
     assert_works(lab_store_set_progress(store, &under_way, 1, &err));
-    /* no machine's name goes into a fixture */
+    attach_and_record(store);
     assert_works(lab_store_exec(store,
-                                "UPDATE epoch SET boot_id = '6a7e', host = 'a-host', mono_ns = 500,"
-                                " wall_ns = 1700000000000000500;"
+                                WITHOUT_NAMES
                                 "UPDATE run SET start_wall_ns = 1700000000000000000 + start_ns;"
                                 "VACUUM",
                                 &err));
@@ -209,6 +255,28 @@ static void check_2(struct lab_store *store) {
     check_runs_2(store);
 }
 
+static void check_samples(const struct lab_recording *recording) {
+    assert_all_there(*recording);
+    assert_int_equal(recording->track_count, ENTITIES);
+    check_ticks(track_of(recording, GPU), GPU, 0, SAMPLES);
+    check_ticks(track_of(recording, CPUS), CPUS, 50, SAMPLES);
+    assert_int_equal(recording->event_count, 1);
+    assert_string_equal(recording->events[0].text, "fallen off the bus");
+    assert_int_equal(recording->process_count, 1);
+    assert_string_equal(recording->processes[0].items[0].name, "python3");
+    assert_true(recording->processes[0].items[0].gpus[0].sm_percent == 7.5);
+    assert_int_equal(recording->epoch_count, 1);
+    assert_string_equal(recording->epochs[0].host, "a-host");
+    assert_true(lab_recording_wall_ns(recording, 1000) == 1700000000000001000);
+}
+
+static void check_3(struct lab_store *store) {
+    struct lab_recording recording;
+    check_2(store);
+    assert_works(lab_recording_read_store(store, NULL, &arena, &recording, &err));
+    check_samples(&recording);
+}
+
 /* --- reading --- */
 
 static void version_1_is_read(void **state) {
@@ -225,6 +293,24 @@ static void version_2_is_read(void **state) {
     struct lab_store *store = reopen(LAB_STORE_READ);
     check_2(store);
     lab_store_close(store);
+}
+
+static void version_3_is_read(void **state) {
+    (void)state;
+    path = FIXTURE(3);
+    struct lab_store *store = reopen(LAB_STORE_READ);
+    check_3(store);
+    lab_store_close(store);
+    struct lab_recording recording = read_back(path, NULL);
+    check_samples(&recording);
+}
+
+static void a_recording_of_version_1_is_read(void **state) {
+    (void)state;
+    struct lab_recording recording = read_back(RECORDING(1), NULL);
+    check_samples(&recording);
+    assert_string_equal(recording.maker, "gpulab 0.1.0");
+    assert_true(recording.interval_ns == TICK_NS);
 }
 
 /* --- going on --- */
@@ -268,6 +354,19 @@ static void version_2_goes_on(void **state) {
     copy_fixture(FIXTURE(2));
     struct lab_store *store = reopen(LAB_STORE_WRITE);
     check_2(store);
+    run_again(store, 3);
+    attach_and_record(store);
+    struct lab_recording recording;
+    assert_works(lab_recording_read_store(store, NULL, &arena, &recording, &err));
+    check_ticks(track_of(&recording, GPU), GPU, 0, SAMPLES);
+    lab_store_close(store);
+}
+
+static void version_3_goes_on(void **state) {
+    (void)state;
+    copy_fixture(FIXTURE(3));
+    struct lab_store *store = reopen(LAB_STORE_WRITE);
+    check_3(store);
     run_again(store, 3);
     lab_store_close(store);
 }
@@ -319,11 +418,19 @@ static void an_upgraded_file_has_the_tables_of_a_new_one(void **state) {
 int main(int argc, char **argv) {
     if (argc == 3 && strcmp(argv[1], "--make") == 0)
         return make(argv[2]);
+    if (argc == 3 && strcmp(argv[1], "--record") == 0)
+        return make_recording(argv[2]);
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(version_1_is_read),         TEST(version_2_is_read),
-        TEST(version_1_goes_on),         TEST(version_2_goes_on),
-        TEST(a_reader_upgrades_nothing), TEST(an_upgraded_file_has_the_tables_of_a_new_one),
+        TEST(version_1_is_read),
+        TEST(version_2_is_read),
+        TEST(version_3_is_read),
+        TEST(a_recording_of_version_1_is_read),
+        TEST(version_3_goes_on),
+        TEST(version_1_goes_on),
+        TEST(version_2_goes_on),
+        TEST(a_reader_upgrades_nothing),
+        TEST(an_upgraded_file_has_the_tables_of_a_new_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
