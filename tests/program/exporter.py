@@ -1,6 +1,7 @@
 """What exporter.sh asks over HTTP: a Prometheus server, the exporter itself, and badly."""
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -57,7 +58,7 @@ def by_gpu(result):
     return {int(labels["gpu"]): value for labels, value in result}
 
 
-def check_prometheus(server):
+def check_prometheus(server, pid):
     wait_for(server, "DCGM_FI_PROF_SM_ACTIVE", 4)  # needs two samples of the GPU
 
     def values(name):
@@ -89,6 +90,12 @@ def check_prometheus(server):
     check(labels["UUID"].startswith("GPU-"), labels)
     check(len(labels["pci_bus_id"]) == len("00000000:3B:00.0"), labels)
     check(labels["DCGM_FI_DRIVER_VERSION"], labels)
+
+    # the fake driver says that the exporter itself is on GPU 0
+    (labels, held), = wait_for(server, "gpulab_process_gpu_memory_bytes", 1)
+    check(held == 8000 * 2**20 and labels["gpu"] == "0" and labels["pid"] == pid, labels, held)
+    check(labels["name"] == "gpulab" and labels["user"], labels)
+    check(len(query(server, "gpulab_process_placement")) == 1, "no placement")
 
     # the host, the sampler and this program itself
     for name in ("gpulab_cpu_utilization_ratio", "gpulab_host_memory_used_bytes", "gpulab_build_info"):
@@ -164,21 +171,27 @@ def check_abuse(url, pid):
 # --- its life ---
 
 
-def start(gpulab, *words):
+def start(gpulab, *words, gpus=None):
+    environment = dict(os.environ, GPULAB_FAKE_NVML=gpus) if gpus else None
     process = subprocess.Popen(
         [gpulab, "exporter", "--json", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=environment,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
-    text = ""
-    while not text.rstrip().endswith("}"):
+    text, told = "", None
+    while told is None:
         line = process.stdout.readline()
-        check(line, "it ended:", process.stderr.read())
+        check(line, "it ended:", text, process.stderr.read() if not line else "")
         text += line
-    told = json.loads(text)
+        try:
+            told = json.loads(text)
+        except ValueError:
+            pass  # there is more of it
+    check("url" in told, told)
     check(told["pid"] == process.pid, told)
     return process, told["url"]
 
@@ -201,6 +214,18 @@ def wait_for_text(url, part):
     return None
 
 
+def wait_for_line(url, start_of_line, end_of_line):
+    end = time.monotonic() + PATIENCE_S
+    while time.monotonic() < end:
+        text = get(url)[2]
+        for line in text.splitlines():
+            if line.startswith(start_of_line) and line.endswith(end_of_line):
+                return text
+        time.sleep(0.02)
+    check(False, "no line", start_of_line, end_of_line, "in", text)
+    return None
+
+
 def check_life(gpulab):
     process, url = start(gpulab, "--listen", "0.0.0.0:0", "--device", "cuda:2", "--interval", "50ms")
     url = url.replace("0.0.0.0", "127.0.0.1")
@@ -214,6 +239,16 @@ def check_life(gpulab):
     check("DCGM_" not in text, "GPUs, though there was asked for none", text)
     messages = stop(process, signal.SIGTERM)
     check("other machines" not in messages, messages)
+
+    # GPU 1 is away for two seconds: nothing of it is left meanwhile but that it is down
+    process, url = start(gpulab, "--listen", "0", "--interval", "50ms", gpus="gpus=2; lost=1@0.5..2.5")
+    text = wait_for_line(url, 'gpulab_device_up{gpu="1"', " 0")
+    check('DCGM_FI_DEV_POWER_USAGE{gpu="0"' in text, "the other GPU suffers", text)
+    check(text.count('gpu="1"') == 1, "something is left of a GPU that was lost", text)
+    text = wait_for_line(url, 'gpulab_device_up{gpu="1"', " 1")
+    check('DCGM_FI_DEV_POWER_USAGE{gpu="1"' in text, "nothing of a GPU that is back", text)
+    messages = stop(process, signal.SIGTERM)
+    check("GPU 1 " in messages and "is back after" in messages, messages)
 
 
 def main():

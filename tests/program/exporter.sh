@@ -11,7 +11,7 @@ command -v prometheus >/dev/null || { echo "skipped: prometheus isn't installed"
 export LD_LIBRARY_PATH=$build_dir/fake
 export GPULAB_FAKE_NVML="gpus=4; name=NVIDIA H200; memory_total=143771; reserved=500;
     memory=12800,12750,12825,12780; utilization=97,96,95,94; power=412.5,400,390,380;
-    temperature=61; sm_clock=1980; sm=81.25; reasons=4; pcie_tx=2048"
+    temperature=61; sm_clock=1980; sm=81.25; reasons=4; pcie_tx=2048; process=0:self:8000:85:C"
 unset CUDA_VISIBLE_DEVICES
 pids=()
 # shellcheck disable=SC2317 # by the trap
@@ -23,6 +23,31 @@ stop_all() {
     rm -rf "$work"
 }
 trap stop_all EXIT
+
+# --- the exporter ---
+: >"$work/log"
+"$gpulab" exporter --listen 127.0.0.1:0 --interval 100ms 2>"$work/log" >"$work/stdout" </dev/null &
+exporter=$!
+pids+=("$exporter")
+for ((i = 0; i < 200; i++)); do
+    url=$(sed -n 's|^listening on \(http://127.0.0.1:[0-9]*\)/metrics$|\1|p' "$work/log")
+    [ -n "$url" ] && break
+    sleep 0.02
+done
+[ -n "$url" ] || { fail "it doesn't begin to listen: $(cat "$work/log")"; finish; }
+
+# --- Prometheus: five seconds pass before it looks at its first target; the rest is done meanwhile ---
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+cat >"$work/prometheus.yml" <<YAML
+global: {scrape_interval: 250ms, scrape_timeout: 250ms}
+scrape_configs:
+  - job_name: gpulab
+    static_configs: [{targets: ['${url#http://}']}]
+YAML
+prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" \
+    --storage.tsdb.retention.time=1h --web.listen-address="127.0.0.1:$port" --log.level=warn \
+    >"$work/prometheus.log" 2>&1 </dev/null &
+pids+=($!)
 
 # --- bad input is one line, and nothing is started ---
 refuse() { # refuse STATUS PATTERN ARGS...
@@ -37,36 +62,10 @@ refuse 2 'needs brackets.*\[::1\]:9400' --listen ::1
 refuse 2 'port must be 0 to 65535' --listen 127.0.0.1:70000
 refuse 2 'no such address' --listen 192.0.2.1:9400
 refuse 2 'interval' --interval 0
-refuse 2 'cuda:9: there are 4 GPUs' --device cuda:9 --listen 0
-refuse 2 'takes no' extra
-
-# --- the exporter ---
-"$gpulab" exporter --listen 127.0.0.1:0 --interval 100ms 2>"$work/log" >"$work/stdout" </dev/null &
-exporter=$!
-pids+=("$exporter")
-for ((i = 0; i < 200; i++)); do
-    url=$(sed -n 's|^listening on \(http://127.0.0.1:[0-9]*\)/metrics$|\1|p' "$work/log")
-    [ -n "$url" ] && break
-    sleep 0.02
-done
-[ -n "$url" ] || { fail "it doesn't begin to listen: $(cat "$work/log")"; finish; }
+refuse 2 'cuda:0x9 isn.t a device' --device cuda:0x9 --listen 0
+refuse 2 '[^0-9]9[^0-9].*0.*3' --device cuda:9 --listen 0
+refuse 2 'takes options only' extra
 refuse 1 'another program listens on port [0-9]+ already' --listen "${url#http://}"
-
-# --- Prometheus, and what it knows a moment later ---
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
-cat >"$work/prometheus.yml" <<YAML
-global: {scrape_interval: 200ms, scrape_timeout: 200ms}
-scrape_configs:
-  - job_name: gpulab
-    static_configs: [{targets: ['${url#http://}']}]
-YAML
-prometheus --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/tsdb" \
-    --storage.tsdb.retention.time=1h --web.listen-address="127.0.0.1:$port" --log.level=warn \
-    >"$work/prometheus.log" 2>&1 </dev/null &
-pids+=($!)
-python3 "$here/exporter.py" prometheus "http://127.0.0.1:$port" || {
-    fail "what Prometheus knows isn't what the GPUs do: $(tail -3 "$work/prometheus.log")"
-}
 
 # --- the text by itself ---
 python3 "$here/exporter.py" get "$url/metrics" >"$work/metrics" || fail "no answer from $url/metrics"
@@ -79,6 +78,14 @@ fi
 # --- clients that are many, slow or hostile ---
 python3 "$here/exporter.py" abuse "$url" "$exporter" || fail "the exporter suffers under its clients"
 
+# --- other lives: Ctrl-C, JSON, an address that others can reach, one GPU, none, and one that is lost ---
+python3 "$here/exporter.py" life "$gpulab" || fail "its life isn't as it should be"
+
+# --- what Prometheus knows by now ---
+python3 "$here/exporter.py" prometheus "http://127.0.0.1:$port" "$exporter" || {
+    fail "what Prometheus knows isn't what the GPUs do: $(tail -3 "$work/prometheus.log")"
+}
+
 # --- the end ---
 kill "$exporter"
 wait "$exporter"
@@ -88,7 +95,4 @@ what="an exporter that was ended"
 expect_status 0
 [ ! -s "$work/stdout" ] || fail "output: $(head -3 "$work/stdout")"
 [ "$(wc -l <"$work/log")" = 1 ] || fail "messages: $(cat "$work/log")"
-
-# Ctrl-C, JSON, an address that others can reach, no GPU at all, and none of the four but one
-python3 "$here/exporter.py" life "$gpulab" || fail "its life isn't as it should be"
 finish
