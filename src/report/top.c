@@ -177,9 +177,13 @@ static void draw_too_small(const struct lab_top_view *view, struct lab_top_grid 
     top_print(grid, 1, 0, grid->columns, LAB_TOP_PLAIN, "has %d x %d", view->columns, view->rows);
 }
 
-static int snapshot_rows(const struct lab_top_history *history) {
-    int devices[TOP_DEVICES_MAX];
-    return 12 + 2 * top_devices(history, devices) + history->processes.count;
+#define SNAPSHOT_PROCESSES 20 /* of those without a GPU, unless all are asked for */
+
+static int snapshot_rows(const struct lab_top_history *history, const struct lab_top_view *view) {
+    int devices[TOP_DEVICES_MAX], processes = history->processes.count;
+    if (!view->all && !top_has_gpus(history) && processes > SNAPSHOT_PROCESSES)
+        processes = SNAPSHOT_PROCESSES;
+    return 12 + 2 * top_devices(history, devices) + processes;
 }
 
 /* What is empty at the end goes. */
@@ -195,7 +199,8 @@ static void crop(struct lab_top_grid *grid) {
 
 void lab_top_draw(const struct lab_top_history *history, const struct lab_top_view *view,
                   struct lab_top_grid *grid) {
-    top_grid_resize(grid, view->columns, view->snapshot ? snapshot_rows(history) : view->rows);
+    top_grid_resize(grid, view->columns,
+                    view->snapshot ? snapshot_rows(history, view) : view->rows);
     if (view->columns < LAB_TOP_COLUMNS_MIN || (!view->snapshot && view->rows < LAB_TOP_ROWS_MIN)) {
         draw_too_small(view, grid);
         return;

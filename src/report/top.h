@@ -49,8 +49,8 @@ void lab_top_recording_span(const struct lab_recording *recording, int64_t *ret_
 int64_t
 lab_top_history_time_ns(const struct lab_top_history *history); /* newest; 0 = nothing yet */
 bool lab_top_history_simulated(const struct lab_top_history *history);
-/* Every device has been read twice (rates need two) or is in a gap, processes once. */
-bool lab_top_history_is_whole(const struct lab_top_history *history);
+/* All has been read over at least that time, as rates need it, or is in a gap; processes too. */
+bool lab_top_history_is_whole(const struct lab_top_history *history, int64_t span_ns);
 
 /* --- the grid --- */
 

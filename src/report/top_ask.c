@@ -93,17 +93,20 @@ bool lab_top_history_simulated(const struct lab_top_history *history) {
     return false;
 }
 
-bool lab_top_history_is_whole(const struct lab_top_history *history) {
+bool lab_top_history_is_whole(const struct lab_top_history *history, int64_t span_ns) {
     bool any = false;
     for (int i = 0; i < history->count; i++) {
         const struct top_entity *entity = &history->entities[i];
         if (!entity->known)
             continue;
         any = true;
-        if (entity->ticks < 2 && entity->gap_ns < 0)
+        if (entity->last_ns - entity->first_ns < span_ns && entity->gap_ns < 0)
             return false;
     }
-    return any && history->has_processes;
+    for (int i = 0; i < history->processes.count; i++)
+        if (any && !isnan(history->processes.items[i].cpu_percent))
+            return true;
+    return false;
 }
 
 /* --- values --- */

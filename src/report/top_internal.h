@@ -177,6 +177,8 @@ void top_draw_processes(const struct lab_top_history *history, const struct lab_
 const char *top_placement_words(enum lab_placement placement);
 bool top_misplaced(enum lab_placement placement);
 const char *top_sort_title(enum lab_top_sort sort);
+/* What the list is sorted by: where there are no GPUs, never by something of theirs. */
+enum lab_top_sort top_sort(const struct lab_top_history *history, const struct lab_top_view *view);
 
 /* --- pages --- */
 

@@ -224,7 +224,9 @@ static bool page_key(struct lab_top_view *view, int key) {
 static void list_key(struct lab_top_view *view, const struct lab_top_history *history, int key) {
     switch (key) {
     case 's':
-        view->sort = (enum lab_top_sort)(((int)view->sort + 1) % LAB_TOP_SORT_COUNT);
+        do /* past columns that aren't there */
+            view->sort = (enum lab_top_sort)(((int)view->sort + 1) % LAB_TOP_SORT_COUNT);
+        while (top_sort(history, view) != view->sort);
         snprintf(view->message, sizeof view->message, "processes by %s",
                  top_sort_title(view->sort));
         break;

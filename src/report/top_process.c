@@ -12,6 +12,18 @@ const char *top_sort_title(enum lab_top_sort sort) {
     return titles[sort];
 }
 
+enum lab_top_sort top_sort(const struct lab_top_history *history, const struct lab_top_view *view) {
+    switch (view->sort) {
+    case LAB_TOP_BY_GPU_MEMORY:
+    case LAB_TOP_BY_SM:
+    case LAB_TOP_BY_GPU:
+    case LAB_TOP_BY_PLACEMENT:
+        return top_has_gpus(history) ? view->sort : LAB_TOP_BY_CPU;
+    default:
+        return view->sort;
+    }
+}
+
 const char *top_placement_words(enum lab_placement placement) {
     switch (placement) {
     case LAB_PLACEMENT_UNKNOWN:
@@ -108,7 +120,8 @@ static bool matches(const struct lab_top_view *view, const struct lab_process_sa
 /* --- order --- */
 
 struct order {
-    const struct lab_top_view *view;
+    enum lab_top_sort sort;
+    bool reverse;
     const struct lab_top_history *history;
 };
 
@@ -128,11 +141,9 @@ static int compare(const void *left, const void *right, void *state) {
     const struct lab_process_sample *a = ((const struct top_row *)left)->process;
     const struct lab_process_sample *b = ((const struct top_row *)right)->process;
     int result = 0;
-    switch (order->view->sort) {
+    switch (order->sort) {
     case LAB_TOP_BY_GPU_MEMORY:
         result = by_number(gpu_memory(a), gpu_memory(b));
-        if (!result) /* without GPUs, as `top` does */
-            result = by_number(a->cpu_percent, b->cpu_percent);
         break;
     case LAB_TOP_BY_SM:
         result = by_number(sm_percent(a), sm_percent(b));
@@ -161,7 +172,7 @@ static int compare(const void *left, const void *right, void *state) {
     }
     if (!result)
         result = (a->pid > b->pid) - (a->pid < b->pid);
-    return order->view->reverse ? -result : result;
+    return order->reverse ? -result : result;
 }
 
 /* --- the tree --- */
@@ -253,7 +264,7 @@ int top_process_rows(const struct lab_top_history *history, const struct lab_top
         if (match || view->tree)
             rows[count++] = (struct top_row){&list->items[i], 0, !match};
     }
-    struct order order = {view, history};
+    struct order order = {top_sort(history, view), view->reverse, history};
     qsort_r(rows, (size_t)count, sizeof *rows, compare, &order);
     *ret_rows = rows;
     return view->tree ? make_tree(rows, count, arena, ret_rows) : count;
@@ -303,8 +314,8 @@ static struct layout make_layout(const struct lab_top_history *history, int colu
     return l;
 }
 
-static void heading(const struct lab_top_view *view, const struct layout *l, int row,
-                    struct lab_top_grid *grid) {
+static void heading(const struct lab_top_view *view, enum lab_top_sort sort, const struct layout *l,
+                    int row, struct lab_top_grid *grid) {
     static const struct {
         const char *title;
         size_t offset;
@@ -326,7 +337,7 @@ static void heading(const struct lab_top_view *view, const struct layout *l, int
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         int at = *(const int *)((const char *)l + columns[i].offset);
         char text[32];
-        bool sorted = columns[i].sort == (int)view->sort && !view->snapshot;
+        bool sorted = columns[i].sort == (int)sort && !view->snapshot;
         snprintf(text, sizeof text, "%s%s", columns[i].title,
                  !sorted         ? ""
                  : view->reverse ? "▲"
@@ -386,13 +397,13 @@ void top_draw_processes(const struct lab_top_history *history, const struct lab_
     int selected = select ? top_process_selected(view, rows, count) : -1;
     int room = height - 1;
     int first = selected >= room ? selected - room + 1 : 0;
-    heading(view, &l, row, grid);
+    heading(view, top_sort(history, view), &l, row, grid);
     for (int i = first; i < count && i - first < room; i++) {
         int at = row + 1 + i - first;
         bool more = i - first == room - 1 && i + 1 < count && !select;
         if (more) {
-            top_print(grid, at, l.user >= 0 ? l.user : l.pid, 60, LAB_TOP_DIM, "… %d more (F4)",
-                      count - i);
+            top_print(grid, at, l.user >= 0 ? l.user : l.pid, 60, LAB_TOP_DIM, "… %d more (%s)",
+                      count - i, view->snapshot ? "--all" : "F4");
             break;
         }
         draw_row(history, &l, &rows[i], at, grid);
@@ -474,7 +485,7 @@ void top_draw_process_page(const struct lab_top_history *history, const struct l
         snprintf(filter, sizeof filter, ", filter \"%s\"", view->filter);
     top_print(grid, 1, 1, grid->columns - 1, LAB_TOP_DIM, "%d process%s%s%s by %s%s%s%s", count,
               count == 1 ? "" : "es", view->all || !top_has_gpus(history) ? "" : " on GPUs",
-              view->tree ? " as a tree," : ",", top_sort_title(view->sort),
+              view->tree ? " as a tree," : ",", top_sort_title(top_sort(history, view)),
               view->reverse ? ", reversed" : "", filter, extra);
     int below = grid->rows >= 16 ? 4 : 2;
     top_draw_processes(history, view, true, 2, grid->rows - 3 - below, grid);

@@ -9,7 +9,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define SETTLE_NS (4 * LAB_NS_PER_S)
+#define SETTLE_NS (1500 * LAB_NS_PER_MS) /* processes are read once a second */
+#define SPAN_NS   (300 * LAB_NS_PER_MS)  /* over which rates mean something */
 
 /* --- this machine --- */
 
@@ -134,7 +135,7 @@ bool lab_top_source_at_end(const struct lab_top_source *source) {
 void lab_top_source_settle(struct lab_top_source *source) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t until_ns = lab_clock_now(clock) + SETTLE_NS;
-    while (!lab_top_history_is_whole(source->history) && lab_clock_now(clock) < until_ns) {
+    while (!lab_top_history_is_whole(source->history, SPAN_NS) && lab_clock_now(clock) < until_ns) {
         struct pollfd ready = {.fd = lab_sampler_fd(source->sampler), .events = POLLIN};
         poll(&ready, 1, 50);
         take_live(source);

@@ -34,7 +34,7 @@ void lab_top_source_close(struct lab_top_source *source);
  * call brings; 0 = it stands still. */
 bool lab_top_source_take(struct lab_top_source *source, double speed);
 
-/* Waits until all has been read once or twice, or for a few seconds. */
+/* Waits until all has been read twice, so that rates are known, but not for long. */
 void lab_top_source_settle(struct lab_top_source *source);
 
 void lab_top_source_seek(struct lab_top_source *source, int64_t time_ns);
