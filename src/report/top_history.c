@@ -68,6 +68,20 @@ static void copy_strings(struct lab_entity *to, const struct lab_entity *from) {
     to->pci = copy(from->pci);
 }
 
+static bool is_charted(const struct lab_column *column) {
+    if (column->instance >= 0 && column->metric != LAB_METRIC_NODE_UTILIZATION)
+        return false;
+    switch (column->metric) {
+    case LAB_METRIC_PCIE_TX_BYTES:
+    case LAB_METRIC_PCIE_RX_BYTES:
+    case LAB_METRIC_NVLINK_TX_BYTES:
+    case LAB_METRIC_NVLINK_RX_BYTES:
+        return true;
+    default:
+        return lab_metric((enum lab_metric_id)column->metric)->kind == LAB_METRIC_GAUGE;
+    }
+}
+
 static void set_entity(struct top_entity *to, const struct lab_entity *from) {
     struct lab_column *columns = lab_mem_alloc((size_t)from->column_count + 1, sizeof *columns);
     if (from->column_count)
@@ -83,8 +97,13 @@ static void set_entity(struct top_entity *to, const struct lab_entity *from) {
     copy_strings(&to->entity, from);
     to->entity.columns = columns;
     to->columns = lab_mem_alloc((size_t)from->column_count + 1, sizeof *to->columns);
-    for (int i = 0; i < from->column_count; i++)
+    for (int i = 0; i < from->column_count; i++) {
+        const struct lab_metric *metric = lab_metric((enum lab_metric_id)columns[i].metric);
+        to->columns[i].scale = metric->scale;
+        to->columns[i].counter = metric->kind == LAB_METRIC_COUNTER;
+        to->columns[i].charted = is_charted(&columns[i]);
         to->columns[i].rate = NAN;
+    }
 }
 
 static void take_entity(void *state, int number, const struct lab_entity *entity) {
@@ -110,20 +129,6 @@ static void take_entity(void *state, int number, const struct lab_entity *entity
 }
 
 /* --- ticks --- */
-
-static bool is_charted(const struct lab_column *column) {
-    if (column->instance >= 0 && column->metric != LAB_METRIC_NODE_UTILIZATION)
-        return false;
-    switch (column->metric) {
-    case LAB_METRIC_PCIE_TX_BYTES:
-    case LAB_METRIC_PCIE_RX_BYTES:
-    case LAB_METRIC_NVLINK_TX_BYTES:
-    case LAB_METRIC_NVLINK_RX_BYTES:
-        return true;
-    default:
-        return lab_metric((enum lab_metric_id)column->metric)->kind == LAB_METRIC_GAUGE;
-    }
-}
 
 /* Times before 0 come from nowhere but broken files, and still must not write beside the ring. */
 static size_t slot(int64_t bucket) {
@@ -160,26 +165,23 @@ static void add_point(struct top_entity *entity, struct top_column *column, doub
     column->points[slot(entity->bucket)] = (float)(column->bucket_sum / column->bucket_count);
 }
 
-static void take_value(struct top_entity *entity, int index, int64_t time_ns, int64_t raw) {
-    struct top_column *column = &entity->columns[index];
-    const struct lab_column *what = &entity->entity.columns[index];
-    const struct lab_metric *metric = lab_metric((enum lab_metric_id)what->metric);
-    double value = (double)raw * metric->scale;
-    if (metric->kind == LAB_METRIC_COUNTER && column->count > 0) {
-        int64_t grown = raw >= column->value ? raw - column->value : raw;
-        column->growth += (double)grown * metric->scale;
+static void take_value(struct top_entity *entity, struct top_column *column, int64_t time_ns,
+                       int64_t raw) {
+    double value = (double)raw * column->scale;
+    if (column->counter && column->count > 0) {
+        double grown = (double)(raw >= column->value ? raw - column->value : raw) * column->scale;
+        column->growth += grown;
         if (time_ns > column->time_ns)
-            column->rate =
-                (double)grown * metric->scale * 1e9 / (double)(time_ns - column->time_ns);
+            column->rate = grown * 1e9 / (double)(time_ns - column->time_ns);
     }
-    column->lowest = column->count ? fmin(column->lowest, value) : value;
-    column->highest = column->count ? fmax(column->highest, value) : value;
+    if (!column->count || value > column->highest)
+        column->highest = value;
     column->sum += value;
     column->value = raw;
     column->time_ns = time_ns;
     column->count++;
-    if (is_charted(what))
-        add_point(entity, column, metric->kind == LAB_METRIC_COUNTER ? column->rate : value);
+    if (column->charted)
+        add_point(entity, column, column->counter ? column->rate : value);
 }
 
 static bool does_harm(int64_t reasons) {
@@ -216,7 +218,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     count_held_back(entity, tick->time_ns);
     for (int i = 0; i < entity->entity.column_count; i++)
         if (lab_valid_get(tick->valid, i))
-            take_value(entity, i, tick->time_ns, tick->values[i]);
+            take_value(entity, &entity->columns[i], tick->time_ns, tick->values[i]);
     if (entity->first_ns < 0)
         entity->first_ns = tick->time_ns;
     entity->last_ns = tick->time_ns;

@@ -13,9 +13,11 @@
 /* --- history --- */
 
 struct top_column {
+    double scale;          /* the metric's */
+    bool counter, charted; /* charted: its past is kept */
     int64_t value;
     int64_t time_ns; /* of the value; valid where count > 0 */
-    double sum, lowest, highest;
+    double sum, highest;
     double growth; /* of a counter, since the first reading */
     int64_t count;
     double rate; /* of a counter, between the last two readings; NaN = fewer */

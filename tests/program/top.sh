@@ -31,6 +31,11 @@ if command -v gnuplot >/dev/null; then
     [ -s charts.gp ] || fail "no script beside the picture"
 fi
 
+# --- a machine that is made up says so; what isn't there is said too ---
+run top --demo --json
+expect_status 0
+json 'd["simulated"] and len(d["devices"]) >= 2 and all(g["simulated"] for g in d["devices"])'
+
 # --- what is refused ---
 run top nothing.json
 expect_status 2
@@ -147,6 +152,22 @@ keys fg Enter
 await 'F2 overview'
 keys q
 ready quit
+
+# --- live: a process is ended, after a yes ---
+sleep 98765 &
+victim=$!
+keys "clear; $gpulab top --all --interval 100ms" Enter
+await 'F4 processes'
+keys F4 / s l e e p Space 9 8 7 6 5 Enter
+await "^› +$victim .* sleep 98765"
+keys k
+await "send TERM to $victim sleep\? y or n"
+keys n k y
+await "sent TERM to $victim; k again sends KILL"
+wait "$victim"
+[ $? = 143 ] || fail "the process wasn't ended by TERM"
+keys q
+ready live
 
 # --- however it ends, the terminal comes back ---
 for how in TERM:143 HUP:129 SEGV:139 ABRT:134; do
