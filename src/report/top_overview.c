@@ -2,6 +2,7 @@
  * top_overview.c: all devices at a glance: the host in a line or two, a line or two for each device, a
  * chart of the selected one where there is room, and the processes below.
  */
+#include "report/report.h"
 #include "report/top_internal.h"
 
 #include <math.h>
@@ -304,8 +305,30 @@ static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid
         top_put(grid, row, at, end - at, LAB_TOP_DIM, top_energy(joules, text));
 }
 
+/* In as many rows as the device has, broken between words. */
+static void draw_gap(const char *gap, int row, int rows, int column, struct lab_top_grid *grid) {
+    int width = grid->columns - column - 1;
+    struct lab_str text;
+    lab_str_init(&text);
+    if (rows > 1)
+        lab_text_wrap(gap, 0, 0, width, &text);
+    else
+        lab_str_add(&text, gap);
+    char *line = text.text;
+    for (int i = 0; i < rows && line; i++) {
+        char *end = i + 1 < rows ? strchr(line, '\n') : NULL;
+        if (end)
+            *end = 0;
+        for (char *rest = line; (rest = strchr(rest, '\n'));)
+            *rest = ' '; /* what has no row of its own is cut */
+        top_put(grid, row + i, column, width, LAB_TOP_ALARM, line);
+        line = end ? end + 1 : NULL;
+    }
+    lab_str_release(&text);
+}
+
 static void draw_device(const struct lab_top_history *history, const struct lab_top_view *view,
-                        const struct layout *l, int number, bool selected, int row,
+                        const struct layout *l, int number, bool selected, int per_device, int row,
                         struct lab_top_grid *grid) {
     const struct top_entity *e = &history->entities[number];
     char reason[200];
@@ -324,7 +347,7 @@ static void draw_device(const struct lab_top_history *history, const struct lab_
                 e->entity.kind == LAB_ENTITY_GPU ? top_model(&e->entity) : "CPUs");
     }
     if (gap)
-        top_put(grid, row, l->util, grid->columns - l->util, LAB_TOP_ALARM, gap);
+        draw_gap(gap, row, per_device, l->util, grid);
     else if (e->entity.kind == LAB_ENTITY_CPU)
         draw_cpu(history, l, view, e, row, grid);
     else
@@ -452,7 +475,7 @@ void top_draw_overview(const struct lab_top_history *history, const struct lab_t
     for (int i = p.first; i < p.first + p.shown && i < count; i++, row += p.per_device) {
         char reason[200];
         const struct top_entity *e = &history->entities[devices[i]];
-        draw_device(history, view, &l, devices[i], i == view->device, row, grid);
+        draw_device(history, view, &l, devices[i], i == view->device, p.per_device, row, grid);
         if (p.per_device == 2 && !top_gap(history, e, view->now_ns, reason, sizeof reason))
             draw_detail(e, row + 1, grid);
     }

@@ -152,8 +152,12 @@ keys C-z
 await 'Stopped'
 keys fg Enter
 await 'F2 overview'
-keys q
+keys w
+await 'quit: w writes a summary and a picture first'
+keys w
+await '^summary: gpulab-top-'
 ready quit
+grep -q 'GPU 0 .* 17.9 kJ' gpulab-top-*.txt || fail "w: $(cat gpulab-top-*.txt)"
 
 # --- live: a process is ended, after a yes ---
 sleep 98765 &

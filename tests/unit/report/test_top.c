@@ -62,7 +62,7 @@ static const struct lab_machine *two_nodes(void) {
 static void begin(struct top_fixture *f, const struct screen *screen) {
     top_fixture_init(f, screen->gpus, screen->given == SIMULATED);
     if (screen->given == GAP)
-        top_fixture_gap(f, 1, 150, "GPU is lost");
+        top_fixture_gap(f, 1, 150, "the GPU is lost: it fell off the bus or was taken out (15)");
     for (int i = 0; screen->given == MIG && i < 2; i++)
         top_fixture_mig(f, 0, i);
 }
