@@ -35,12 +35,22 @@ static void end_round(struct lab_sampler *sampler) {
     sampler->delivered = 0;
 }
 
-void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news) {
+void sampler_reading(struct lab_sampler *sampler, struct sampler_lane *lane) {
+    pthread_mutex_lock(&sampler->mutex);
+    sampler->present += lane->rests;
+    lane->rests = false;
+    pthread_mutex_unlock(&sampler->mutex);
+}
+
+void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news,
+                       bool rests) {
     pthread_mutex_lock(&sampler->mutex);
     if (lane->delivered) /* before others did once: they are for the next round */
         end_round(sampler);
-    lane->delivered = true;
-    sampler->delivered++;
+    lane->delivered = !rests;
+    lane->rests = rests;
+    sampler->present -= rests;
+    sampler->delivered += !rests;
     sampler->news = sampler->news || news;
     if (sampler->delivered >= sampler->present)
         end_round(sampler);
