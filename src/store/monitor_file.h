@@ -79,4 +79,7 @@ bool lab_monitor_stream_is_over(const struct lab_monitor_stream *stream); /* its
 /* Accepts NULL. -1: something is missing, and what. */
 int lab_monitor_stream_close(struct lab_monitor_stream *stream, struct lab_err *err);
 
+/* Writes nothing any more, and leaves no file behind that it made. Accepts NULL. */
+void lab_monitor_stream_undo(struct lab_monitor_stream *stream);
+
 #endif

@@ -120,10 +120,8 @@ int lab_monitor_stream_files(const char *name, const struct lab_monitor_stream_s
         outlet->writer.records = outlet->list.has_records;
     }
     lab_str_release(&path);
-    for (int i = 0; i < 2 && result < 0; i++)
-        lab_monitor_list_undo(&stream->outlets[i].list);
     if (result < 0)
-        release(stream);
+        lab_monitor_stream_undo(stream);
     else
         *ret_stream = stream;
     return result;
@@ -247,4 +245,12 @@ int lab_monitor_stream_close(struct lab_monitor_stream *stream, struct lab_err *
                              "%zu ticks could not be written in time and are missing", left_out);
     release(stream);
     return result;
+}
+
+void lab_monitor_stream_undo(struct lab_monitor_stream *stream) {
+    if (!stream)
+        return;
+    for (int i = 0; i < stream->count; i++)
+        lab_monitor_list_undo(&stream->outlets[i].list);
+    release(stream);
 }
