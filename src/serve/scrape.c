@@ -35,7 +35,8 @@ static void take_entity(void *state, int number, const struct lab_entity *entity
         LAB_MEM_GROW(&scrape->entities, scrape->entity_count, &scrape->entity_capacity);
         scrape->entities[scrape->entity_count++] = (struct scrape_entity){.told = false};
     }
-    struct scrape_entity old = scrape->entities[number], new = {.heard = old.heard, .up = old.up};
+    struct scrape_entity old = scrape->entities[number],
+                         new = {.heard = old.heard, .up = old.up, .answered_ns = old.answered_ns};
     copy_entity(&new, entity);
     /* the same one told again, perhaps with another index: what it said still holds */
     if (old.told && lab_str_equal(old.entity.id, entity->id) &&
@@ -69,6 +70,11 @@ static void note_absence(struct scrape_column *column) {
         *column = (struct scrape_column){.known = false};
 }
 
+static int64_t silence_ns(const struct lab_scrape *scrape) {
+    int64_t limit_ns = SCRAPE_SILENCE_INTERVALS * scrape->setup.interval_ns;
+    return limit_ns > SCRAPE_SILENCE_NS ? limit_ns : SCRAPE_SILENCE_NS;
+}
+
 static void take_tick(void *state, const struct lab_tick *tick) {
     struct lab_scrape *scrape = state;
     struct scrape_entity *entity = find(scrape, tick->entity);
@@ -85,9 +91,12 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     }
     if (tick->time_ns > scrape->latest_ns)
         scrape->latest_ns = tick->time_ns;
-    entity->heard = entity->up = true;
-    if (!any)
+    if (any) {
+        entity->heard = entity->up = true;
+        entity->answered_ns = tick->time_ns;
+    } else if (tick->time_ns - entity->answered_ns > silence_ns(scrape)) {
         forget(entity);
+    }
 }
 
 static void take_event(void *state, const struct lab_event *event) {

@@ -18,6 +18,7 @@ struct scrape_entity {
     bool told;                /* its number is in use */
     bool heard;               /* a tick or a gap came: `up` means something */
     bool up;                  /* it answered the last time */
+    int64_t answered_ns;      /* when */
     struct lab_arena arena;   /* of what is below */
     struct lab_entity entity; /* a copy */
     struct scrape_column *columns;
@@ -39,6 +40,10 @@ struct lab_scrape {
 /* A column that came with so many ticks in a row is one that every tick brings; once so many in a row
  * came without it, it isn't known any more. */
 #define SCRAPE_STEADY 10
+
+/* Between two readings of slow values a tick may bring none; after so long an entity is lost. */
+#define SCRAPE_SILENCE_NS        (3 * LAB_NS_PER_S)
+#define SCRAPE_SILENCE_INTERVALS 3
 
 /* The value in the metric's unit; false = not known. Columns with instances are not looked at. */
 bool scrape_value(const struct scrape_entity *entity, enum lab_metric_id metric, double *ret_value);

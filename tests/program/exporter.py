@@ -241,7 +241,7 @@ def check_life(gpulab):
     check("other machines" not in messages, messages)
 
     # GPU 1 is away for two seconds: nothing of it is left meanwhile but that it is down
-    process, url = start(gpulab, "--listen", "0", "--interval", "50ms", gpus="gpus=2; lost=1@0.5..2.5")
+    process, url = start(gpulab, "--listen", "0", "--interval", "50ms", gpus="gpus=2; lost=1@0.5..1.5")
     text = wait_for_line(url, 'gpulab_device_up{gpu="1"', " 0")
     check('DCGM_FI_DEV_POWER_USAGE{gpu="0"' in text, "the other GPU suffers", text)
     check(text.count('gpu="1"') == 1, "something is left of a GPU that was lost", text)

@@ -186,13 +186,16 @@ static void in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down(void **state) 
     fixture_close(&f);
 }
 
-static void a_tick_without_any_value_is_no_answer(void **state) {
+static void ticks_without_any_value_are_no_answer(void **state) {
     (void)state;
     struct fixture f;
     fixture_open(&f);
     fixture_tell(&f, GPU0);
     TICK(&f, GPU0, BUSY);
-    TICK(&f, GPU0, NOTHING);
+    TICK(&f, GPU0, NOTHING); /* nothing was due */
+    assert_series(&f, "gpulab_device_up{" GPU0_OWN ",kind=\"gpu\"}", 1);
+    for (int i = 0; i < 3; i++)
+        TICK(&f, GPU0, NOTHING);
     assert_series(&f, "gpulab_device_up{" GPU0_OWN ",kind=\"gpu\"}", 0);
     assert_absent(&f, "DCGM_");
     fixture_close(&f);
@@ -309,7 +312,7 @@ int main(void) {
         cmocka_unit_test(a_slow_value_stays_while_its_device_answers),
         cmocka_unit_test(a_value_of_every_tick_that_stops_coming_is_left_out),
         cmocka_unit_test(in_a_gap_nothing_is_left_of_a_gpu_but_that_it_is_down),
-        cmocka_unit_test(a_tick_without_any_value_is_no_answer),
+        cmocka_unit_test(ticks_without_any_value_are_no_answer),
         cmocka_unit_test(instances_take_the_place_of_their_gpu_where_they_have_the_value),
         cmocka_unit_test(no_xid_is_told_as_0_only_where_they_are_counted),
         cmocka_unit_test(what_is_simulated_says_so),
