@@ -62,7 +62,7 @@ static void name_entity(void *state, int number, const struct lab_entity *entity
             : lab_arena_strdup(exporter->call->arena, entity->id);
 }
 
-static void tell_event(void *state, const struct lab_event *event) {
+static void tell_event(void *state, const struct lab_sample_event *event) {
     struct exporter *exporter = state;
     bool known = event->entity >= 0 && event->entity < exporter->name_count;
     const char *name = known ? exporter->names[event->entity] : "the sampler";

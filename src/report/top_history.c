@@ -227,7 +227,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
 
 /* --- events and processes --- */
 
-static void take_event(void *state, const struct lab_event *event) {
+static void take_event(void *state, const struct lab_sample_event *event) {
     struct lab_top_history *history = state;
     if (event->time_ns > history->time_ns)
         history->time_ns = event->time_ns;

@@ -99,7 +99,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     }
 }
 
-static void take_event(void *state, const struct lab_event *event) {
+static void take_event(void *state, const struct lab_sample_event *event) {
     struct lab_scrape *scrape = state;
     struct scrape_entity *entity = find(scrape, event->entity);
     if (!entity || event->kind != LAB_EVENT_GAP)

@@ -154,7 +154,7 @@ static void a_long_time_is_bounded(void **state) {
         now_ns = TOP_BEGIN_NS + i * setup.interval_ns;
         sink.tick(sink.state, &(struct lab_tick){0, now_ns, 0, -1, &value, &valid});
         if (i % 100 == 0)
-            sink.event(sink.state, &(struct lab_event){now_ns, 0, LAB_EVENT_XID, 13, "x"});
+            sink.event(sink.state, &(struct lab_sample_event){now_ns, 0, LAB_EVENT_XID, 13, "x"});
     }
     struct lab_top_view view = {.columns = 120,
                                 .rows = 30,

@@ -287,7 +287,7 @@ static inline void top_fixture_gap(struct top_fixture *f, int entity, int tick, 
         for (size_t t = (size_t)tick; t < track->count; t++)
             track->valid[c][t] = 0;
     f->recording.events = lab_arena_alloc(&f->arena, 1, sizeof *f->recording.events);
-    f->recording.events[0] = (struct lab_event){
+    f->recording.events[0] = (struct lab_sample_event){
         .time_ns = track->times_ns[tick] + 1, .entity = entity, .kind = LAB_EVENT_GAP, .text = why};
     f->recording.event_count = 1;
 }

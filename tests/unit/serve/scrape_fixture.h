@@ -109,7 +109,7 @@ static inline void fixture_tick(struct fixture *f, int number, const int64_t *va
 #define TICK(f, number, ...) fixture_tick(f, number, (const int64_t[]){__VA_ARGS__})
 
 static inline void fixture_gap(struct fixture *f, int number) {
-    struct lab_event event = {f->now_ns, number, LAB_EVENT_GAP, 0, "GPU is lost"};
+    struct lab_sample_event event = {f->now_ns, number, LAB_EVENT_GAP, 0, "GPU is lost"};
     f->sink.event(f->sink.state, &event);
 }
 
