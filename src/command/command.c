@@ -133,7 +133,7 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
     if (call.shared->help)
         return lab_command_show_help(&call, command,
                                      command->sections && call.word_count ? words[0] : NULL, err);
-    if (call.rest && call.rest[0])
+    if (call.rest && call.rest[0] && !command->takes_rest)
         return lab_err_set(err, LAB_ERR_USER, "%s takes nothing behind '--'", command->name);
     if (check_word_count(command, call.word_count, err) < 0)
         return -1;

@@ -1,11 +1,12 @@
 /*
- * export.c: `gpulab export`: the data of a study for other programs, as CSV tables or as one JSON
- * document. It reads while the study runs, too.
+ * export.c: `gpulab export`: the data of a study or a recording for other programs, as CSV tables, as
+ * one JSON document, or in the formats of other monitors. It reads while a study or recording runs, too.
  */
 #include "command/command.h"
 
 #include "command/support/out_file.h"
 #include "store/export.h"
+#include "store/monitor_file.h"
 #include "store/store.h"
 #include "study/folder.h"
 
@@ -14,18 +15,24 @@
 
 struct export_config {
     const char *format, *what, *output;
+    int64_t gpu;
 };
 
-static const char *const format_choices[] = {"csv", "json", NULL};
+static const char *const format_choices[] = {"csv",        "json",   "single",   "multi",
+                                             "experiment", "system", "pcie-csv", NULL};
 static const char *const what_choices[] = {"runs", "iterations", "metrics", NULL};
 
 static const struct lab_option export_options[] = {
     {"format", LAB_OPTION_CHOICE, offsetof(struct export_config, format), .choices = format_choices,
      .letter = 'f',
-     .help = "a table, or the whole study as one document; csv unless --json is given"},
+     .help = "a table, the whole as one document, or what another monitor would have written; csv "
+             "unless --json is given"},
     {"what", LAB_OPTION_CHOICE, offsetof(struct export_config, what), .choices = what_choices,
-     .letter = 'w', .fallback = "runs",
-     .help = "which table; in JSON, iterations adds every iteration's times to the runs"},
+     .letter = 'w',
+     .help = "which table of a study, runs unless told; in JSON, iterations adds every iteration's "
+             "times to the runs"},
+    {"gpu", LAB_OPTION_INT, offsetof(struct export_config, gpu), .fallback = "-1", .min = -1,
+     .max = 32767, .value_name = "N", .help = "of --format single, which GPU; -1 = the first"},
     {"output", LAB_OPTION_STRING, offsetof(struct export_config, output), .value_name = "FILE",
      .letter = 'o',
      .help = "write to this file instead of standard output; it appears whole or not"},
@@ -51,6 +58,13 @@ static int write_piece(void *state, const char *bytes, size_t length) {
 
 /* --- what goes --- */
 
+struct source {
+    const char *path;               /* the file that is read */
+    struct lab_store *store;        /* a study's runs */
+    struct lab_recording recording; /* otherwise */
+    enum lab_monitor_format format;
+};
+
 static bool as_json(const struct lab_command_call *call) {
     const struct export_config *config = call->config;
     return call->shared->json || lab_str_equal(config->format, "json");
@@ -73,46 +87,102 @@ static int write_study(const struct lab_command_call *call, struct lab_store *st
     return lab_export_csv(runs, count, out, err);
 }
 
-static int write_to_file(const struct lab_command_call *call, struct lab_store *store,
+static int write_source(const struct lab_command_call *call, const struct source *source,
+                        const struct lab_export *out, struct lab_err *err) {
+    const struct export_config *config = call->config;
+    if (source->store)
+        return write_study(call, source->store, out, err);
+    return lab_monitor_export(&source->recording, source->format, (int)config->gpu, out, err);
+}
+
+static int write_to_file(const struct lab_command_call *call, const struct source *source,
                          struct lab_err *err) {
     const struct export_config *config = call->config;
     struct lab_out_file file;
     if (lab_out_file_open(config->output, call->arena, &file, err) < 0)
         return -1;
     struct target target = {call, &file, err};
-    if (write_study(call, store, &(struct lab_export){write_piece, &target}, err) < 0) {
+    if (write_source(call, source, &(struct lab_export){write_piece, &target}, err) < 0) {
         lab_out_file_drop(&file);
         return -1;
     }
     return lab_out_file_finish(&file, err);
 }
 
-static int write_to_stdout(const struct lab_command_call *call, struct lab_store *store,
+static int write_to_stdout(const struct lab_command_call *call, const struct source *source,
                            struct lab_err *err) {
     struct target target = {call, NULL, err};
-    int result = write_study(call, store, &(struct lab_export){write_piece, &target}, err);
+    int result = write_source(call, source, &(struct lab_export){write_piece, &target}, err);
     /* what standard output refused is told at the program's end, as for every command */
     return result < 0 && ferror(call->out) ? 0 : result;
+}
+
+/* --- where it comes from --- */
+
+static enum lab_monitor_format monitor_format(const struct lab_command_call *call) {
+    const struct export_config *config = call->config;
+    for (int i = 0; i < LAB_MONITOR_FORMAT_COUNT; i++)
+        if (lab_str_equal(config->format, lab_monitor_format_name((enum lab_monitor_format)i)))
+            return (enum lab_monitor_format)i;
+    return call->shared->json ? LAB_MONITOR_JSON : LAB_MONITOR_CSV;
+}
+
+static int read_recording(const struct lab_command_call *call, struct source *source,
+                          struct lab_err *err) {
+    if (lab_monitor_read(source->path, call->arena, &source->recording, err) < 0)
+        return -1;
+    for (const char **text = source->recording.missing; text && *text; text++)
+        if (!call->shared->quiet)
+            lab_command_note("%s: %s", source->path, *text);
+    return 0;
+}
+
+/* A recording by its file; anything else names a study, of which csv and json are the runs. */
+static int open_source(const struct lab_command_call *call, struct source *source,
+                       struct lab_err *err) {
+    const struct export_config *config = call->config;
+    const char *word = call->word_count ? call->words[0] : NULL, *folder;
+    bool is_recording = word && lab_monitor_is_file(word);
+    source->format = monitor_format(call);
+    source->path = word;
+    if (!is_recording) {
+        if (lab_folder_resolve(word, call->arena, &folder, err) < 0)
+            return -1;
+        source->path = lab_arena_printf(call->arena, "%s/study.db", folder);
+    }
+    bool runs =
+        !is_recording && (source->format == LAB_MONITOR_CSV || source->format == LAB_MONITOR_JSON);
+    if (config->what && !runs)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "--what is about the runs of a study, as csv or json, not about what "
+                           "was recorded");
+    if (runs)
+        return lab_store_open(source->path, LAB_STORE_READ, &source->store, err);
+    return 0;
 }
 
 /* --- the command --- */
 
 static int check_words(const struct lab_command_call *call, struct lab_err *err) {
     const struct export_config *config = call->config;
-    if (call->shared->json && lab_str_equal(config->format, "csv"))
-        return lab_err_set(err, LAB_ERR_USER, "--format csv and --json exclude each other");
+    if (call->shared->json && config->format && !lab_str_equal(config->format, "json"))
+        return lab_err_set(err, LAB_ERR_USER, "--format %s and --json exclude each other",
+                           config->format);
+    if (config->gpu >= 0 && !lab_str_equal(config->format, "single"))
+        return lab_err_set(err, LAB_ERR_USER, "--gpu goes with --format single only");
     if (config->output && !*config->output)
         return lab_err_set(err, LAB_ERR_USER,
                            "--output needs a file's name, or - for standard output");
     return 0;
 }
 
-/* The study is what the words name: writing over it would be its end. */
-static int check_target(const char *database, const char *output, struct lab_err *err) {
+/* It is what the words name: writing over it would be its end. */
+static int check_target(const char *path, const char *output, struct lab_err *err) {
     struct stat from, to;
-    if (stat(database, &from) == 0 && stat(output, &to) == 0 && from.st_dev == to.st_dev &&
+    if (stat(path, &from) == 0 && stat(output, &to) == 0 && from.st_dev == to.st_dev &&
         from.st_ino == to.st_ino)
-        return lab_err_set(err, LAB_ERR_USER, "%s is the study's own file: choose another name",
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is the study's own file, or the recording's: choose another name",
                            output);
     return 0;
 }
@@ -120,19 +190,17 @@ static int check_target(const char *database, const char *output, struct lab_err
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct export_config *config = call->config;
-    const char *folder;
-    if (check_words(call, err) < 0 ||
-        lab_folder_resolve(call->word_count ? call->words[0] : NULL, call->arena, &folder, err) < 0)
-        return -1;
-    const char *database = lab_arena_printf(call->arena, "%s/study.db", folder);
     bool to_stdout = !config->output || lab_str_equal(config->output, "-");
-    if (!to_stdout && check_target(database, config->output, err) < 0)
+    struct source source = {0};
+    if (check_words(call, err) < 0 || open_source(call, &source, err) < 0)
         return -1;
-    struct lab_store *store;
-    if (lab_store_open(database, LAB_STORE_READ, &store, err) < 0)
-        return -1;
-    int result = to_stdout ? write_to_stdout(call, store, err) : write_to_file(call, store, err);
-    lab_store_close(store);
+    int result = to_stdout ? 0 : check_target(source.path, config->output, err);
+    if (result == 0 && !source.store)
+        result = read_recording(call, &source, err);
+    if (result == 0)
+        result =
+            to_stdout ? write_to_stdout(call, &source, err) : write_to_file(call, &source, err);
+    lab_store_close(source.store);
     return result;
 }
 
@@ -142,23 +210,32 @@ static const struct lab_manual_example examples[] = {
      "all of the newest quick_test, with its machine and config"},
     {"gpulab export outputs/quick_test/2026-11-15/10-42-03 --what iterations -o times.csv",
      "every iteration of one study"},
+    {"gpulab export recording.db --format multi -o gpu_stats_multi_gpu.json",
+     "all GPUs of a recording, for scripts that read such files"},
+    {"gpulab export gpu_stats.json", "another monitor's file as a table"},
     {NULL},
 };
 
 const struct lab_command lab_command_export = {
     .name = "export",
-    .summary = "write a study's data as CSV or JSON",
+    .summary = "write the data of a study or a recording as CSV or JSON",
     .usage = "[PATH]",
     .description =
         "PATH is a study's folder, anything in it, or the beginning of its name as 'gpulab list' "
         "shows it; the newest such one is meant. Without it, the newest of all. A study that is "
-        "still running can be exported, too.\n\n"
+        "still running can be exported, too. Or PATH is a recording, or a file that another "
+        "monitor wrote in one of the formats below, whole or cut off.\n\n"
         "The table of runs has a line for each run: where it ran, what became of it, its rate with "
         "the interval within the run, latencies, bandwidths, and a column for each of its "
         "settings. "
         "The tables of iterations and metrics are long: a line for each value. The JSON document "
         "holds "
-        "study, machine, summary and runs, with the fields that results.json has.",
+        "study, machine, summary and runs, with the fields that results.json has.\n\n"
+        "Of a recording, csv is a line for each device and tick with every metric, and json is "
+        "everything. The other formats are those of the published guides' monitors, field for "
+        "field, of recordings and of what was recorded during a study: single and multi (a GPU, or "
+        "all of them with their sums), experiment (GPUs by seconds since the start), system "
+        "(cores, memory, NUMA nodes, processes) and pcie-csv (rates in MB/s).",
     .options = export_options,
     .config_size = sizeof(struct export_config),
     .max_words = 1,

@@ -131,11 +131,11 @@ static void sink_event(void *state, int local, enum lab_event_kind kind, int64_t
     const struct lane_entity *entity = find_entity(lane, local);
     if (entity && entity->number < 0)
         return;
-    struct lab_event event = {.time_ns = lab_clock_now(lane->sampler->clock),
-                              .entity = entity ? entity->number : -1,
-                              .kind = kind,
-                              .number = number,
-                              .text = text};
+    struct lab_sample_event event = {.time_ns = lab_clock_now(lane->sampler->clock),
+                                     .entity = entity ? entity->number : -1,
+                                     .kind = kind,
+                                     .number = number,
+                                     .text = text};
     stage_note(lane, outlet_note_event(&event));
 }
 
@@ -236,7 +236,8 @@ void lane_number_entities(struct sampler_lane *lane) {
 static void tell_all(struct sampler_lane *lane, enum lab_event_kind kind, int64_t time_ns,
                      int64_t number, const char *text) {
     int told = 0;
-    struct lab_event event = {.time_ns = time_ns, .kind = kind, .number = number, .text = text};
+    struct lab_sample_event event = {
+        .time_ns = time_ns, .kind = kind, .number = number, .text = text};
     for (int i = 0; i < lane->entity_count; i++) {
         event.entity = lane->entities[i].number;
         if (event.entity < 0)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A study's data as CSV and JSON, to standard output and into files, and what is refused.
+# A study's data as CSV and JSON, to standard output and into files, other monitors' files in each
+# other's formats, and what is refused.
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
 export XDG_STATE_HOME=$work/state TZ=UTC
@@ -74,7 +75,7 @@ refuse() {
     expect_one_line
     expect_err "$pattern"
 }
-refuse "^gpulab: .*format.*xml.*csv or json" "$study" --format xml
+refuse "^gpulab: .*format.*xml.*csv, json, single, .* or pcie-csv" "$study" --format xml
 refuse "^gpulab: .*what.*rows.*runs, iterations or metrics" "$study" --what rows
 refuse "no study 'numa_locality_stud'" numa_locality_stud
 refuse "no study in $work/empty" "$work/empty"
@@ -91,6 +92,35 @@ echo "no database" >"$work/empty/study.db"
 refuse "is not a study's file" "$work/empty"
 [ "$(sha256sum <"$study/study.db")" = "$before" ] || fail "an export changed the study"
 [ -z "$(find "$work" -name '.gpulab-*')" ] || fail "left over: $(find "$work" -name '.gpulab-*')"
+
+# files of other monitors: told by content, whole or cut off, into every format that fits
+cat >"$work/gpus.dat" <<'END'
+[{"timestamp": "2025-01-15T10:30:00", "multi_gpu_data": [
+   {"gpu_index": 0, "gpu_name": "NVIDIA A10G", "utilization": 85, "memory_used": 12800, "memory_total": 24576, "power": 150},
+   {"gpu_index": 1, "gpu_name": "NVIDIA A10G", "utilization": 80, "memory_used": 12750, "memory_total": 24576, "power": 151}]},
+ {"timestamp": "2025-01-15T10:30:01", "multi_gpu_data": [{"gpu_index": 0, "gpu_na
+END
+run export "$work/gpus.dat" --format multi
+expect_status 0
+expect_err "gpus.dat: the file is cut off"
+json 'len(d) == 1 and d[0]["timestamp"] == "2025-01-15T10:30:00.000"'
+json 'd[0]["aggregate_stats"]["total_memory_used"] == 25550 and d[0]["aggregate_stats"]["gpu_count"] == 2'
+json 'd[0]["multi_gpu_data"][1]["temperature"] is None'
+run export "$work/gpus.dat" --format single --gpu 1 -q
+json 'd[0]["gpu_index"] == 1 and d[0]["memory_used"] == 12750'
+[ ! -s "$work/err" ] || fail "$what: $(cat "$work/err")"
+run export "$work/gpus.dat" --format experiment
+json 'd["start_time"] == "2025-01-15T10:30:00.000" and d["samples"][0]["gpus"][0]["mem_used_gb"] == 12.5'
+run export "$work/gpus.dat"
+csv 'len(d) == 2 and d[1]["memory_used_bytes"] == str(12750 * 2**20) and d[0]["kind"] == "gpu"'
+run export "$work/gpus.dat" --json -o "$work/own.json"
+run export "$work/own.json"
+csv 'len(d) == 2 and d[0]["power_w"] == "150"'
+refuse "no GPU 7, but 0, 1" "$work/gpus.dat" -q -f single --gpu 7
+refuse "no CPUs, memory or NUMA nodes" "$work/gpus.dat" -q -f system
+refuse "goes with --format single" "$work/gpus.dat" -q --gpu 1
+refuse "about the runs of a study" "$work/gpus.dat" -q --what runs
+refuse "choose another name" "$work/gpus.dat" -q -o "$work/gpus.dat"
 
 # a reader that has enough
 "$gpulab" export "$study" --what iterations 2>"$work/err" | head -1 >"$work/out"

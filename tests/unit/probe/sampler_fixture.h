@@ -275,7 +275,7 @@ static inline void told_tick(void *state, const struct lab_tick *tick) {
     told->tick_count++;
 }
 
-static inline void told_event(void *state, const struct lab_event *event) {
+static inline void told_event(void *state, const struct lab_sample_event *event) {
     struct told *told = state;
     lab_str_printf(&told->events, "%d@%lld %s", event->entity,
                    (long long)((event->time_ns - told->start_ns) / MS),

@@ -190,7 +190,7 @@ static void a_full_outlet_drops_the_oldest_and_counts(void **state) {
         outlet_tick_fill(tick, 1, &value, &valid);
         tick->time_ns = i;
         outlet_put_tick(&outlet, tick);
-        struct lab_event event = {.time_ns = i, .text = "e"};
+        struct lab_sample_event event = {.time_ns = i, .text = "e"};
         outlet_put_note(&outlet, outlet_note_event(&event));
     }
     outlet_take(&outlet);

@@ -1,0 +1,293 @@
+/*
+ * record.c: `gpulab record`: samples everything into a recording, alone or around a command. The
+ * command is run as it would run without us; what we have to say goes to stderr.
+ */
+#include "command/command.h"
+
+#include "command/support/record_session.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define GPUS_MAX 256
+
+struct record_config {
+    double interval_s, duration_s;
+    const char *output, *stats_file, *csv, *processes;
+};
+
+static const char *const process_choices[] = {"gpu", "all", NULL};
+
+static const struct lab_option record_options[] = {
+    {"interval", LAB_OPTION_DURATION, offsetof(struct record_config, interval_s),
+     .fallback = "100ms", .min = 0.001, .max = 3600, .letter = 'i', .help = "between two samples"},
+    {"duration", LAB_OPTION_DURATION, offsetof(struct record_config, duration_s), .letter = 't',
+     .min = 0, .max = 1e8,
+     .help = "how long; a command that takes longer goes on unrecorded. 0 = to the end"},
+    {"output", LAB_OPTION_STRING, offsetof(struct record_config, output), .letter = 'o',
+     .value_name = "FILE",
+     .help = "the recording, a new file; recording-DATE-TIME.db unless given"},
+    {"stats-file", LAB_OPTION_STRING, offsetof(struct record_config, stats_file),
+     .value_name = "NAME.json",
+     .help = "also write the first GPU to this file and all of them to NAME_multi_gpu.json, or go "
+             "on with such files"},
+    {"csv", LAB_OPTION_STRING, offsetof(struct record_config, csv), .value_name = "FILE",
+     .help = "also write a line for each device and sample; - = to standard output"},
+    {"processes", LAB_OPTION_CHOICE, offsetof(struct record_config, processes),
+     .choices = process_choices,
+     .help = "which processes to list: those on GPUs, or all; all where there is no GPU"},
+    {NULL},
+};
+
+/* --- what to record --- */
+
+struct choice {
+    int gpus[GPUS_MAX];
+    int count;
+    bool all, host;
+};
+
+static int refuse_device(const char *word, struct lab_err *err) {
+    return lab_err_set(err, LAB_ERR_USER,
+                       "--device %s: record watches whole GPUs of this machine and its host: cuda, "
+                       "cuda:0, cuda:1,3 or cpu",
+                       word);
+}
+
+/* "cuda:1,3": a number belongs to the word before it. */
+static int choose_device(const char *selector, struct choice *choice, struct lab_arena *arena,
+                         struct lab_err *err) {
+    char *words = lab_arena_strdup(arena, selector), *rest = NULL;
+    bool after_cuda = false;
+    int members = 0;
+    for (char *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
+        const char *number = lab_str_starts(word, "cuda:") ? word + 5 : after_cuda ? word : "";
+        char *end;
+        long index = strtol(number, &end, 10);
+        members++;
+        after_cuda = lab_str_starts(word, "cuda") || (after_cuda && end != number);
+        if (lab_str_equal(word, "cuda") || lab_str_equal(word, "auto"))
+            choice->all = true;
+        else if (lab_str_equal(word, "cpu"))
+            choice->host = true;
+        else if (end == number || *end || index < 0 || index > 32767 || choice->count >= GPUS_MAX)
+            return refuse_device(selector, err);
+        else
+            choice->gpus[choice->count++] = (int)index;
+    }
+    return members ? 0 : refuse_device(selector, err);
+}
+
+/* The command's words for the recording, and for messages. */
+static const char *join(const char *const *words, struct lab_arena *arena) {
+    struct lab_str line;
+    lab_str_init(&line);
+    for (int i = 0; words && words[i]; i++)
+        lab_str_printf(&line, "%s%s", i ? " " : "", words[i]);
+    const char *copy = lab_arena_strdup(arena, line.text);
+    lab_str_release(&line);
+    return copy;
+}
+
+/* A name that nobody has: the second one of a second gets "_2". */
+static const char *new_name(struct lab_arena *arena) {
+    time_t seconds = time(NULL);
+    struct tm local;
+    char stamp[32];
+    localtime_r(&seconds, &local);
+    strftime(stamp, sizeof stamp, "%Y-%m-%d-%H-%M-%S", &local);
+    const char *path = lab_arena_printf(arena, "recording-%s.db", stamp);
+    for (int i = 2; access(path, F_OK) == 0 && i < 1000; i++)
+        path = lab_arena_printf(arena, "recording-%s_%d.db", stamp, i);
+    return path;
+}
+
+static int check_words(const struct lab_command_call *call, struct lab_err *err) {
+    const struct record_config *config = call->config;
+    if (call->rest && !call->rest[0])
+        return lab_err_set(err, LAB_ERR_USER, "no command follows '--'");
+    if (config->csv && lab_str_equal(config->csv, "-") && call->shared->json)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "--csv - and --json both write to standard output: give --csv a file");
+    const char *const names[] = {config->output, config->stats_file, config->csv};
+    for (int i = 0; i < 3; i++)
+        if (names[i] && !*names[i])
+            return lab_err_set(err, LAB_ERR_USER, "--%s needs a file's name",
+                               i == 0   ? "output"
+                               : i == 1 ? "stats-file"
+                                        : "csv");
+    return 0;
+}
+
+static int make_request(const struct lab_command_call *call, struct lab_record_request *request,
+                        struct lab_err *err) {
+    const struct record_config *config = call->config;
+    struct choice *choice = lab_arena_alloc(call->arena, 1, sizeof *choice);
+    if (check_words(call, err) < 0 ||
+        (call->shared->device && choose_device(call->shared->device, choice, call->arena, err) < 0))
+        return -1;
+    *request = (struct lab_record_request){
+        .interval_ns = llround(config->interval_s * LAB_NS_PER_S),
+        .duration_ns = llround(config->duration_s * LAB_NS_PER_S),
+        .path = config->output ? config->output : new_name(call->arena),
+        .stats_name = config->stats_file,
+        .csv = config->csv,
+        .note = join(call->rest, call->arena),
+        .argv = call->rest,
+        .host_only = choice->host && !choice->all && !choice->count,
+        .gpus = choice->count && !choice->all ? choice->gpus : NULL,
+        .gpu_count = choice->all ? 0 : choice->count,
+        .all_processes = lab_str_equal(config->processes, "all"),
+        .any_processes = !config->processes,
+    };
+    request->all_processes |= request->any_processes && request->host_only;
+    return 0;
+}
+
+/* --- what to say --- */
+
+static void say_begin(const struct lab_command_call *call, const struct lab_record_session *session,
+                      const struct lab_record_request *request) {
+    const char *why = request->host_only ? NULL : lab_sampler_refusal(session->sampler, "nvml");
+    struct lab_str interval;
+    if (why)
+        lab_command_note("no GPU is recorded, only the host: %s", why);
+    if (call->shared->quiet)
+        return;
+    lab_str_init(&interval);
+    lab_str_add_time(&interval, (double)request->interval_ns / LAB_NS_PER_S);
+    lab_command_say("recording into %s each %s%s", request->path, interval.text,
+                    request->argv || request->duration_ns ? "" : "; Ctrl-C ends it");
+    lab_str_release(&interval);
+}
+
+static double seconds_of(const struct lab_record_session *session) {
+    return (double)(session->end_ns - session->start_ns) / LAB_NS_PER_S;
+}
+
+static void say_end(const struct lab_record_session *session,
+                    const struct lab_record_request *request) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s: %.1f s, %lld samples", request->path, seconds_of(session),
+                   (long long)session->summary.ticks);
+    if (session->sampled.missed || session->sampled.dropped)
+        lab_str_printf(&text, ", %lld missed",
+                       (long long)(session->sampled.missed + session->sampled.dropped));
+    lab_str_add(&text, "\n");
+    lab_record_summary_write(&session->summary, &text);
+    char *rest = NULL;
+    for (char *line = strtok_r(text.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+        lab_command_say("%s", line);
+    lab_str_release(&text);
+}
+
+static void print_json(const struct lab_command_call *call,
+                       const struct lab_record_session *session,
+                       const struct lab_record_request *request) {
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "recording", request->path);
+    lab_value_set_float(arena, map, "duration_s", seconds_of(session));
+    lab_value_set_float(arena, map, "interval_s", (double)request->interval_ns / LAB_NS_PER_S);
+    lab_value_set_int(arena, map, "samples", session->summary.ticks);
+    lab_value_set_int(arena, map, "missed", session->sampled.missed);
+    lab_value_set_int(arena, map, "dropped", session->sampled.dropped);
+    lab_record_summary_set(&session->summary, arena, map);
+    if (request->argv) {
+        struct lab_value *command = lab_value_map(arena);
+        lab_value_set_string(arena, command, "line", request->note);
+        lab_value_set_int(arena, command, "exit_status", lab_record_child_status(&session->child));
+        lab_value_set_int(arena, command, "signal", session->child.signal);
+        lab_value_set(arena, map, "command", command);
+    }
+    lab_command_print_json(call, map);
+}
+
+/* --- the command --- */
+
+/* A command that can't be started gives a shell's exit status, and leaves nothing behind. */
+static int refuse_command(int status, const struct lab_err *problem, int *ret_status) {
+    lab_command_note("%s", problem->text);
+    *ret_status = status;
+    return 0;
+}
+
+static int finish(const struct lab_command_call *call, struct lab_record_session *session,
+                  const struct lab_record_request *request, int *ret_status, struct lab_err *err) {
+    int result = lab_record_end(session, err);
+    if (!call->shared->quiet)
+        say_end(session, request);
+    if (call->shared->json)
+        print_json(call, session, request);
+    if (!request->argv)
+        return result;
+    /* the command's status is passed on, whatever became of the recording */
+    if (result < 0)
+        lab_command_note("%s", err->text);
+    *ret_status = lab_record_child_status(&session->child);
+    return 0;
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    struct lab_record_request request;
+    struct lab_record_session session;
+    struct lab_err problem = LAB_ERR_INIT;
+    if (make_request(call, &request, err) < 0)
+        return -1;
+    int status = request.argv ? lab_record_child_check(request.argv, &problem) : 0;
+    if (status)
+        return refuse_command(status, &problem, ret_status);
+    if (lab_record_begin(&session, &request, err) < 0)
+        return -1;
+    say_begin(call, &session, &request);
+    status = lab_record_run(&session, &request, &problem);
+    if (status) {
+        lab_record_undo(&session, &request);
+        return refuse_command(status, &problem, ret_status);
+    }
+    int result = finish(call, &session, &request, ret_status, err);
+    lab_record_release(&session);
+    return result;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab record -- python train.py", "a training run with everything that happens meanwhile"},
+    {"gpulab record --duration 10s --interval 20ms -o idle.db", "ten seconds of this machine"},
+    {"gpulab record --stats-file gpu_stats.json -- make train",
+     "also the JSON files that other monitors write"},
+    {"gpulab record --csv - --device cuda:0 | head -20", "lines as they come, of one GPU"},
+    {"gpulab export recording.db --format multi", "a recording in another format, later"},
+    {NULL},
+};
+
+const struct lab_command lab_command_record = {
+    .name = "record",
+    .summary = "sample GPUs, CPUs, memory and processes into a file",
+    .usage = "[-- COMMAND...]",
+    .description =
+        "Samples everything that can be seen into a new file, until Ctrl-C or TERM, until the "
+        "duration is over, or until the command behind '--' has ended. The file is written each "
+        "second: a crash loses at most the last one. 'gpulab top FILE' plays it again, 'gpulab "
+        "analyze' and 'gpulab export' read it.\n\n"
+        "The command keeps the terminal, standard input and output, and gets Ctrl-C as it would by "
+        "itself; signals that are sent to gpulab are handed on to it. Its exit status is passed on "
+        "(128 + the signal that ended it; 127 if there is no such command). A summary follows on "
+        "standard error, or as JSON on standard output with --json.\n\n"
+        "Existing recordings are never overwritten. If the disk is full, sampling goes on, and the "
+        "recording tells what is missing.",
+    .options = record_options,
+    .config_size = sizeof(struct record_config),
+    .uses_device = true,
+    .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only. The host is "
+                   "recorded in any case",
+    .takes_rest = true,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,249 @@
+/* support/record_summary.c */
+#include "command/support/record_summary.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+void lab_record_summary_init(struct lab_record_summary *summary) {
+    *summary = (struct lab_record_summary){0};
+}
+
+void lab_record_summary_release(struct lab_record_summary *summary) {
+    for (int i = 0; i < summary->entity_count; i++)
+        lab_mem_free((struct lab_column *)summary->entities[i].entity.columns);
+    lab_mem_free(summary->entities);
+    lab_mem_free(summary->gpus);
+    *summary = (struct lab_record_summary){0};
+}
+
+/* --- the sink --- */
+
+static struct lab_record_gpu *find_gpu(struct lab_record_summary *summary, int entity) {
+    for (int i = 0; i < summary->gpu_count; i++)
+        if (summary->gpus[i].entity == entity)
+            return &summary->gpus[i];
+    return NULL;
+}
+
+static void add_gpu(struct lab_record_summary *summary, int number,
+                    const struct lab_entity *entity) {
+    LAB_MEM_GROW(&summary->gpus, summary->gpu_count, &summary->gpu_capacity);
+    struct lab_record_gpu *gpu = &summary->gpus[summary->gpu_count++];
+    *gpu = (struct lab_record_gpu){.entity = number,
+                                   .index = entity->index,
+                                   .simulated = entity->simulated,
+                                   .peak_memory_bytes = NAN,
+                                   .energy_j = NAN,
+                                   .energy_last_j = NAN,
+                                   .power_last_w = NAN};
+    snprintf(gpu->name, sizeof gpu->name, "%s", entity->name);
+}
+
+static void take_entity(void *state, int number, const struct lab_entity *entity) {
+    struct lab_record_summary *summary = state;
+    while (summary->entity_count <= number) {
+        LAB_MEM_GROW(&summary->entities, summary->entity_count, &summary->entity_capacity);
+        summary->entities[summary->entity_count++] = (struct lab_record_entity){0};
+    }
+    summary->entities[number].told = true;
+    struct lab_entity *mine = &summary->entities[number].entity;
+    lab_mem_free((struct lab_column *)mine->columns);
+    *mine = *entity;
+    struct lab_column *columns =
+        lab_mem_alloc((size_t)entity->column_count + 1, sizeof *entity->columns);
+    if (entity->column_count)
+        memcpy(columns, entity->columns, (size_t)entity->column_count * sizeof *columns);
+    mine->columns = columns;
+    mine->id = mine->name = mine->pci = ""; /* they live for the call alone */
+    summary->simulated |= entity->simulated;
+    summary->host |= entity->kind == LAB_ENTITY_CPU;
+    if (entity->kind == LAB_ENTITY_GPU && !find_gpu(summary, number))
+        add_gpu(summary, number, entity);
+}
+
+/* Between two readings the power was their mean; across a gap nobody knows. */
+static void add_power(struct lab_record_gpu *gpu, int64_t time_ns, double power_w) {
+    double span_s = (double)(time_ns - gpu->power_last_ns) / LAB_NS_PER_S;
+    if (!isnan(gpu->power_last_w) && !isnan(power_w) && span_s > 0)
+        gpu->power_j += span_s * (gpu->power_last_w + power_w) / 2;
+    gpu->power_last_w = power_w;
+    gpu->power_last_ns = time_ns;
+}
+
+static void add_energy(struct lab_record_gpu *gpu, double energy_j) {
+    if (isnan(energy_j))
+        return;
+    if (!isnan(gpu->energy_last_j)) {
+        /* a counter that fell started anew */
+        double grown_j = energy_j >= gpu->energy_last_j ? energy_j - gpu->energy_last_j : energy_j;
+        gpu->energy_j = (isnan(gpu->energy_j) ? 0 : gpu->energy_j) + grown_j;
+    }
+    gpu->energy_last_j = energy_j;
+}
+
+static void add_reasons(struct lab_record_gpu *gpu, double value) {
+    if (isnan(value))
+        return;
+    uint64_t harmful = 0;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        if (reason->harmful && ((uint64_t)value & reason->bit))
+            harmful |= reason->bit;
+    gpu->reason_ticks++;
+    gpu->throttled += harmful != 0;
+    gpu->reasons |= harmful;
+}
+
+static void take_gpu_tick(struct lab_record_gpu *gpu, const struct lab_entity *entity,
+                          const struct lab_tick *tick) {
+    double utilization = lab_tick_value(entity, tick, LAB_METRIC_UTILIZATION, -1);
+    double memory = lab_tick_value(entity, tick, LAB_METRIC_MEMORY_USED, -1);
+    if (!isnan(utilization)) {
+        gpu->utilization_sum += utilization;
+        gpu->utilization_count++;
+    }
+    if (!isnan(memory) && !(gpu->peak_memory_bytes >= memory))
+        gpu->peak_memory_bytes = memory;
+    add_energy(gpu, lab_tick_value(entity, tick, LAB_METRIC_ENERGY, -1));
+    add_power(gpu, tick->time_ns, lab_tick_value(entity, tick, LAB_METRIC_POWER, -1));
+    add_reasons(gpu, lab_tick_value(entity, tick, LAB_METRIC_CLOCK_REASONS, -1));
+    gpu->ticks++;
+}
+
+static void take_tick(void *state, const struct lab_tick *tick) {
+    struct lab_record_summary *summary = state;
+    if (tick->entity < 0 || tick->entity >= summary->entity_count)
+        return;
+    const struct lab_entity *entity = &summary->entities[tick->entity].entity;
+    struct lab_record_gpu *gpu = find_gpu(summary, tick->entity);
+    summary->entities[tick->entity].last_ns = tick->time_ns;
+    summary->ticks++;
+    if (gpu)
+        take_gpu_tick(gpu, entity, tick);
+    double cpu = lab_tick_value(entity, tick, LAB_METRIC_CPU_UTILIZATION, -1);
+    if (!isnan(cpu)) {
+        summary->cpu_sum += cpu;
+        summary->cpu_count++;
+    }
+}
+
+static void take_event(void *state, const struct lab_sample_event *event) {
+    struct lab_record_summary *summary = state;
+    struct lab_record_gpu *gpu = find_gpu(summary, event->entity);
+    if (event->entity < 0 || event->entity >= summary->entity_count ||
+        (event->kind != LAB_EVENT_GAP && event->kind != LAB_EVENT_BACK))
+        return;
+    bool *away = &summary->entities[event->entity].away, was_away = *away;
+    *away = event->kind == LAB_EVENT_GAP;
+    if (gpu) {
+        gpu->gaps += *away && !was_away;
+        gpu->power_last_w = NAN;
+    }
+}
+
+static void take_processes(void *state, const struct lab_process_list *list) {
+    (void)state, (void)list;
+}
+
+struct lab_sink_samples lab_record_summary_sink(struct lab_record_summary *summary) {
+    return (struct lab_sink_samples){take_entity, take_tick, take_event, take_processes, summary};
+}
+
+bool lab_record_summary_is_since(const struct lab_record_summary *summary, int64_t time_ns) {
+    for (int i = 0; i < summary->entity_count; i++) {
+        const struct lab_record_entity *entity = &summary->entities[i];
+        if (entity->told && !entity->away && entity->last_ns < time_ns)
+            return false;
+    }
+    return true;
+}
+
+/* --- what it comes to --- */
+
+static double mean(double sum, int64_t count) {
+    return count ? sum / (double)count : (double)NAN;
+}
+
+static double energy_of(const struct lab_record_gpu *gpu) {
+    return !isnan(gpu->energy_j) ? gpu->energy_j : gpu->power_j > 0 ? gpu->power_j : (double)NAN;
+}
+
+static void add_held_back(const struct lab_record_gpu *gpu, struct lab_str *out) {
+    if (!gpu->throttled)
+        return;
+    double share = 100.0 * (double)gpu->throttled / (double)gpu->reason_ticks;
+    lab_str_printf(out, ", held back %.0f %% of the time by", share);
+    const char *comma = "";
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
+        if (!(gpu->reasons & reason->bit))
+            continue;
+        lab_str_printf(out, "%s %s", comma, reason->words);
+        comma = ",";
+    }
+}
+
+static void write_gpu(const struct lab_record_gpu *gpu, struct lab_str *out) {
+    double utilization = mean(gpu->utilization_sum, gpu->utilization_count);
+    lab_str_printf(out, "  GPU %d %s%s: ", gpu->index, gpu->name,
+                   gpu->simulated ? " (simulated)" : "");
+    if (gpu->ticks == 0) {
+        lab_str_add(out, "gave nothing\n");
+        return;
+    }
+    if (isnan(utilization))
+        lab_str_add(out, "utilisation unknown");
+    else
+        lab_str_printf(out, "%.0f %% utilised on average", utilization);
+    if (!isnan(gpu->peak_memory_bytes)) {
+        lab_str_add(out, ", at most ");
+        lab_str_add_bytes_binary(out, gpu->peak_memory_bytes);
+    }
+    if (!isnan(energy_of(gpu))) {
+        lab_str_add(out, ", ");
+        lab_str_add_si(out, energy_of(gpu), "J");
+    }
+    add_held_back(gpu, out);
+    if (gpu->gaps)
+        lab_str_printf(out, ", %d gap%s", gpu->gaps, gpu->gaps == 1 ? "" : "s");
+    lab_str_add(out, "\n");
+}
+
+void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_str *out) {
+    for (int i = 0; i < summary->gpu_count; i++)
+        write_gpu(&summary->gpus[i], out);
+    if (summary->cpu_count)
+        lab_str_printf(out, "  CPUs: %.1f %% utilised on average\n",
+                       mean(summary->cpu_sum, summary->cpu_count));
+}
+
+static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena), *reasons = lab_value_list(arena);
+    lab_value_set_int(arena, map, "gpu_index", gpu->index);
+    lab_value_set_string(arena, map, "gpu_name", gpu->name);
+    lab_value_set_int(arena, map, "ticks", gpu->ticks);
+    lab_value_set_float(arena, map, "mean_utilization_percent",
+                        mean(gpu->utilization_sum, gpu->utilization_count));
+    lab_value_set_float(arena, map, "peak_memory_bytes", gpu->peak_memory_bytes);
+    lab_value_set_float(arena, map, "energy_j", energy_of(gpu));
+    lab_value_set_float(arena, map, "throttled_percent",
+                        100 * mean((double)gpu->throttled, gpu->reason_ticks));
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        if (gpu->reasons & reason->bit)
+            lab_value_append(arena, reasons, lab_value_string(arena, reason->name));
+    lab_value_set(arena, map, "throttle_reasons", reasons);
+    lab_value_set_int(arena, map, "gaps", gpu->gaps);
+    lab_value_set_bool(arena, map, "simulated", gpu->simulated);
+    return map;
+}
+
+void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
+                            struct lab_value *map) {
+    struct lab_value *gpus = lab_value_list(arena);
+    for (int i = 0; i < summary->gpu_count; i++)
+        lab_value_append(arena, gpus, gpu_value(&summary->gpus[i], arena));
+    lab_value_set(arena, map, "gpus", gpus);
+    lab_value_set_float(arena, map, "mean_cpu_percent", mean(summary->cpu_sum, summary->cpu_count));
+    lab_value_set_bool(arena, map, "simulated", summary->simulated);
+}

@@ -1,0 +1,59 @@
+/*
+ * support/record_summary.h: what a recording comes to in a few lines, gathered while it samples: nothing
+ * has to be read back for it.
+ */
+#ifndef LAB_COMMAND_SUPPORT_RECORD_SUMMARY_H
+#define LAB_COMMAND_SUPPORT_RECORD_SUMMARY_H
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/value.h"
+#include "model/sample.h"
+
+struct lab_record_gpu {
+    int entity, index;
+    char name[96];
+    bool simulated;
+    int64_t ticks;          /* that hold anything */
+    double utilization_sum; /* %, over utilization_count of them */
+    int64_t utilization_count;
+    double peak_memory_bytes; /* NaN = not known */
+    double energy_j;          /* by the counter; NaN = not known */
+    double energy_last_j;
+    double power_j; /* by power over time, where there is no counter */
+    double power_last_w;
+    int64_t power_last_ns;
+    int64_t throttled, reason_ticks;
+    uint64_t reasons; /* the harmful ones, of all ticks */
+    int gaps;
+};
+
+struct lab_record_summary {
+    struct lab_record_gpu *gpus;
+    int gpu_count, gpu_capacity;
+    struct lab_record_entity {
+        struct lab_entity entity; /* its columns are a copy */
+        bool told, away;
+        int64_t last_ns;
+    } * entities; /* by number */
+    int entity_count, entity_capacity;
+    double cpu_sum; /* % */
+    int64_t cpu_count;
+    int64_t ticks;
+    bool host, simulated;
+};
+
+void lab_record_summary_init(struct lab_record_summary *summary);
+void lab_record_summary_release(struct lab_record_summary *summary);
+struct lab_sink_samples lab_record_summary_sink(struct lab_record_summary *summary);
+
+/* Has each of them been read since then, but for those that are away? */
+bool lab_record_summary_is_since(const struct lab_record_summary *summary, int64_t time_ns);
+
+/* Lines for people: a GPU in each, then the CPUs. */
+void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_str *out);
+/* Members `gpus`, `cpu_percent`, `simulated` of a map. */
+void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
+                            struct lab_value *map);
+
+#endif
