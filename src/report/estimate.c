@@ -259,6 +259,21 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
     }
 }
 
+static void add_memory(const struct lab_report_estimate *estimate, struct lab_str *line) {
+    for (int i = 0; i < estimate->memory_count; i++) {
+        const struct lab_report_estimate_memory *item = &estimate->memory[i];
+        lab_str_printf(line, "%s%s%s ", i ? "; " : "", item->device,
+                       item->simulated ? " (simulated)" : "");
+        if (estimate->running) {
+            lab_str_add_bytes_binary(line, item->used_bytes);
+            lab_str_add(line, " now, ");
+        }
+        lab_str_add_bytes_binary(line, item->peak_bytes);
+        lab_str_add(line, " at most, of ");
+        lab_str_add_bytes_binary(line, item->total_bytes);
+    }
+}
+
 static void add_summary(const struct lab_report_estimate *estimate, struct lab_style style,
                         struct lab_str *out) {
     struct lab_str line;
@@ -278,6 +293,11 @@ static void add_summary(const struct lab_report_estimate *estimate, struct lab_s
         lab_str_add(&line, "about ");
         lab_str_add_bytes_binary(&line, (double)estimate->disk_bytes);
         add_line("Disk", line.text, style, out);
+    }
+    if (estimate->memory_count) {
+        lab_str_clear(&line);
+        add_memory(estimate, &line);
+        add_line("Memory", line.text, style, out);
     }
     if (estimate->folder)
         add_whole_line("Folder", estimate->folder, out);
@@ -312,11 +332,26 @@ static struct lab_value *run_value(const struct lab_report_estimate_run *run,
     return map;
 }
 
+static struct lab_value *memory_value(const struct lab_report_estimate_memory *item,
+                                      struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "device", item->device);
+    lab_value_set_float(arena, map, "used_mb", item->used_bytes / 0x1p20);
+    lab_value_set_float(arena, map, "peak_mb", item->peak_bytes / 0x1p20);
+    lab_value_set_float(arena, map, "total_mb", item->total_bytes / 0x1p20);
+    lab_value_set_bool(arena, map, "simulated", item->simulated);
+    return map;
+}
+
 struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *estimate,
                                             struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *runs = lab_value_list(arena);
     for (int i = 0; i < estimate->run_count; i++)
         lab_value_append(arena, runs, run_value(&estimate->runs[i], arena));
+    struct lab_value *memory = lab_value_list(arena);
+    for (int i = 0; i < estimate->memory_count; i++)
+        lab_value_append(arena, memory, memory_value(&estimate->memory[i], arena));
+    lab_value_set(arena, map, "memory", memory);
     lab_value_set_string(arena, map, "study", estimate->study);
     lab_value_set_string(arena, map, "folder", estimate->folder);
     lab_value_set_string(arena, map, "state", estimate->folder ? estimate->state : "planned");

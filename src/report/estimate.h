@@ -18,6 +18,14 @@ struct lab_report_estimate_run {
     const char *basis;   /* of left_s: "same run", "scaled"; "" where nothing is left */
 };
 
+/* A device's memory as the study's samples have it. */
+struct lab_report_estimate_memory {
+    const char *device; /* "GPU 0", "host" */
+    double used_bytes;  /* last seen */
+    double peak_bytes, total_bytes;
+    bool simulated;
+};
+
 struct lab_report_estimate {
     const char *study;  /* "numa_study" */
     const char *folder; /* as the user would write it; NULL = it hasn't begun */
@@ -37,6 +45,8 @@ struct lab_report_estimate {
     double most_s;  /* of one that hasn't begun: what its timeouts allow; NaN = not said */
     int64_t disk_bytes;
     int64_t now_wall_ns;
+    const struct lab_report_estimate_memory *memory;
+    int memory_count; /* 0 = nothing was sampled */
 };
 
 /* The answer, a line for each run, and what the answer rests on. Where there are more than rows_max

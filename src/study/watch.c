@@ -53,7 +53,7 @@ static void on_tick(void *state, const struct lab_tick *tick) {
     watch->inner.tick(watch->inner.state, tick);
 }
 
-static void on_event(void *state, const struct lab_event *event) {
+static void on_event(void *state, const struct lab_sample_event *event) {
     struct lab_watch *watch = state;
     if (event->entity >= 0 && (event->kind == LAB_EVENT_GAP || event->kind == LAB_EVENT_BACK))
         watch->gpus[event->entity].away = event->kind == LAB_EVENT_GAP;

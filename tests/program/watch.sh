@@ -38,6 +38,12 @@ ticks = db.execute("SELECT sum(count) FROM chunk JOIN entity ON entity.number = 
 assert ticks >= 8, ticks
 PY
 
+run estimate --json "$(dirname "$db")"
+expect_status 0
+json 'd["estimates"][0]["memory"][-1]["device"] == "GPU 1" and d["estimates"][0]["memory"][-1]["peak_mb"] == 420'
+run estimate "$(dirname "$db")"
+expect_out 'GPU 0 \(simulated\) 420 MiB'
+
 # given somebody else's process on that GPU, then the run is spoilt; on the other one it doesn't matter
 sleep 60 &
 stranger=$!

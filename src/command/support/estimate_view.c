@@ -2,6 +2,7 @@
 #include "command/support/estimate_view.h"
 
 #include "base/clock.h"
+#include "store/recording.h"
 #include "study/plan_estimate.h"
 #include "study/plan_record.h"
 
@@ -117,6 +118,53 @@ static struct lab_report_estimate_run study_run(const struct lab_study_view *vie
         break;
     }
     return item;
+}
+
+/* The last value of a column, and the highest. */
+static bool find_memory(const struct lab_track *track, enum lab_metric_id metric, double *ret_last,
+                        double *ret_peak) {
+    int column = lab_entity_column(&track->entity, metric, -1);
+    bool found = false;
+    for (size_t i = 0; column >= 0 && track->values[column] && i < track->count; i++) {
+        if (!track->valid[column][i])
+            continue;
+        *ret_last = (double)track->values[column][i] * lab_metric(metric)->scale;
+        *ret_peak = found ? fmax(*ret_peak, *ret_last) : *ret_last;
+        found = true;
+    }
+    return found;
+}
+
+int lab_estimate_memory(const char *folder, struct lab_arena *arena,
+                        struct lab_report_estimate_memory **ret_items) {
+    static const enum lab_metric_id metrics[] = {LAB_METRIC_MEMORY_USED, LAB_METRIC_MEMORY_TOTAL,
+                                                 LAB_METRIC_HOST_USED, LAB_METRIC_HOST_TOTAL};
+    const struct lab_recording_query query = {.metrics = metrics,
+                                              .metric_count = sizeof metrics / sizeof *metrics,
+                                              .without_processes = true};
+    struct lab_recording recording;
+    int count = 0;
+    if (lab_recording_read(lab_arena_printf(arena, "%s/study.db", folder), &query, arena,
+                           &recording, NULL) < 0)
+        return 0;
+    *ret_items = lab_arena_alloc(arena, (size_t)recording.track_count + 1, sizeof **ret_items);
+    for (int i = 0; i < recording.track_count; i++) {
+        const struct lab_track *track = &recording.tracks[i];
+        bool gpu = track->entity.kind == LAB_ENTITY_GPU;
+        struct lab_report_estimate_memory *item = &(*ret_items)[count];
+        double most;
+        if ((gpu || track->entity.kind == LAB_ENTITY_MEMORY) &&
+            find_memory(track, gpu ? LAB_METRIC_MEMORY_USED : LAB_METRIC_HOST_USED,
+                        &item->used_bytes, &item->peak_bytes) &&
+            find_memory(track, gpu ? LAB_METRIC_MEMORY_TOTAL : LAB_METRIC_HOST_TOTAL,
+                        &item->total_bytes, &most)) {
+            item->device =
+                gpu ? lab_arena_printf(arena, "GPU %d", track->entity.index) : "the host";
+            item->simulated = track->entity.simulated;
+            count++;
+        }
+    }
+    return count;
 }
 
 struct lab_report_estimate lab_estimate_of_study(const struct lab_study_view *view,

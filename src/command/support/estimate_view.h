@@ -19,4 +19,8 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
                                                 const struct lab_history *history,
                                                 struct lab_arena *arena);
 
+/* What the study's samples say of its devices' memory: so many items, in the arena; 0 = nothing. */
+int lab_estimate_memory(const char *folder, struct lab_arena *arena,
+                        struct lab_report_estimate_memory **ret_items);
+
 #endif
