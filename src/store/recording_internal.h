@@ -2,7 +2,8 @@
  * recording_internal.h: what the files that write and read recordings share. The way of a sample:
  *
  *     recording_sink.c     collects: entities, open chunks, events, lists of processes
- *     recording_pack.c     ticks to bytes and back      recording_process.c   the same of processes
+ *     recording_pack.c     ticks to bytes               recording_unpack.c    and back
+ *     recording_process.c  lists of processes likewise, and recording_process_unpack.c
  *     recording_write.c    a second's worth in one transaction
  *     recording.c          life: making, attaching, flushing, closing
  *     recording_open.c     finding a file's kind, also of a damaged one

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAB_CHUNK_TICKS     256  /* what is written at most: half a minute at 10 Hz */
-#define LAB_CHUNK_TICKS_MAX 1024 /* what is read at most */
+#define LAB_CHUNK_TICKS     256 /* what is written at most: half a minute at 10 Hz */
+#define LAB_CHUNK_TICKS_MAX 512 /* what is read at most */
 
 /* --- packing --- */
 

@@ -452,7 +452,7 @@ static int read_all(struct lab_recording_reading *reading, struct lab_err *err) 
 int lab_recording_read(const char *path, const struct lab_recording_query *query,
                        struct lab_arena *arena, struct lab_recording *ret_recording,
                        struct lab_err *err) {
-    struct lab_recording recording;
+    struct lab_recording recording = {0};
     struct lab_recording_reading reading = {
         .query = query, .arena = arena, .notes = {.arena = arena}, .recording = &recording};
     if (lab_recording_open(path, &reading.notes, &reading.damaged, &reading.store, err) < 0) {
@@ -469,7 +469,7 @@ int lab_recording_read(const char *path, const struct lab_recording_query *query
 int lab_recording_read_store(struct lab_store *store, const struct lab_recording_query *query,
                              struct lab_arena *arena, struct lab_recording *ret_recording,
                              struct lab_err *err) {
-    struct lab_recording recording;
+    struct lab_recording recording = {0};
     struct lab_recording_reading reading = {.store = store,
                                             .query = query,
                                             .arena = arena,

@@ -117,7 +117,7 @@ static void any_number_of_ticks_comes_back(void **state) {
     for (int ticks = 1; ticks <= 130; ticks++) {
         begin(2, ticks);
         for (int i = 0; i < ticks; i++) {
-            set(0, i, i * i);
+            set(0, i, (int64_t)i * i);
             if (i % 2)
                 set(1, i, 100 - i);
         }
@@ -220,10 +220,10 @@ static int read_all(const char *bytes, size_t length) {
 static void make_some(void) {
     begin(3, 50);
     for (int i = 0; i < 50; i++) {
-        set(0, i, i * 3);
+        set(0, i, INT64_C(3) * i);
         set(1, i, 9);
         if (i % 7 == 0)
-            set(2, i, i * 1000);
+            set(2, i, INT64_C(1000) * i);
     }
     pack();
 }
@@ -266,7 +266,7 @@ static void refuses(const char *bytes, size_t length, const char *gist) {
 
 static void nonsense_is_refused(void **state) {
     (void)state;
-#define REFUSES(bytes, gist) refuses(bytes, sizeof bytes - 1, gist)
+#define REFUSES(bytes, gist) refuses(bytes, sizeof(bytes) - 1, gist)
     REFUSES("", "no bytes");
     REFUSES("\x02\x01\x00\x00\x00", "version 2, known is 1");
     REFUSES("\x01\x81", "beginning doesn't read");

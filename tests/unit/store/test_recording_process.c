@@ -20,8 +20,8 @@ static struct lab_process_sample process(int i, int s) {
                                           .memory_percent = NAN,
                                           .compute = true};
     gpus[i][1] = (struct lab_process_gpu){.entity = MIG, .sm_percent = 1, .graphics = true};
-    nodes[i][0] = 4096 * i;
-    nodes[i][1] = works ? 8192 * s : 0;
+    nodes[i][0] = INT64_C(4096) * i;
+    nodes[i][1] = works ? INT64_C(8192) * s : 0;
     snprintf(names[i], sizeof names[i], "worker %d", i);
     return (struct lab_process_sample){
         .pid = 1000 + i,
@@ -81,7 +81,7 @@ static void check_process(const struct lab_process_sample *a, const struct lab_p
     assert_int_equal(a->placement, b->placement);
     assert_int_equal(a->node_count, b->node_count);
     assert_int_equal(!a->node_bytes, !b->node_bytes);
-    for (int i = 0; i < a->node_count; i++)
+    for (int i = 0; i < a->node_count && a->node_bytes && b->node_bytes; i++)
         assert_true(a->node_bytes[i] == b->node_bytes[i]);
     assert_int_equal(a->gpu_count, b->gpu_count);
     for (int i = 0; i < a->gpu_count; i++) {
