@@ -13,5 +13,7 @@ add_executable(bench_compose EXCLUDE_FROM_ALL bench/compose.c)
 target_link_libraries(bench_compose PRIVATE lab)
 add_executable(bench_recording EXCLUDE_FROM_ALL bench/recording.c)
 target_link_libraries(bench_recording PRIVATE lab)
+add_executable(bench_sampler EXCLUDE_FROM_ALL bench/sampler.c)
+target_link_libraries(bench_sampler PRIVATE lab)
 add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap bench_compose
-                  bench_recording gpulab)
+                  bench_recording bench_sampler gpulab)

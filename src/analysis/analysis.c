@@ -59,6 +59,15 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
     return summary;
 }
 
+void lab_analysis_add_duration(struct lab_str *out, double seconds) {
+    if (seconds < 120)
+        lab_str_printf(out, "%.1f s", seconds);
+    else if (seconds < 2 * 3600)
+        lab_str_printf(out, "%.1f min", seconds / 60);
+    else
+        lab_str_printf(out, "%.1f h", seconds / 3600);
+}
+
 struct lab_analysis_cell lab_analysis_text(const char *text) {
     return (struct lab_analysis_cell){.text = text, .value = NAN, .low = NAN, .high = NAN};
 }

@@ -26,13 +26,23 @@ enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
                          LAB_ANALYSIS_TIME,  /* seconds; key_ms */
                          LAB_ANALYSIS_SHARE, /* 1 = all of it */
                          LAB_ANALYSIS_RATIO,
-                         LAB_ANALYSIS_RATE, /* bytes a second; key_gb_per_s */
-                         LAB_ANALYSIS_SIZE, /* bytes */
+                         LAB_ANALYSIS_RATE,       /* bytes a second; key_gb_per_s */
+                         LAB_ANALYSIS_SIZE,       /* bytes */
+                         LAB_ANALYSIS_DURATION,   /* seconds, of something long; key_s */
+                         LAB_ANALYSIS_PERCENT,    /* 100 = all of it; key_percent */
+                         LAB_ANALYSIS_MEBIBYTES,  /* shown as "12800.0 MB"; key_mib */
+                         LAB_ANALYSIS_WATTS,      /* key_w */
+                         LAB_ANALYSIS_JOULES,     /* key_j */
+                         LAB_ANALYSIS_CELSIUS,    /* key_c */
+                         LAB_ANALYSIS_PER_SECOND, /* samples; key_per_s */
+                         LAB_ANALYSIS_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
+                         LAB_ANALYSIS_NUMBER,     /* in a unit that another column names */
+                         LAB_ANALYSIS_FIGURE, /* put in words by the analysis, aligned as a figure */
 };
 
 struct lab_analysis_column {
-    const char *key;   /* for programs: "h2d_gb_per_s", its unit in it */
-    const char *title; /* for people: "H2D bandwidth" */
+    const char *key;   /* for programs: "h2d_gb_per_s", its unit in it; NULL = not for them */
+    const char *title; /* for people: "H2D bandwidth"; NULL = not for them */
     enum lab_analysis_unit unit;
     const char *brief;  /* its heading where parts are compared; NULL = not shown there */
     bool with_interval; /* of the median, at 95 % or as near to it as the number of values allows */
@@ -44,12 +54,14 @@ struct lab_analysis_cell {
     double confidence;       /* of the interval */
 };
 
-struct lab_analysis_table { /* a detail of a part */
-    const char *key, *title;
+struct lab_analysis_table {  /* a detail of a part */
+    const char *key, *title; /* a title of NULL: for programs alone */
     const struct lab_analysis_column *columns;
     int column_count;
     const struct lab_analysis_cell *cells; /* row by row */
     int row_count;
+    /* what people see instead of the rows, as it stands; NULL-terminated, NULL = the rows */
+    const char *const *lines;
 };
 
 struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of devices */
@@ -130,6 +142,10 @@ struct lab_analysis_summary {
     double median, low, high, confidence, p95, total;
 };
 struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count);
+
+/* "42.0 s", "12.5 min", "30.2 h": of something that people wait for. Appends. */
+struct lab_str;
+void lab_analysis_add_duration(struct lab_str *out, double seconds);
 
 struct lab_analysis_cell lab_analysis_text(const char *text);
 struct lab_analysis_cell lab_analysis_figure(double value);

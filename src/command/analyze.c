@@ -5,6 +5,7 @@
 #include "command/command.h"
 
 #include "analysis/analysis.h"
+#include "command/support/recordings.h"
 #include "report/analysis.h"
 #include "store/trace_find.h"
 #include "store/trace_read.h"
@@ -70,12 +71,16 @@ static bool is_key(const struct lab_analysis *analysis, const char *word) {
     return false;
 }
 
-/* What is no path may be the name of a study, as `gpulab list` shows it. */
-static const char *find_path(const struct lab_command_call *call, const char *word) {
-    const char *folder;
-    if (access(word, F_OK) == 0 || lab_folder_resolve(word, call->arena, &folder, NULL) < 0)
+/* What is no path may be the name of a study, as `gpulab list` shows it; before it, in an analysis of
+ * recordings, its label. */
+static const char *find_path(const struct lab_command_call *call,
+                             const struct lab_analysis *analysis, const char *word) {
+    const char *folder, *label = NULL, *path = word;
+    if (analysis->source == LAB_ANALYSIS_OF_RECORDINGS)
+        label = lab_recordings_split(word, call->arena, &path);
+    if (access(path, F_OK) == 0 || lab_folder_resolve(path, call->arena, &folder, NULL) < 0)
         return word;
-    return folder;
+    return label ? lab_arena_printf(call->arena, "%s=%s", label, folder) : folder;
 }
 
 static int sort_words(const struct lab_command_call *call, const struct lab_analysis *analysis,
@@ -84,7 +89,7 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
     int count = 0;
     for (int i = 1; i < call->word_count; i++) {
         if (!is_key(analysis, call->words[i]))
-            paths[count++] = find_path(call, call->words[i]);
+            paths[count++] = find_path(call, analysis, call->words[i]);
         else if (lab_options_set_word(analysis->options, config, call->arena, call->words[i], err) <
                  0)
             return -1;
@@ -96,8 +101,8 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
         return lab_err_set(
             err, LAB_ERR_USER,
             "what shall be analysed? gpulab analyze %s PATH..., e.g. a study's folder "
-            "or a trace",
-            analysis->name);
+            "or a %s",
+            analysis->name, analysis->source == LAB_ANALYSIS_OF_TRACES ? "trace" : "recording");
     *ret_paths = paths;
     *ret_count = count;
     return 0;
@@ -175,6 +180,30 @@ static void print_result(const struct lab_command_call *call, const struct lab_a
     lab_str_release(&text);
 }
 
+/* Fills in what the analysis asks for. `traces` is the caller's to free. */
+static int read_input(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                      const char *const *paths, int count, struct inputs *traces,
+                      struct lab_analysis_input *ret_input, int *ret_status, struct lab_err *err) {
+    *ret_input = (struct lab_analysis_input){0};
+    if (analysis->source == LAB_ANALYSIS_OF_RECORDINGS) {
+        struct lab_recording_source *sources;
+        struct lab_analysis_recording *recordings;
+        if (lab_recordings_find(paths, count, call->arena, &sources, &count, err) < 0 ||
+            lab_recordings_read(sources, count, call->arena, &recordings,
+                                &ret_input->recording_count, ret_status, err) < 0)
+            return -1;
+        ret_input->recordings = recordings;
+        return 0;
+    }
+    struct lab_trace_source *sources;
+    if (lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0 ||
+        read_sources(call, sources, count, traces, ret_status, err) < 0)
+        return -1;
+    ret_input->traces = traces->items;
+    ret_input->trace_count = traces->count;
+    return 0;
+}
+
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct analyze_config *config = call->config;
     if (config->markdown && call->shared->json)
@@ -188,21 +217,18 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         return -1;
     void *keys = lab_analysis_config(analysis, call->arena);
     const char **paths = NULL;
-    struct lab_trace_source *sources;
-    struct inputs inputs = {0};
+    struct inputs traces = {0};
+    struct lab_analysis_input input;
     struct lab_analysis_result result;
     int count = 0;
-    if (sort_words(call, analysis, keys, &paths, &count, err) < 0 ||
-        lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0)
+    if (sort_words(call, analysis, keys, &paths, &count, err) < 0)
         return -1;
-    int status = read_sources(call, sources, count, &inputs, ret_status, err);
-    if (status == 0) {
-        struct lab_analysis_input input = {.traces = inputs.items, .trace_count = inputs.count};
+    int status = read_input(call, analysis, paths, count, &traces, &input, ret_status, err);
+    if (status == 0)
         status = analysis->run(keys, &input, call->arena, &result, err);
-    }
     if (status == 0)
         print_result(call, analysis, &result);
-    lab_mem_free(inputs.items);
+    lab_mem_free(traces.items);
     return status;
 }
 
@@ -251,16 +277,21 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze latency profile.nsys-rep window=training_step",
      "a report of Nsight Systems, within a range of your own"},
     {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
+    {"gpulab analyze balance recording.db", "whether its GPUs carry the same load"},
+    {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
+     "what differs between two labels of two recordings each"},
+    {"gpulab analyze summary test_matrix_results/", "all recordings below a folder, by label"},
     {NULL},
 };
 
 const struct lab_command lab_command_analyze = {
     .name = "analyze",
-    .summary = "analyse traces: where a pipeline's time goes",
+    .summary = "analyse traces and recordings: where time goes, how GPUs are used",
     .usage = "[NAME PATH... [key=value...]]",
     .description = "Without words, lists the analyses. With a name, analyses what the paths hold: "
                    "files, folders, "
-                   "or studies by their names, as 'gpulab list' shows them.",
+                   "or studies by their names, as 'gpulab list' shows them. Recordings may be "
+                   "labelled: LABEL=PATH.",
     .options = analyze_options,
     .config_size = sizeof(struct analyze_config),
     .max_words = -1,

@@ -30,7 +30,7 @@ struct lab_recording {
     const char *maker; /* "gpulab 0.1.0"; "" = unknown */
     struct lab_track *tracks;
     int track_count;
-    struct lab_event *events; /* ascending by time; entity = index into tracks */
+    struct lab_sample_event *events; /* ascending by time; entity = index into tracks */
     size_t event_count;
     struct lab_process_list *processes; /* ascending by time; likewise */
     size_t process_count;

@@ -91,7 +91,7 @@ enum lab_event_kind {
     LAB_EVENT_KIND_COUNT
 };
 
-struct lab_event {
+struct lab_sample_event {
     int64_t time_ns;
     int entity; /* -1 = of the whole recording */
     enum lab_event_kind kind;
@@ -162,7 +162,7 @@ struct lab_process_list {
 struct lab_sink_samples {
     void (*entity)(void *state, int number, const struct lab_entity *entity);
     void (*tick)(void *state, const struct lab_tick *tick);
-    void (*event)(void *state, const struct lab_event *event);
+    void (*event)(void *state, const struct lab_sample_event *event);
     void (*processes)(void *state, const struct lab_process_list *list);
     void *state;
 };

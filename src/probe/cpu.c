@@ -220,6 +220,12 @@ static int cpu_read(void *state, int lane, enum lab_probe_when when,
     return 0;
 }
 
+static int64_t cpu_due(void *state, int lane) {
+    const struct cpu *cpu = state;
+    (void)lane;
+    return cpu->fast_ns;
+}
+
 const struct lab_probe lab_probe_cpu = {
     .name = "cpu",
     .summary = "utilisation of the CPUs and of each, frequency, load, pressure",
@@ -230,4 +236,5 @@ const struct lab_probe lab_probe_cpu = {
     .lane_name = cpu_lane_name,
     .describe = cpu_describe,
     .read = cpu_read,
+    .due = cpu_due,
 };

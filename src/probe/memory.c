@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#define PERIOD_NS (LAB_NS_PER_S / 10) /* ticks that come faster are left out: pages don't */
+#define PERIOD_NS (LAB_NS_PER_S / 5) /* ticks that come faster are left out: pages don't */
 
 enum { TOTAL, USED, AVAILABLE, CACHED, SWAP, COLUMNS };
 
@@ -101,6 +101,12 @@ static int memory_read(void *state, int lane, enum lab_probe_when when,
     return 0;
 }
 
+static int64_t memory_due(void *state, int lane) {
+    const struct memory *memory = state;
+    (void)lane;
+    return memory->next_ns;
+}
+
 const struct lab_probe lab_probe_memory = {
     .name = "memory",
     .summary = "the host's memory: used, available, caches, swap",
@@ -111,4 +117,5 @@ const struct lab_probe lab_probe_memory = {
     .lane_name = memory_lane_name,
     .describe = memory_describe,
     .read = memory_read,
+    .due = memory_due,
 };

@@ -161,6 +161,12 @@ static int numa_read(void *state, int lane, enum lab_probe_when when,
     return 0;
 }
 
+static int64_t numa_due(void *state, int lane) {
+    const struct numa *numa = state;
+    (void)lane;
+    return numa->next_ns;
+}
+
 const struct lab_probe lab_probe_numa = {
     .name = "numa",
     .summary = "each NUMA node: free memory, hits and misses, utilisation of its CPUs",
@@ -171,4 +177,5 @@ const struct lab_probe lab_probe_numa = {
     .lane_name = numa_lane_name,
     .describe = numa_describe,
     .read = numa_read,
+    .due = numa_due,
 };

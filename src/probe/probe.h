@@ -22,8 +22,9 @@
 
 struct lab_probe_board;
 
+/* The sampler's own copy: lives as long as any lane may need it. */
 struct lab_probe_setup {
-    const struct lab_machine *machine;
+    const struct lab_machine *machine; /* plain data; what acts on a machine doesn't take it */
     const struct lab_clock *clock;
     int64_t interval_ns; /* between ticks */
     const char *root;   /* "" = this machine's /proc and /sys; tests bring a folder that has both */
@@ -59,7 +60,8 @@ struct lab_probe_sink {
                   const char *text);
     /* who is on a GPU now: replaces what was told of that entity before */
     void (*gpu_processes)(void *state, int entity, const struct lab_gpu_process *items, int count);
-    /* whole lists, from `process` and `replay`; gpus[].entity as the board or the recording has it */
+    /* whole lists, from `process` and `replay`; gpus[].entity: in a lane that has entities, its own
+     * numbers, else the board's */
     void (*processes)(void *state, const struct lab_process_list *list);
     void *state;
 };
@@ -92,6 +94,12 @@ struct lab_probe {
      */
     int (*read)(void *state, int lane, enum lab_probe_when when, const struct lab_probe_sink *sink,
                 struct lab_err *err);
+
+    /*
+     * After a reading, from the same thread: when the next tick is worth while. Ticks more than half an
+     * interval before that are left out, and so cost nothing; edges are read all the same. NULL = each.
+     */
+    int64_t (*due)(void *state, int lane);
 };
 
 /* --- the board: what the lanes of GPUs told of processes, for the lane that reads /proc --- */

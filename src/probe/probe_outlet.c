@@ -82,7 +82,7 @@ struct outlet_note *outlet_note_entity(int64_t time_ns, int number,
     return note;
 }
 
-struct outlet_note *outlet_note_event(const struct lab_event *event) {
+struct outlet_note *outlet_note_event(const struct lab_sample_event *event) {
     const char *text = event->text ? event->text : "";
     size_t bytes = strlen(text) + 1;
     struct outlet_note *note = lab_mem_alloc(1, sizeof *note + bytes);

@@ -52,7 +52,7 @@ struct outlet_note {
     int number; /* of an entity */
     union {
         struct lab_entity entity;
-        struct lab_event event;
+        struct lab_sample_event event;
         struct lab_process_list processes;
     };
     struct lab_arena arena; /* of an entity and a list */
@@ -62,7 +62,7 @@ struct outlet_note {
 /* Copies; `next` and `sequence` are set when it is put. */
 struct outlet_note *outlet_note_entity(int64_t time_ns, int number,
                                        const struct lab_entity *entity);
-struct outlet_note *outlet_note_event(const struct lab_event *event);
+struct outlet_note *outlet_note_event(const struct lab_sample_event *event);
 struct outlet_note *outlet_note_processes(const struct lab_process_list *list);
 void outlet_note_close(struct outlet_note *note);
 

@@ -78,7 +78,9 @@ struct sampler_lane {
     size_t staged_bytes, staged_capacity;
     struct outlet_notes staged_notes;
 
-    bool delivered; /* under the sampler's mutex: since the taker was woken */
+    /* under the sampler's mutex */
+    bool delivered; /* since the taker was woken */
+    bool rests;     /* its next reading is due some ticks later */
 };
 
 void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sampler_probe *probe,
@@ -132,10 +134,13 @@ bool sampler_wants_gpu(const struct lab_sampler *sampler, int index);
 int sampler_next_number(struct lab_sampler *sampler);
 
 /*
- * After a good reading. The taker is woken once all lanes that are there have read, or one of them for
- * the second time: so it finds whole rounds, and wakes no more than once an interval.
+ * Around a reading; after it only if it was good. The taker is woken once all lanes that are there and
+ * don't rest have read, or one of them for the second time: so it finds whole rounds, and wakes no more
+ * than once an interval.
  */
-void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news);
+void sampler_reading(struct lab_sampler *sampler, struct sampler_lane *lane);
+void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news,
+                       bool rests);
 void sampler_wake_taker(struct lab_sampler *sampler); /* at once */
 void sampler_count_present(struct lab_sampler *sampler, int by);
 

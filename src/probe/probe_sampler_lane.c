@@ -131,11 +131,11 @@ static void sink_event(void *state, int local, enum lab_event_kind kind, int64_t
     const struct lane_entity *entity = find_entity(lane, local);
     if (entity && entity->number < 0)
         return;
-    struct lab_event event = {.time_ns = lab_clock_now(lane->sampler->clock),
-                              .entity = entity ? entity->number : -1,
-                              .kind = kind,
-                              .number = number,
-                              .text = text};
+    struct lab_sample_event event = {.time_ns = lab_clock_now(lane->sampler->clock),
+                                     .entity = entity ? entity->number : -1,
+                                     .kind = kind,
+                                     .number = number,
+                                     .text = text};
     stage_note(lane, outlet_note_event(&event));
 }
 
@@ -236,7 +236,8 @@ void lane_number_entities(struct sampler_lane *lane) {
 static void tell_all(struct sampler_lane *lane, enum lab_event_kind kind, int64_t time_ns,
                      int64_t number, const char *text) {
     int told = 0;
-    struct lab_event event = {.time_ns = time_ns, .kind = kind, .number = number, .text = text};
+    struct lab_sample_event event = {
+        .time_ns = time_ns, .kind = kind, .number = number, .text = text};
     for (int i = 0; i < lane->entity_count; i++) {
         event.entity = lane->entities[i].number;
         if (event.entity < 0)
@@ -314,6 +315,20 @@ static int64_t skip_missed(const struct lab_sampler *sampler, struct pace *pace,
     return missed;
 }
 
+/* Leaves out the ticks that the probe has no use for; whether there are any. */
+static bool rest(const struct sampler_lane *lane, struct pace *pace) {
+    const struct lab_sampler *sampler = lane->sampler;
+    if (!lane->probe->probe->due)
+        return false;
+    int64_t due_ns = lane->probe->probe->due(lane->probe->state, lane->index);
+    int64_t ahead_ns = due_ns - sampler->interval_ns / 2 - sampler->start_ns;
+    int64_t tick = (ahead_ns + sampler->interval_ns - 1) / sampler->interval_ns;
+    if (tick <= pace->next)
+        return false;
+    pace->next = tick;
+    return true;
+}
+
 /* All that the reading found is handed over at once, with what it cost; the mutex is held. */
 static void commit(struct sampler_lane *lane, int64_t cost_ns, int64_t not_before_ns) {
     for (size_t at = 0; at < lane->staged_bytes;) {
@@ -371,6 +386,7 @@ static bool settle(struct sampler_lane *lane, struct pace *pace, int result,
 
 static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_probe_when when) {
     struct lab_err err = LAB_ERR_INIT;
+    sampler_reading(lane->sampler, lane);
     int64_t before_ns = thread_time_ns();
     int result = lane->probe->probe->read(lane->probe->state, lane->index, when, &lane->sink, &err);
     int64_t cost_ns = thread_time_ns() - before_ns;
@@ -381,7 +397,7 @@ static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_pro
     if (urgent || (news && result < 0))
         sampler_wake_taker(lane->sampler);
     if (result == 0)
-        sampler_delivered(lane->sampler, lane, news);
+        sampler_delivered(lane->sampler, lane, news, rest(lane, pace));
 }
 
 /* Waits for the time, an edge or the end; the mutex is held. false = the end. */

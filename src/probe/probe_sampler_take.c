@@ -35,12 +35,22 @@ static void end_round(struct lab_sampler *sampler) {
     sampler->delivered = 0;
 }
 
-void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news) {
+void sampler_reading(struct lab_sampler *sampler, struct sampler_lane *lane) {
+    pthread_mutex_lock(&sampler->mutex);
+    sampler->present += lane->rests;
+    lane->rests = false;
+    pthread_mutex_unlock(&sampler->mutex);
+}
+
+void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news,
+                       bool rests) {
     pthread_mutex_lock(&sampler->mutex);
     if (lane->delivered) /* before others did once: they are for the next round */
         end_round(sampler);
-    lane->delivered = true;
-    sampler->delivered++;
+    lane->delivered = !rests;
+    lane->rests = rests;
+    sampler->present -= rests;
+    sampler->delivered += !rests;
     sampler->news = sampler->news || news;
     if (sampler->delivered >= sampler->present)
         end_round(sampler);
@@ -96,12 +106,12 @@ static void check_wall_clock(struct lab_sampler *sampler, int64_t now_ns) {
     pthread_mutex_unlock(&sampler->mutex);
     if (jump_ns < CLOCK_JUMP_NS && jump_ns > -CLOCK_JUMP_NS)
         return;
-    struct lab_event event = {.time_ns = now_ns,
-                              .entity = -1,
-                              .kind = LAB_EVENT_CLOCK,
-                              .number = jump_ns,
-                              .text = jump_ns > 0 ? "the wall clock was set forward"
-                                                  : "the wall clock was set back"};
+    struct lab_sample_event event = {.time_ns = now_ns,
+                                     .entity = -1,
+                                     .kind = LAB_EVENT_CLOCK,
+                                     .number = jump_ns,
+                                     .text = jump_ns > 0 ? "the wall clock was set forward"
+                                                         : "the wall clock was set back"};
     pthread_mutex_lock(&sampler->outlet.mutex);
     outlet_put_note(&sampler->outlet, outlet_note_event(&event));
     pthread_mutex_unlock(&sampler->outlet.mutex);
@@ -293,7 +303,7 @@ static void fan_tick(void *state, const struct lab_tick *tick) {
             fan->sinks[i]->tick(fan->sinks[i]->state, tick);
 }
 
-static void fan_event(void *state, const struct lab_event *event) {
+static void fan_event(void *state, const struct lab_sample_event *event) {
     const struct lab_sink_fan *fan = state;
     for (int i = 0; fan->sinks[i]; i++)
         if (fan->sinks[i]->event)

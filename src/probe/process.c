@@ -301,6 +301,12 @@ static int process_read(void *state, int lane, enum lab_probe_when when,
     return 0;
 }
 
+static int64_t process_due(void *state, int lane) {
+    const struct process *process = state;
+    (void)lane;
+    return process->next_ns;
+}
+
 const struct lab_probe lab_probe_process = {
     .name = "process",
     .summary = "processes on GPUs, or all: CPU time, memory, user, container, placement",
@@ -311,4 +317,5 @@ const struct lab_probe lab_probe_process = {
     .lane_name = process_lane_name,
     .describe = process_describe,
     .read = process_read,
+    .due = process_due,
 };

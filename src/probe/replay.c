@@ -133,7 +133,7 @@ static int next_track(const struct replay *replay, int64_t *until_ns) {
 /* Plays the next thing that comes before `until_ns`; false = nothing does. */
 static bool play_next(struct replay *replay, int64_t until_ns, const struct lab_probe_sink *sink) {
     const struct lab_recording *recording = replay->recording;
-    const struct lab_event *event =
+    const struct lab_sample_event *event =
         replay->next_event < recording->event_count ? &recording->events[replay->next_event] : NULL;
     const struct lab_process_list *list = replay->next_list < recording->process_count
                                               ? &recording->processes[replay->next_list]

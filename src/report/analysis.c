@@ -9,6 +9,10 @@
 
 /* --- one figure --- */
 
+static bool is_text(const struct lab_analysis_column *column) {
+    return column->unit == LAB_ANALYSIS_TEXT || column->unit == LAB_ANALYSIS_FIGURE;
+}
+
 static void add_value(double value, enum lab_analysis_unit unit, struct lab_str *out) {
     switch (unit) {
     case LAB_ANALYSIS_TIME:
@@ -26,8 +30,36 @@ static void add_value(double value, enum lab_analysis_unit unit, struct lab_str 
     case LAB_ANALYSIS_SIZE:
         lab_str_add_bytes_binary(out, value);
         break;
+    case LAB_ANALYSIS_DURATION:
+        lab_analysis_add_duration(out, value);
+        break;
+    case LAB_ANALYSIS_PERCENT:
+        lab_str_printf(out, "%.1f %%", value);
+        break;
+    case LAB_ANALYSIS_MEBIBYTES:
+        lab_str_printf(out, "%.1f MB", value);
+        break;
+    case LAB_ANALYSIS_WATTS:
+        lab_str_printf(out, "%.1f W", value);
+        break;
+    case LAB_ANALYSIS_JOULES:
+        lab_str_add_si(out, value, "J");
+        break;
+    case LAB_ANALYSIS_CELSIUS:
+        lab_str_printf(out, "%.0f°C", value);
+        break;
+    case LAB_ANALYSIS_PER_SECOND:
+        lab_str_printf(out, "%.1f samples/s", value);
+        break;
+    case LAB_ANALYSIS_CHANGE:
+        lab_str_printf(out, "%+.1f %%", 100 * value);
+        break;
+    case LAB_ANALYSIS_NUMBER:
+        lab_str_printf(out, "%.4g", value);
+        break;
     case LAB_ANALYSIS_COUNT:
     case LAB_ANALYSIS_TEXT:
+    case LAB_ANALYSIS_FIGURE:
         lab_str_printf(out, "%.0f", value);
         break;
     }
@@ -35,13 +67,20 @@ static void add_value(double value, enum lab_analysis_unit unit, struct lab_str 
 
 #define CONFIDENCE 0.95
 
+/* " [+1.1, +5.3]": a change may lie on either side of nothing, so that both ends are said. */
+static void add_bounds(const struct lab_analysis_cell *cell,
+                       const struct lab_analysis_column *column, struct lab_str *out) {
+    if (column->with_interval && !isnan(cell->low) && !isnan(cell->high))
+        lab_str_printf(out, " [%+.1f, %+.1f]", 100 * cell->low, 100 * cell->high);
+}
+
 /*
  * "25.1 GB/s ± 1.2 %": the farther end's distance; beyond 100 % only that is said. An interval that few
  * values could not make as sure as that has its own confidence behind it, and no room in a table.
  */
 static void add_cell(const struct lab_analysis_cell *cell, const struct lab_analysis_column *column,
                      bool in_table, struct lab_str *out) {
-    if (column->unit == LAB_ANALYSIS_TEXT) {
+    if (is_text(column)) {
         lab_str_add(out, cell->text ? cell->text : "");
         return;
     }
@@ -50,6 +89,10 @@ static void add_cell(const struct lab_analysis_cell *cell, const struct lab_anal
         return;
     }
     add_value(cell->value, column->unit, out);
+    if (column->unit == LAB_ANALYSIS_CHANGE) {
+        add_bounds(cell, column, out);
+        return;
+    }
     bool sure = cell->confidence >= CONFIDENCE;
     if (!column->with_interval || isnan(cell->low) || isnan(cell->high) || cell->value == 0 ||
         (in_table && !sure))
@@ -61,6 +104,12 @@ static void add_cell(const struct lab_analysis_cell *cell, const struct lab_anal
         lab_str_printf(out, " ± %.1f %%", 100 * farther);
     if (!sure)
         lab_str_printf(out, " at %.0f %%", 100 * cell->confidence);
+}
+
+/* A figure that there is none of, or that isn't for people, has no line. */
+static bool is_shown(const struct lab_analysis_cell *cell,
+                     const struct lab_analysis_column *column) {
+    return column->title && (is_text(column) ? !!cell->text : !isnan(cell->value));
 }
 
 /* --- text --- */
@@ -102,6 +151,11 @@ static void add_table(const struct lab_analysis_table *table, struct lab_style s
     lab_table_close(shown);
 }
 
+static void add_lines(const char *const *lines, const char *indent, struct lab_str *out) {
+    for (int i = 0; lines[i]; i++)
+        lab_str_printf(out, "%s%s\n", indent, lines[i]);
+}
+
 static void add_comparison(const struct lab_analysis_result *result, struct lab_style style,
                            struct lab_str *out) {
     struct lab_table *shown = lab_table_open();
@@ -137,12 +191,13 @@ static void add_paragraph(const char *text, int indent, struct lab_style style,
 static void add_figure(const struct lab_analysis_cell *cell,
                        const struct lab_analysis_column *column, struct lab_style style,
                        struct lab_str *out) {
-    if (isnan(cell->value) && column->unit != LAB_ANALYSIS_TEXT)
+    if (!is_shown(cell, column))
         return;
     struct lab_str text;
     lab_str_init(&text);
     add_cell(cell, column, false, &text);
-    lab_text_keep(&text, 0);
+    if (column->unit != LAB_ANALYSIS_TEXT)
+        lab_text_keep(&text, 0);
     if (cell->text && column->unit != LAB_ANALYSIS_TEXT)
         lab_str_printf(&text, " %s", cell->text);
     lab_str_add(out, "  ");
@@ -181,12 +236,20 @@ static void add_part(const struct lab_analysis_result *result, const struct lab_
     lab_str_release(&heading);
     if (result->part_count > 1)
         add_paragraph(part->answer, 2, style, out);
-    lab_str_add(out, "\n");
+    bool any = false;
+    for (int c = 0; c < result->column_count; c++)
+        any |= is_shown(&part->cells[c], &result->columns[c]);
+    lab_str_add(out, any ? "\n" : "");
     for (int c = 0; c < result->column_count; c++)
         add_figure(&part->cells[c], &result->columns[c], style, out);
     for (int i = 0; i < part->table_count; i++) {
+        if (!part->tables[i].title)
+            continue;
         lab_str_printf(out, "\n  %s\n", part->tables[i].title);
-        add_table(&part->tables[i], style, out);
+        if (part->tables[i].lines)
+            add_lines(part->tables[i].lines, "    ", out);
+        else
+            add_table(&part->tables[i], style, out);
     }
     add_notes(part->notes, "! ", style, out);
 }
@@ -249,7 +312,16 @@ static void add_markdown_cell(const struct lab_analysis_cell *cell,
 }
 
 static void add_markdown_table(const struct lab_analysis_table *table, struct lab_str *out) {
-    lab_str_printf(out, "\n### %s\n\n|", table->title);
+    if (!table->title)
+        return;
+    lab_str_printf(out, "\n### %s\n\n", table->title);
+    if (table->lines) {
+        lab_str_add(out, "```\n");
+        add_lines(table->lines, "", out);
+        lab_str_add(out, "```\n");
+        return;
+    }
+    lab_str_add(out, "|");
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title) {
             lab_str_add(out, " ");
@@ -299,11 +371,14 @@ static void add_markdown_part(const struct lab_analysis_result *result,
         lab_str_add(out, ". ");
     }
     add_escaped(part->answer, out);
-    lab_str_add(out, "\n\n| Figure | Value | |\n|---|--:|---|\n");
+    lab_str_add(out, "\n");
+    bool any = false;
     for (int c = 0; c < result->column_count; c++) {
         const struct lab_analysis_cell *cell = &part->cells[c];
-        if (isnan(cell->value) && result->columns[c].unit != LAB_ANALYSIS_TEXT)
+        if (!is_shown(cell, &result->columns[c]))
             continue;
+        lab_str_add(out, any ? "" : "\n| Figure | Value | |\n|---|--:|---|\n");
+        any = true;
         lab_str_printf(out, "| %s |", result->columns[c].title);
         add_markdown_cell(cell, &result->columns[c], out);
         lab_str_add(out, " ");
@@ -347,7 +422,9 @@ static double scaled(double value, enum lab_analysis_unit unit) {
 static void set_cell(struct lab_arena *arena, struct lab_value *map,
                      const struct lab_analysis_cell *cell,
                      const struct lab_analysis_column *column) {
-    if (column->unit == LAB_ANALYSIS_TEXT) {
+    if (!column->key)
+        return;
+    if (is_text(column)) {
         lab_value_set_string(arena, map, column->key, cell->text);
         return;
     }

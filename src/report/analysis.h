@@ -15,7 +15,7 @@ void lab_report_analysis(const struct lab_analysis_result *result, struct lab_st
 /* The same as a Markdown document under that title. */
 void lab_report_analysis_markdown(const struct lab_analysis_result *result, const char *title,
                                   struct lab_str *out);
-/* The same as a tree: times in ms, rates in GB/s, shares of 1; `<key>_interval` beside figures that
+/* The same as a tree: times in ms (durations in s), rates in GB/s, shares of 1, others as their keys say; `<key>_interval` beside figures that
  * have one. */
 struct lab_value *lab_report_analysis_value(const struct lab_analysis_result *result,
                                             const char *name, struct lab_arena *arena);

@@ -34,7 +34,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     lab_monitor_writer_tick(&((struct state *)state)->writer, tick);
 }
 
-static void take_event(void *state, const struct lab_event *event) {
+static void take_event(void *state, const struct lab_sample_event *event) {
     lab_monitor_writer_event(&((struct state *)state)->writer, event);
 }
 

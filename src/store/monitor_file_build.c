@@ -40,7 +40,7 @@ struct lab_monitor_builder {
     struct lab_arena *arena;
     struct track *tracks;
     int track_count, track_capacity, last;
-    struct lab_event *events;
+    struct lab_sample_event *events;
     size_t event_count, event_capacity;
     struct lab_process_list *lists;
     size_t list_count, list_capacity;
@@ -206,11 +206,11 @@ static int64_t set_back(struct lab_monitor_builder *builder, const struct track 
         lab_monitor_builder_epoch(
             builder, &(struct lab_recording_epoch){.from_ns = INT64_MIN, .offset_ns = -old_ns});
     lab_monitor_builder_epoch(builder, &epoch);
-    struct lab_event event = {.time_ns = time_ns,
-                              .entity = -1,
-                              .kind = LAB_EVENT_CLOCK,
-                              .number = old_ns - builder->shift_ns,
-                              .text = "time stamps go back"};
+    struct lab_sample_event event = {.time_ns = time_ns,
+                                     .entity = -1,
+                                     .kind = LAB_EVENT_CLOCK,
+                                     .number = old_ns - builder->shift_ns,
+                                     .text = "time stamps go back"};
     lab_monitor_builder_event(builder, &event);
     return time_ns;
 }
@@ -289,9 +289,10 @@ void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
 
 /* --- the rest --- */
 
-void lab_monitor_builder_event(struct lab_monitor_builder *builder, const struct lab_event *event) {
+void lab_monitor_builder_event(struct lab_monitor_builder *builder,
+                               const struct lab_sample_event *event) {
     LAB_MEM_GROW(&builder->events, builder->event_count, &builder->event_capacity);
-    struct lab_event *copy = &builder->events[builder->event_count++];
+    struct lab_sample_event *copy = &builder->events[builder->event_count++];
     *copy = *event;
     copy->text = lab_monitor_builder_text(builder, event->text);
 }

@@ -115,7 +115,7 @@ static int pass_on(void *of) {
 static void add_events(struct lab_str *out, const struct lab_recording *recording) {
     lab_str_add(out, "\n  ],\n  \"events\": [");
     for (size_t i = 0; i < recording->event_count; i++) {
-        const struct lab_event *event = &recording->events[i];
+        const struct lab_sample_event *event = &recording->events[i];
         lab_str_printf(out, "%s\n    {\"time_ns\": %lld", i ? "," : "", (long long)event->time_ns);
         add_text(out, "kind", lab_event_kind_name(event->kind));
         add_int(out, "entity", event->entity);

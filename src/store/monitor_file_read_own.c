@@ -180,10 +180,10 @@ static void read_tick(struct lab_monitor_own *own, const struct lab_value *recor
 static void read_event(struct lab_monitor_own *own, const struct lab_value *record) {
     const struct lab_value *name = lab_value_get(record, "kind");
     const struct entry *entry = entry_of(own, int_of(record, "entity", -1));
-    struct lab_event event = {.entity = entry ? entry->entity : -1,
-                              .kind = LAB_EVENT_KIND_COUNT,
-                              .number = int_of(record, "number", 0),
-                              .text = text_of(own, record, "text")};
+    struct lab_sample_event event = {.entity = entry ? entry->entity : -1,
+                                     .kind = LAB_EVENT_KIND_COUNT,
+                                     .number = int_of(record, "number", 0),
+                                     .text = text_of(own, record, "text")};
     for (int i = 0; i < LAB_EVENT_KIND_COUNT; i++)
         if (name && name->type == LAB_VALUE_STRING &&
             lab_str_equal(name->string, lab_event_kind_name((enum lab_event_kind)i)))

@@ -95,7 +95,8 @@ void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
                              enum lab_metric_id metric, int instance, int64_t value);
 int64_t lab_monitor_builder_time(const struct lab_monitor_builder *builder, int entity);
 
-void lab_monitor_builder_event(struct lab_monitor_builder *builder, const struct lab_event *event);
+void lab_monitor_builder_event(struct lab_monitor_builder *builder,
+                               const struct lab_sample_event *event);
 /* The items must live in the builder's arena. */
 void lab_monitor_builder_processes(struct lab_monitor_builder *builder,
                                    const struct lab_process_list *list);

@@ -51,7 +51,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     }
 }
 
-static void take_event(void *state, const struct lab_event *event) {
+static void take_event(void *state, const struct lab_sample_event *event) {
     struct lab_monitor_stream *stream = state;
     for (int i = 0; i < stream->count; i++)
         lab_monitor_writer_event(&stream->outlets[i].writer, event);

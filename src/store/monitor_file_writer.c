@@ -166,7 +166,8 @@ void lab_monitor_writer_tick(struct lab_monitor_writer *writer, const struct lab
     }
 }
 
-void lab_monitor_writer_event(struct lab_monitor_writer *writer, const struct lab_event *event) {
+void lab_monitor_writer_event(struct lab_monitor_writer *writer,
+                              const struct lab_sample_event *event) {
     if (event->kind == LAB_EVENT_CLOCK)
         writer->wall_offset_ns += event->number;
 }

@@ -48,7 +48,8 @@ void lab_monitor_writer_release(struct lab_monitor_writer *writer);
 void lab_monitor_writer_entity(struct lab_monitor_writer *writer, int number,
                                const struct lab_entity *entity);
 void lab_monitor_writer_tick(struct lab_monitor_writer *writer, const struct lab_tick *tick);
-void lab_monitor_writer_event(struct lab_monitor_writer *writer, const struct lab_event *event);
+void lab_monitor_writer_event(struct lab_monitor_writer *writer,
+                              const struct lab_sample_event *event);
 void lab_monitor_writer_processes(struct lab_monitor_writer *writer,
                                   const struct lab_process_list *list);
 /* Writes the group that is open. */

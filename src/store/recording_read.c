@@ -276,7 +276,7 @@ static void finish_tracks(struct lab_recording_reading *reading) {
 
 struct events {
     struct numbered_event {
-        struct lab_event event;
+        struct lab_sample_event event;
         int64_t number;
     } * items;
     size_t count, capacity;
@@ -292,7 +292,7 @@ static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, v
     const struct lab_recording_source *source =
         lab_recording_source(reading, sqlite3_column_int64(row, 3));
     const char *kind = lab_recording_text(row, 4, reading->arena);
-    struct lab_event event = {
+    struct lab_sample_event event = {
         .time_ns = time_ns + (stretch ? stretch->shift_ns : 0),
         .entity = source ? source->track : -1,
         .kind = LAB_EVENT_KIND_COUNT,

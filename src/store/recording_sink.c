@@ -276,7 +276,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
 
 /* --- events and processes --- */
 
-static void note_clock(struct lab_recorder *recorder, const struct lab_event *event) {
+static void note_clock(struct lab_recorder *recorder, const struct lab_sample_event *event) {
     int64_t now_ns = lab_clock_now(recorder->clock);
     if (recorder->wall_ns)
         lab_recorder_check_wall(recorder, now_ns);
@@ -285,7 +285,7 @@ static void note_clock(struct lab_recorder *recorder, const struct lab_event *ev
                                  expected_wall(recorder, event->time_ns) + event->number);
 }
 
-static void take_event(void *state, const struct lab_event *event) {
+static void take_event(void *state, const struct lab_sample_event *event) {
     struct lab_recorder *recorder = state;
     if (event->kind == LAB_EVENT_CLOCK)
         note_clock(recorder, event);

@@ -81,8 +81,8 @@ static int write_identities(struct lab_recorder *recorder, struct lab_err *err) 
     return 0;
 }
 
-static int write_event(struct lab_recorder *recorder, int epoch, const struct lab_event *event,
-                       int64_t entity, struct lab_err *err) {
+static int write_event(struct lab_recorder *recorder, int epoch,
+                       const struct lab_sample_event *event, int64_t entity, struct lab_err *err) {
     sqlite3_stmt *insert = lab_store_prepare(recorder->store, LAB_STORE_ADD_EVENT, err);
     if (!insert)
         return -1;
@@ -97,21 +97,21 @@ static int write_event(struct lab_recorder *recorder, int epoch, const struct la
 
 static int write_events(struct lab_recorder *recorder, struct lab_err *err) {
     for (const struct lab_recorder_event *item = recorder->events; item; item = item->next) {
-        const struct lab_event event = {.time_ns = item->time_ns,
-                                        .kind = item->kind,
-                                        .number = item->number,
-                                        .text = item->text};
+        const struct lab_sample_event event = {.time_ns = item->time_ns,
+                                               .kind = item->kind,
+                                               .number = item->number,
+                                               .text = item->text};
         if (write_event(recorder, item->epoch, &event, item->entity ? item->entity->row : 0, err) <
             0)
             return -1;
     }
     if (recorder->dropped == 0)
         return 0;
-    const struct lab_event dropped = {.time_ns = recorder->dropped_ns,
-                                      .kind = LAB_EVENT_NOT_STORED,
-                                      .number = recorder->dropped,
-                                      .text = recorder->refusal.code ? recorder->refusal.text
-                                                                     : "they came out of order"};
+    const struct lab_sample_event dropped = {
+        .time_ns = recorder->dropped_ns,
+        .kind = LAB_EVENT_NOT_STORED,
+        .number = recorder->dropped,
+        .text = recorder->refusal.code ? recorder->refusal.text : "they came out of order"};
     return write_event(recorder, recorder->epoch_count - 1, &dropped, 0, err);
 }
 

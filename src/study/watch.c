@@ -272,7 +272,7 @@ static bool is_hardware(int64_t xid) {
 static void set_xids(struct answer *answer) {
     struct lab_value *list = lab_value_list(answer->arena);
     for (size_t i = 0; i < answer->recording->event_count; i++) {
-        const struct lab_event *event = &answer->recording->events[i];
+        const struct lab_sample_event *event = &answer->recording->events[i];
         if (event->kind != LAB_EVENT_XID || event->entity != answer->whole ||
             event->time_ns < answer->question->start_ns)
             continue;
@@ -310,7 +310,7 @@ static void set_strangers(struct answer *answer) {
 /* Time without an answer of the GPU, of what was measured. */
 static void set_gaps(struct answer *answer) {
     for (size_t i = 0; i < answer->recording->event_count; i++) {
-        const struct lab_event *event = &answer->recording->events[i];
+        const struct lab_sample_event *event = &answer->recording->events[i];
         if (event->kind == LAB_EVENT_GAP && event->entity == answer->whole &&
             event->time_ns >= answer->from_ns && event->time_ns <= answer->until_ns)
             add_sentence(

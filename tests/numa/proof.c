@@ -318,6 +318,7 @@ int main(void) {
         prove_limits(machine);
         claim(child_succeeds(live_within_a_limit, machine), NULL,
               "what a control group forbids is refused, and 19/20 of what it leaves can be used");
+        prove_monitor(machine);
 #ifdef NUMA_PROOF_DEVICE
         prove_device(machine);
         prove_bench(machine);

@@ -23,5 +23,6 @@ bool cpus_within(const struct lab_cpus *inner, const struct lab_cpus *outer);
 void prove_device(const struct lab_machine *machine);
 void prove_bench(const struct lab_machine *machine);
 void prove_study(const struct lab_machine *machine);
+void prove_monitor(const struct lab_machine *machine);
 
 #endif

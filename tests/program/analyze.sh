@@ -10,7 +10,7 @@ run analyze
 expect_status 0
 expect_out '^  latency +where a pipeline'
 run analyze --json
-json '[a["name"] for a in d["analyses"]] == ["latency"]'
+json '[a["name"] for a in d["analyses"]] == ["balance", "compare", "latency", "memory", "summary"]'
 run help analyze latency
 expect_status 0
 expect_out 'window=RANGE|window'

@@ -159,7 +159,7 @@ static void flush(struct lab_record_session *session, bool files) {
 }
 
 static void mark(struct lab_record_session *session, int64_t number, const char *text) {
-    struct lab_event event = {
+    struct lab_sample_event event = {
         .time_ns = now(), .entity = -1, .kind = LAB_EVENT_MARK, .number = number, .text = text};
     struct lab_sink_samples sink = lab_recorder_sink(session->recorder);
     sink.event(sink.state, &event);

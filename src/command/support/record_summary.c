@@ -129,7 +129,7 @@ static void take_tick(void *state, const struct lab_tick *tick) {
     }
 }
 
-static void take_event(void *state, const struct lab_event *event) {
+static void take_event(void *state, const struct lab_sample_event *event) {
     struct lab_record_summary *summary = state;
     struct lab_record_gpu *gpu = find_gpu(summary, event->entity);
     if (event->entity < 0 || event->entity >= summary->entity_count ||

@@ -115,6 +115,7 @@ struct fake_lane {
     int readings, edges;
     bool fails, hangs, hanging;
     int64_t takes_ns; /* of the clock's time, by each reading */
+    int64_t rests_ns; /* until the next one is due */
     struct lab_gpu_process processes[2];
     int process_count;
 };
@@ -194,6 +195,11 @@ static inline int fake_read(void *state, int lane, enum lab_probe_when when,
     return 0;
 }
 
+static inline int64_t fake_due(void *state, int lane) {
+    (void)state;
+    return lab_clock_now(fake.clock) + fake.lanes[lane].rests_ns;
+}
+
 static const struct lab_probe fake_probe = {
     .name = "fake",
     .summary = "GPUs that do as they are told",
@@ -204,6 +210,7 @@ static const struct lab_probe fake_probe = {
     .lane_name = fake_lane_name,
     .describe = fake_describe,
     .read = fake_read,
+    .due = fake_due,
 };
 
 static const struct lab_probe *const fake_probes[] = {&fake_probe, NULL};
@@ -268,7 +275,7 @@ static inline void told_tick(void *state, const struct lab_tick *tick) {
     told->tick_count++;
 }
 
-static inline void told_event(void *state, const struct lab_event *event) {
+static inline void told_event(void *state, const struct lab_sample_event *event) {
     struct told *told = state;
     lab_str_printf(&told->events, "%d@%lld %s", event->entity,
                    (long long)((event->time_ns - told->start_ns) / MS),

@@ -13,7 +13,7 @@ static uint8_t valid_a[] = {1, 1, 1}, valid_b[] = {1, 0, 1};
 static int64_t *values[2][1] = {{numbers_a}, {numbers_b}};
 static uint8_t *valid[2][1] = {{valid_a}, {valid_b}};
 static struct lab_track tracks[2];
-static struct lab_event events[] = {
+static struct lab_sample_event events[] = {
     {.time_ns = 7100 * MS, .entity = 1, .kind = LAB_EVENT_XID, .number = 79, .text = "lost"}};
 static struct lab_process_gpu on_gpu_1 = {.entity = 1};
 static struct lab_process_sample processes[] = {{.pid = 42,

@@ -190,7 +190,7 @@ static void a_full_outlet_drops_the_oldest_and_counts(void **state) {
         outlet_tick_fill(tick, 1, &value, &valid);
         tick->time_ns = i;
         outlet_put_tick(&outlet, tick);
-        struct lab_event event = {.time_ns = i, .text = "e"};
+        struct lab_sample_event event = {.time_ns = i, .text = "e"};
         outlet_put_note(&outlet, outlet_note_event(&event));
     }
     outlet_take(&outlet);
@@ -246,6 +246,29 @@ static void the_taker_is_woken_once_for_all_lanes(void **state) {
     rig_close(&rig);
 }
 
+static void a_lane_that_rests_is_not_read_and_not_waited_for(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 2);
+    fake.lanes[1].rests_ns = 320 * MS;
+    rig_start(&rig);
+    rig_pass(&rig, 40);
+    rig_take(&rig);
+    struct pollfd poll_fd = {.fd = lab_sampler_fd(rig.sampler), .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, 0), 0);
+    rig_pass(&rig, 100);
+    assert_int_equal(poll(&poll_fd, 1, 0), 1);
+    rig_pass(&rig, 560);
+    rig_take(&rig);
+    assert_string_equal(rig.told.ticks.text,
+                        "0@100=1 0@200=2 0@300=3 1@300=1 0@400=4 0@500=5 0@600=6 1@600=2 0@700=7 ");
+    assert_string_equal(rig.told.events.text, "");
+    struct lab_sampler_stats stats;
+    lab_sampler_stats(rig.sampler, &stats);
+    assert_int_equal(stats.missed, 0);
+    rig_close(&rig);
+}
+
 static void a_wall_clock_that_was_set_is_told(void **state) {
     (void)state;
     struct rig rig;
@@ -275,6 +298,7 @@ int main(void) {
         cmocka_unit_test(ticks_that_nobody_takes_make_room_for_new_ones),
         cmocka_unit_test(a_full_outlet_drops_the_oldest_and_counts),
         cmocka_unit_test(the_taker_is_woken_once_for_all_lanes),
+        cmocka_unit_test(a_lane_that_rests_is_not_read_and_not_waited_for),
         cmocka_unit_test(a_wall_clock_that_was_set_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

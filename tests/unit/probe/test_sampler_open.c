@@ -279,7 +279,8 @@ static void what_one_sink_gets_all_get(void **state) {
     uint64_t valid = 1;
     all.tick(all.state,
              &(struct lab_tick){.entity = 3, .time_ns = 7 * MS, .values = &value, .valid = &valid});
-    all.event(all.state, &(struct lab_event){.entity = 3, .kind = LAB_EVENT_MARK, .text = "x"});
+    all.event(all.state,
+              &(struct lab_sample_event){.entity = 3, .kind = LAB_EVENT_MARK, .text = "x"});
     all.processes(all.state, &(struct lab_process_list){0});
     assert_string_equal(a.entities.text, "3:GPU-a/-1 ");
     assert_string_equal(a.ticks.text, "3@7=5 ");

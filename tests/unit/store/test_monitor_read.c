@@ -39,7 +39,7 @@ static void our_own_document_gives_everything_back(void **state) {
     struct lab_recording machine = make_machine(12);
     machine.tracks[1].entity.simulated = machine.simulated = true;
     machine.tracks[1].values[3][0] = -7; /* a negative power is odd, but it is what was read */
-    struct lab_event events[] = {
+    struct lab_sample_event events[] = {
         {START_NS + 5, 2, LAB_EVENT_GAP, 0, "the driver doesn't answer"},
         {START_NS + 9, -1, LAB_EVENT_MARK, 3, "command began"},
     };

@@ -172,7 +172,7 @@ static void events_come_back_in_order(void **state) {
     struct lab_recorder *recorder = record(path);
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
-    const struct lab_event events[] = {
+    const struct lab_sample_event events[] = {
         {2000, GPU, LAB_EVENT_GAP, 0, "GPU is lost"},
         {1000, -1, LAB_EVENT_MARK, 0, "the command began"},
         {3000, GPU, LAB_EVENT_BACK, 1000, ""},
@@ -185,7 +185,7 @@ static void events_come_back_in_order(void **state) {
     static const int order[] = {1, 0, 2, 3};
     assert_int_equal(recording.event_count, 4);
     for (int i = 0; i < 4; i++) {
-        const struct lab_event *event = &recording.events[i], *expected = &events[order[i]];
+        const struct lab_sample_event *event = &recording.events[i], *expected = &events[order[i]];
         assert_true(event->time_ns == expected->time_ns && event->number == expected->number);
         assert_int_equal(event->entity, expected->entity);
         assert_int_equal(event->kind, expected->kind);
@@ -240,7 +240,8 @@ static void a_clock_event_begins_an_epoch(void **state) {
     struct lab_sink_samples sink = lab_recorder_sink(recorder);
     tell(&sink);
     send_ticks(&sink, GPU, 0, 10);
-    const struct lab_event event = {tick_time(10), -1, LAB_EVENT_CLOCK, -5 * LAB_NS_PER_S, ""};
+    const struct lab_sample_event event = {tick_time(10), -1, LAB_EVENT_CLOCK, -5 * LAB_NS_PER_S,
+                                           ""};
     sink.event(sink.state, &event);
     send_ticks(&sink, GPU, 10, 20);
     assert_works(lab_recorder_close(recorder, &err));

@@ -19,7 +19,8 @@ static void record_some(void) {
         send_tick(&sink, GPU, k);
         send_tick(&sink, CPUS, k);
         if (k % 500 == 250) {
-            const struct lab_event event = {tick_time(k), GPU, LAB_EVENT_XID, k, "one of them"};
+            const struct lab_sample_event event = {tick_time(k), GPU, LAB_EVENT_XID, k,
+                                                   "one of them"};
             sink.event(sink.state, &event);
         }
         now_ns = tick_time(k);

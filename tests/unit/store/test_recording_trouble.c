@@ -130,7 +130,7 @@ static void what_had_to_be_dropped_is_counted(void **state) {
     const struct lab_track *track = track_of(&recording, GPU);
     assert_int_equal(track->count, k - dropped);
     assert_int_equal(recording.event_count, 1);
-    const struct lab_event *event = &recording.events[0];
+    const struct lab_sample_event *event = &recording.events[0];
     assert_int_equal(event->kind, LAB_EVENT_NOT_STORED);
     assert_int_equal(event->entity, -1);
     assert_int_equal(event->number, dropped);
@@ -266,7 +266,8 @@ static void a_day_takes_no_more_memory_than_a_minute(void **state) {
         if (k % 100 == 0) {
             struct lab_process_sample one = {.pid = (int32_t)k, .name = "comes and goes"};
             const struct lab_process_list list = {tick_time(k), &one, 1, 0};
-            const struct lab_event event = {tick_time(k), GPU, LAB_EVENT_MISSED, 1, "a tick"};
+            const struct lab_sample_event event = {tick_time(k), GPU, LAB_EVENT_MISSED, 1,
+                                                   "a tick"};
             sink.processes(sink.state, &list);
             sink.event(sink.state, &event);
         }

@@ -103,7 +103,8 @@ static void send_samples(struct lab_recorder *recorder) {
     struct lab_process_sample process = {
         .pid = 42, .name = "python3", .gpus = &gpu, .gpu_count = 1};
     const struct lab_process_list list = {tick_time(5), &process, 1, 3};
-    const struct lab_event event = {tick_time(7), GPU, LAB_EVENT_XID, 79, "fallen off the bus"};
+    const struct lab_sample_event event = {tick_time(7), GPU, LAB_EVENT_XID, 79,
+                                           "fallen off the bus"};
     tell(&sink);
     send_ticks(&sink, GPU, 0, SAMPLES);
     send_ticks(&sink, CPUS, 50, SAMPLES);

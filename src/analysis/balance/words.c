@@ -1,0 +1,216 @@
+/* words.c: what is to be said of a balance: answers, advice, notes. */
+#include "analysis/balance/balance.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+const char *lab_balance_advice(const struct lab_balance *balance, struct lab_arena *arena) {
+    int worst = lab_balance_worst(balance), gpus = balance->watch->gpu_count;
+    if (worst < 0)
+        return NULL;
+    double cv = balance->cv[worst];
+    const char *title = lab_watch_kinds[worst].title;
+    for (int m = 0; m < LAB_BALANCED && cv < 0.05; m++)
+        if (balance->drift[m].direction > 0)
+            return lab_arena_printf(arena, "nothing to change yet; watch %s, which gets worse",
+                                    lab_watch_kinds[m].noun);
+    if (cv < 0.05)
+        return "nothing to change";
+    if (cv < 0.10)
+        return lab_arena_printf(arena,
+                                "%s: watch the trend; there is little to gain. A batch size that "
+                                "%d divides gives each GPU the same share",
+                                title, gpus);
+    if (cv < 0.20)
+        return lab_arena_printf(arena,
+                                "%s: review the batch split and the loading of data: a batch size "
+                                "that %d divides, as many samples and workers for each rank",
+                                title, gpus);
+    return lab_arena_printf(
+        arena,
+        "%s: check that each rank has a GPU of its own and its share of the batch (a size that %d "
+        "divides), DDP's settings (find_unused_parameters off), fragmented memory, and contexts "
+        "that processes hold on GPUs which aren't theirs (all of them on GPU 0, often)",
+        title, gpus);
+}
+
+static void add_window(struct lab_str *text, const struct lab_balance *balance, int window) {
+    double length_s = balance->watch->duration_s / balance->windows;
+    lab_analysis_add_duration(text, window * length_s);
+    lab_str_add(text, " to ");
+    lab_analysis_add_duration(text, (window + 1) * length_s);
+}
+
+const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_arena *arena) {
+    struct lab_str text;
+    int worst = -1;
+    bool drifts = false;
+    lab_str_init(&text);
+    for (int m = 0; m < LAB_BALANCED; m++) {
+        const struct lab_drift *drift = &balance->drift[m];
+        if (drift->worst >= 0 &&
+            (worst < 0 || balance->window_cv[m][drift->worst] >
+                              balance->window_cv[worst][balance->drift[worst].worst]))
+            worst = m;
+        if (drift->direction == 0)
+            continue;
+        lab_str_printf(&text, "%s gets %s: CV %.1f %% at first, %.1f %% at last; ",
+                       lab_watch_kinds[m].title, drift->direction > 0 ? "worse" : "better",
+                       100 * drift->first, 100 * drift->last);
+        drifts = true;
+    }
+    if (worst < 0 || balance->windows < 2) {
+        lab_str_release(&text);
+        return NULL;
+    }
+    if (lab_balance_is_steady(balance)) {
+        lab_str_release(&text);
+        return "the same throughout";
+    }
+    if (!drifts)
+        lab_str_add(&text, "no drift; ");
+    lab_str_add(&text, "worst from ");
+    add_window(&text, balance, balance->drift[worst].worst);
+    double cv = balance->window_cv[worst][balance->drift[worst].worst];
+    lab_str_printf(&text, ": %s, CV %.1f %% (%s)", lab_watch_kinds[worst].noun, 100 * cv,
+                   lab_watch_grade(cv));
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+/* The grade that all metrics have, or NULL. */
+static const char *same_grade(const struct lab_balance *balance) {
+    const char *grade = NULL;
+    for (int m = 0; m < LAB_BALANCED; m++) {
+        const char *own = lab_watch_grade(balance->cv[m]);
+        if (own && grade && !lab_str_equal(own, grade))
+            return NULL;
+        grade = own ? own : grade;
+    }
+    return grade;
+}
+
+const char *lab_balance_answer(const struct lab_balance *balance, struct lab_arena *arena) {
+    const struct lab_watch *watch = balance->watch;
+    if (watch->gpu_count == 0)
+        return "No GPU was recorded: balance needs two.";
+    if (watch->gpu_count == 1)
+        return lab_arena_printf(arena, "Only %s was recorded: balance needs two.",
+                                watch->gpus[0].name);
+    const char *grade = same_grade(balance);
+    struct lab_str text;
+    int told = 0;
+    lab_str_init(&text);
+    lab_str_printf(&text, "The balance of %d GPUs is %s", watch->gpu_count, grade ? grade : "");
+    lab_str_add(&text, grade ? ": " : "");
+    for (int m = 0; m < LAB_BALANCED; m++) {
+        if (isnan(balance->cv[m]))
+            continue;
+        lab_str_add(&text, told++ ? ", " : grade ? "CV " : "");
+        if (grade)
+            lab_str_printf(&text, "%.1f %% in %s", 100 * balance->cv[m], lab_watch_kinds[m].noun);
+        else
+            lab_str_printf(&text, "%s in %s (CV %.1f %%)", lab_watch_grade(balance->cv[m]),
+                           lab_watch_kinds[m].noun, 100 * balance->cv[m]);
+    }
+    lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+/* --- notes --- */
+
+#define IDLE_PERCENT  1.0 /* less utilisation than this, and less memory than a tenth of the most: */
+#define UNUSED_MEMORY 0.1 /* nobody works there */
+#define LOW_PERCENT   5.0 /* of utilisation: differences of a point are large shares */
+
+static const char *note_unused(const struct lab_watch *watch, struct lab_arena *arena) {
+    struct lab_str unused, used;
+    int unused_count = 0, used_count = 0;
+    double most = 0;
+    lab_str_init(&unused);
+    lab_str_init(&used);
+    for (int g = 0; g < watch->gpu_count; g++)
+        most = fmax(most, watch->gpus[g].figures[LAB_WATCH_MEMORY].mean);
+    for (int g = 0; g < watch->gpu_count; g++) {
+        const struct lab_watch_gpu *gpu = &watch->gpus[g];
+        bool idle = gpu->figures[LAB_WATCH_UTILIZATION].mean < IDLE_PERCENT &&
+                    gpu->figures[LAB_WATCH_MEMORY].mean < UNUSED_MEMORY * most;
+        struct lab_str *list = idle ? &unused : &used;
+        int *count = idle ? &unused_count : &used_count;
+        lab_str_printf(list, "%s%d", (*count)++ ? "," : "", gpu->track->entity.index);
+    }
+    const char *note = NULL;
+    if (unused_count > 0 && used_count > 1)
+        note = lab_arena_printf(arena,
+                                "nobody seems to use GPU %s: gpus=[%s] gives the balance of the "
+                                "others",
+                                unused.text, used.text);
+    lab_str_release(&unused);
+    lab_str_release(&used);
+    return note;
+}
+
+const char *const *lab_balance_notes(const struct lab_watch *watch, struct lab_arena *arena) {
+    const char **notes = lab_watch_notes(&watch, 1, 3, arena);
+    const char *unused = note_unused(watch, arena);
+    double utilization = lab_watch_together(watch, LAB_WATCH_UTILIZATION);
+    if (unused)
+        lab_watch_add_note(notes, unused);
+    else if (watch->gpu_count > 1 && utilization < LOW_PERCENT)
+        lab_watch_add_note(notes, lab_arena_printf(arena,
+                                                   "the GPUs are nearly idle (%.1f %%): the CV of "
+                                                   "utilisation and power says little",
+                                                   utilization));
+    return notes;
+}
+
+/* "3 recordings: the worst balance is that of b: poor in utilisation (CV 24.0 %)." */
+const char *lab_balance_answer_for_all(const struct lab_balance *balances, int count,
+                                       struct lab_arena *arena) {
+    const struct lab_balance *worst = NULL;
+    int metric = -1;
+    for (int i = 0; i < count; i++) {
+        int own = lab_balance_worst(&balances[i]);
+        if (own >= 0 && (!worst || balances[i].cv[own] > worst->cv[metric])) {
+            worst = &balances[i];
+            metric = own;
+        }
+    }
+    if (!worst)
+        return lab_arena_printf(arena, "%d recordings, none with two GPUs to compare.", count);
+    return lab_arena_printf(
+        arena, "%d recordings: the worst balance is that of %s: %s in %s (CV %.1f %%).", count,
+        worst->watch->source->name, lab_watch_grade(worst->cv[metric]),
+        lab_watch_kinds[metric].noun, 100 * worst->cv[metric]);
+}
+
+void lab_balance_add_rate_note(const struct lab_balance *balances, int count, const char **notes,
+                               struct lab_arena *arena) {
+    double *cvs = lab_arena_alloc(arena, (size_t)count, sizeof *cvs);
+    double *rates = lab_arena_alloc(arena, (size_t)count, sizeof *rates);
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        const struct lab_analysis_recording *source = balances[i].watch->source;
+        if (!lab_str_equal(source->label, balances[0].watch->source->label))
+            return; /* different work: its rates aren't comparable */
+        if (isnan(source->rate) || isnan(balances[i].cv[LAB_WATCH_UTILIZATION]))
+            continue;
+        cvs[n] = balances[i].cv[LAB_WATCH_UTILIZATION];
+        rates[n++] = source->rate;
+    }
+    struct lab_rank_correlation found = lab_rank_correlation_make(cvs, rates, n);
+    if (isnan(found.coefficient))
+        return;
+    lab_watch_add_note(notes,
+                       lab_arena_printf(arena,
+                                        "Throughput against the CV of utilisation, %d runs: rank "
+                                        "correlation %+.2f, %s.",
+                                        n, found.coefficient,
+                                        !found.significant      ? "which chance explains"
+                                        : found.coefficient < 0 ? "the less balanced, the slower"
+                                                                : "the less balanced, the faster"));
+}

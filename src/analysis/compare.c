@@ -1,0 +1,424 @@
+/*
+ * compare.c: `gpulab analyze compare`: what differs between two recordings, or two labels of several,
+ * by how much, and whether that can be told from nothing. The first label is what the others are held
+ * against.
+ */
+#include "analysis/analysis_change.h"
+#include "analysis/compare/histogram.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+struct compare_config {
+    struct lab_watch_config watch;
+    int64_t bins;
+};
+
+static const struct lab_option compare_options[] = {
+    LAB_WATCH_OPTIONS(compare_config),
+    {"bins", LAB_OPTION_INT, offsetof(struct compare_config, bins), .fallback = "10", .min = 0,
+     .max = LAB_HISTOGRAM_BINS_MAX, .help = "of the histograms; 0 leaves them out"},
+    {NULL},
+};
+
+/* --- what is compared --- */
+
+enum { /* beyond the metrics over time */
+       PEAK_MEMORY = LAB_WATCH_METRICS,
+       PEAK_TEMPERATURE,
+       ENERGY,
+       DURATION,
+       RATE,
+       COMPARED
+};
+
+struct compared {
+    const char *key, *title, *noun, *unit;
+    int decimals;
+};
+
+static const struct compared compared[COMPARED] = {
+    [LAB_WATCH_MEMORY] = {"memory", "Memory", "memory", "MB", 1},
+    [LAB_WATCH_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%", 1},
+    [LAB_WATCH_POWER] = {"power", "Power", "power", "W", 1},
+    [LAB_WATCH_TEMPERATURE] = {"temperature", "Temperature", "temperature", "°C", 1},
+    [LAB_WATCH_CLOCK] = {"sm_clock", "SM clock", "SM clock", "MHz", 0},
+    [PEAK_MEMORY] = {"memory_peak", "Peak memory", "peak memory", "MB", 1},
+    [PEAK_TEMPERATURE] = {"temperature_peak", "Hottest", "highest temperature", "°C", 0},
+    [ENERGY] = {"energy", "Energy", "energy", "J", 0},
+    [DURATION] = {"duration", "Duration", "duration", "s", 1},
+    [RATE] = {"rate", "Throughput", "throughput", "/s", 1},
+};
+
+/* In the order in which they are shown. */
+static const int shown_order[COMPARED] = {
+    RATE,   LAB_WATCH_UTILIZATION, LAB_WATCH_MEMORY,      PEAK_MEMORY,      LAB_WATCH_POWER,
+    ENERGY, LAB_WATCH_CLOCK,       LAB_WATCH_TEMPERATURE, PEAK_TEMPERATURE, DURATION,
+};
+
+static double single_value(const struct lab_watch *watch, int what) {
+    double hottest = NAN;
+    bool integrated;
+    switch (what) {
+    case PEAK_MEMORY:
+        return watch->peak_total_mib;
+    case PEAK_TEMPERATURE:
+        for (int g = 0; g < watch->gpu_count; g++)
+            hottest = fmax(hottest, watch->gpus[g].figures[LAB_WATCH_TEMPERATURE].peak);
+        return hottest;
+    case ENERGY:
+        return lab_watch_energy(watch, &integrated);
+    case DURATION:
+        return watch->duration_s;
+    default:
+        return watch->source->rate;
+    }
+}
+
+static struct lab_change_side make_side(const struct lab_watch_label *label, int what,
+                                        struct lab_arena *arena) {
+    if (what < LAB_WATCH_METRICS)
+        return lab_change_side_make(label, what, -1, arena);
+    double *values = lab_arena_alloc(arena, (size_t)label->count, sizeof *values);
+    for (int i = 0; i < label->count; i++)
+        values[i] = single_value(label->watches[i], what);
+    return lab_change_side_single(values, label->count);
+}
+
+/* --- columns --- */
+
+enum { RECORDINGS, FIRST_RECORDINGS, FIGURES };
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [RECORDINGS] = {"recordings", NULL, LAB_ANALYSIS_COUNT},
+    [FIRST_RECORDINGS] = {"recordings_of_first", NULL, LAB_ANALYSIS_COUNT},
+};
+
+enum {
+    METRIC_KEY,
+    METRIC_UNIT,
+    METRIC_TITLE,
+    METRIC_FIRST,
+    METRIC_FIRST_TEXT,
+    METRIC_SECOND,
+    METRIC_SECOND_TEXT,
+    METRIC_CHANGE,
+    METRIC_DIFFERENCE,
+    METRIC_CHANGE_TEXT,
+    METRIC_VERDICT,
+    METRIC_WORDS,
+    METRIC_COLUMNS
+};
+
+#define TITLE_COLUMNS 12 /* that a label may take as the title of a column */
+
+/* Long labels would push figures off the screen: those are A and B in tables. */
+static bool is_brief(const struct lab_watch_label *first, const struct lab_watch_label *second) {
+    return lab_str_columns(first->name) <= TITLE_COLUMNS &&
+           lab_str_columns(second->name) <= TITLE_COLUMNS;
+}
+
+static const struct lab_analysis_column *metric_columns(const char *first, const char *second,
+                                                        bool brief, struct lab_arena *arena) {
+    static const struct lab_analysis_column template[METRIC_COLUMNS] = {
+        [METRIC_KEY] = {"metric", NULL, LAB_ANALYSIS_TEXT},
+        [METRIC_UNIT] = {"unit", NULL, LAB_ANALYSIS_TEXT},
+        [METRIC_TITLE] = {NULL, "", LAB_ANALYSIS_TEXT},
+        [METRIC_FIRST] = {"first", NULL, LAB_ANALYSIS_NUMBER},
+        [METRIC_FIRST_TEXT] = {NULL, "A", LAB_ANALYSIS_FIGURE},
+        [METRIC_SECOND] = {"second", NULL, LAB_ANALYSIS_NUMBER},
+        [METRIC_SECOND_TEXT] = {NULL, "B", LAB_ANALYSIS_FIGURE},
+        [METRIC_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+        [METRIC_DIFFERENCE] = {"difference", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
+        [METRIC_CHANGE_TEXT] = {NULL, "Change", LAB_ANALYSIS_FIGURE},
+        [METRIC_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+        [METRIC_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+    };
+    struct lab_analysis_column *columns = lab_arena_alloc(arena, METRIC_COLUMNS, sizeof *columns);
+    for (int c = 0; c < METRIC_COLUMNS; c++)
+        columns[c] = template[c];
+    if (!brief)
+        return columns;
+    columns[METRIC_FIRST_TEXT].title = first;
+    columns[METRIC_SECOND_TEXT].title = second;
+    return columns;
+}
+
+#define BY_GPU 3 /* metrics: memory, utilisation, power */
+enum { GPU, GPU_CHANGE, GPU_COLUMNS = GPU_CHANGE + BY_GPU };
+static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
+    [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
+    [GPU_CHANGE +
+        LAB_WATCH_MEMORY] = {"memory_change", "Memory", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [GPU_CHANGE + LAB_WATCH_UTILIZATION] = {"utilization_change", "Utilisation",
+                                            LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [GPU_CHANGE +
+        LAB_WATCH_POWER] = {"power_change", "Power", LAB_ANALYSIS_CHANGE, .with_interval = true},
+};
+
+/* --- a pair --- */
+
+struct pair {
+    const struct lab_watch_label *first, *second;
+    struct lab_change changes[COMPARED];
+};
+
+static const char *value_text(double value, const struct compared *what, struct lab_arena *arena) {
+    if (isnan(value))
+        return "–";
+    if (what == &compared[ENERGY]) {
+        struct lab_str text;
+        lab_str_init(&text);
+        lab_str_add_si(&text, value, "J");
+        const char *copy = lab_arena_strdup(arena, text.text);
+        lab_str_release(&text);
+        return copy;
+    }
+    return lab_arena_printf(arena, "%.*f %s", what->decimals, value, what->unit);
+}
+
+static struct lab_analysis_table metric_table(const struct pair *pair, struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)COMPARED * METRIC_COLUMNS, sizeof *cells);
+    int rows = 0;
+    for (int i = 0; i < COMPARED; i++) {
+        const struct compared *what = &compared[shown_order[i]];
+        const struct lab_change *change = &pair->changes[shown_order[i]];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows * METRIC_COLUMNS;
+        if (isnan(change->first) && isnan(change->second))
+            continue;
+        rows++;
+        row[METRIC_KEY] = lab_analysis_text(what->key);
+        row[METRIC_UNIT] =
+            lab_analysis_text(what->unit[0] == 'M' && what->unit[1] == 'B' ? "MiB" : what->unit);
+        row[METRIC_FIRST] = lab_analysis_figure(change->first);
+        row[METRIC_SECOND] = lab_analysis_figure(change->second);
+        row[METRIC_CHANGE] = change->absolute ? lab_analysis_figure(NAN) : lab_change_cell(change);
+        row[METRIC_DIFFERENCE] = change->absolute
+                                     ? lab_change_cell(change)
+                                     : lab_analysis_figure(change->second - change->first);
+        row[METRIC_VERDICT] = lab_analysis_text(lab_change_verdict_name(change->verdict));
+        row[METRIC_TITLE] = lab_analysis_text(what->title);
+        row[METRIC_FIRST_TEXT] = lab_analysis_text(value_text(change->first, what, arena));
+        row[METRIC_SECOND_TEXT] = lab_analysis_text(value_text(change->second, what, arena));
+        row[METRIC_CHANGE_TEXT] = lab_analysis_text(lab_change_text(change, arena));
+        row[METRIC_WORDS] = lab_analysis_text(lab_change_words(change, arena));
+    }
+    return (struct lab_analysis_table){
+        .key = "metrics",
+        .title = "All GPUs",
+        .columns = metric_columns(pair->first->name, pair->second->name,
+                                  is_brief(pair->first, pair->second), arena),
+        .column_count = METRIC_COLUMNS,
+        .cells = cells,
+        .row_count = rows};
+}
+
+static struct lab_analysis_table gpu_table(const struct pair *pair, struct lab_arena *arena) {
+    int indices[LAB_WATCH_GPUS_MAX];
+    int count = lab_watch_label_gpus(pair->second, indices);
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < count; i++) {
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
+        row[GPU] = lab_analysis_figure(indices[i]);
+        for (int m = 0; m < BY_GPU; m++) {
+            struct lab_change_side first = lab_change_side_make(pair->first, m, indices[i], arena),
+                                   second =
+                                       lab_change_side_make(pair->second, m, indices[i], arena);
+            struct lab_change change = lab_change_make(&first, &second);
+            row[GPU_CHANGE + m] = lab_change_cell(&change);
+        }
+    }
+    return (struct lab_analysis_table){.key = "gpus",
+                                       .title = "By GPU",
+                                       .columns = gpu_columns,
+                                       .column_count = GPU_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+/* --- histograms --- */
+
+enum { BIN_FROM, BIN_TO, BIN_RANGE, BIN_FIRST, BIN_SECOND, BIN_COLUMNS };
+
+static const struct lab_analysis_column *bin_columns(int metric, const struct pair *pair,
+                                                     struct lab_arena *arena) {
+    const struct lab_watch_kind *kind = &lab_watch_kinds[metric];
+    struct lab_analysis_column *columns = lab_arena_alloc(arena, BIN_COLUMNS, sizeof *columns);
+    columns[BIN_FROM] = (struct lab_analysis_column){
+        lab_arena_printf(arena, "from_%s", kind->key_unit), NULL, LAB_ANALYSIS_NUMBER};
+    columns[BIN_TO] = (struct lab_analysis_column){lab_arena_printf(arena, "to_%s", kind->key_unit),
+                                                   NULL, LAB_ANALYSIS_NUMBER};
+    columns[BIN_RANGE] = (struct lab_analysis_column){NULL, kind->unit, LAB_ANALYSIS_TEXT};
+    columns[BIN_FIRST] =
+        (struct lab_analysis_column){"first", pair->first->name, LAB_ANALYSIS_SHARE};
+    columns[BIN_SECOND] =
+        (struct lab_analysis_column){"second", pair->second->name, LAB_ANALYSIS_SHARE};
+    if (!is_brief(pair->first, pair->second)) {
+        columns[BIN_FIRST].title = "A";
+        columns[BIN_SECOND].title = "B";
+    }
+    return columns;
+}
+
+/* false = all values are the same */
+static bool histogram_table(const struct pair *pair, int metric, int bins, struct lab_arena *arena,
+                            struct lab_analysis_table *ret_table) {
+    struct lab_histogram *h = lab_arena_alloc(arena, 1, sizeof *h);
+    lab_histogram_make(pair->first, pair->second, metric, bins, h);
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)h->bins * BIN_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < h->bins; i++) {
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * BIN_COLUMNS;
+        double from = h->from + i * h->width, to = h->from + (i + 1) * h->width;
+        row[BIN_FROM] = lab_analysis_figure(from);
+        row[BIN_TO] = lab_analysis_figure(to);
+        row[BIN_RANGE] = lab_analysis_text(lab_arena_printf(arena, "%.1f to %.1f", from, to));
+        row[BIN_FIRST] = lab_analysis_figure(h->first[i]);
+        row[BIN_SECOND] = lab_analysis_figure(h->second[i]);
+    }
+    *ret_table = (struct lab_analysis_table){
+        .key = lab_arena_printf(arena, "%s_histogram", lab_watch_kinds[metric].key),
+        .title = lab_arena_printf(arena, "%s of single GPUs: share of the samples",
+                                  lab_watch_kinds[metric].title),
+        .columns = bin_columns(metric, pair, arena),
+        .column_count = BIN_COLUMNS,
+        .cells = cells,
+        .row_count = h->bins};
+    return h->bins > 0;
+}
+
+/* --- words --- */
+
+/* "power 12.0 % [11.1, 12.9] higher" */
+static void add_difference(struct lab_str *text, const struct compared *what,
+                           const struct lab_change *change) {
+    bool lower = change->share < 0;
+    lab_str_printf(text, "%s %.1f %% [%.1f, %.1f] %s", what->noun, 100 * fabs(change->share),
+                   100 * (lower ? -change->high : change->low),
+                   100 * (lower ? -change->low : change->high), lower ? "lower" : "higher");
+}
+
+/* "b against a: power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in utilisation." */
+static const char *make_answer(const struct pair *pair, struct lab_arena *arena) {
+    static const int main_ones[] = {RATE, LAB_WATCH_UTILIZATION, LAB_WATCH_MEMORY, LAB_WATCH_POWER};
+    enum { MAIN = sizeof main_ones / sizeof *main_ones };
+    int differences = 0, same = 0;
+    struct lab_str text, rest;
+    lab_str_init(&text);
+    lab_str_init(&rest);
+    lab_str_printf(&text, "%s against %s: ", pair->second->name, pair->first->name);
+    for (int i = 0; i < MAIN; i++) {
+        const struct lab_change *change = &pair->changes[main_ones[i]];
+        const struct compared *what = &compared[main_ones[i]];
+        if (change->verdict == LAB_CHANGE_HIGHER || change->verdict == LAB_CHANGE_LOWER) {
+            lab_str_add(&text, differences++ ? ", " : "");
+            add_difference(&text, what, change);
+        } else if (change->verdict == LAB_CHANGE_SAME || change->verdict == LAB_CHANGE_SMALL) {
+            lab_str_printf(&rest, "%s%.1f %% in %s", same++ ? ", " : "",
+                           lab_change_bound_percent(change), what->noun);
+        }
+    }
+    if (same > 0)
+        lab_str_printf(&text, "%sno difference larger than %s", differences ? "; " : "", rest.text);
+    if (differences + same == 0)
+        lab_str_add(&text, "too few samples to tell a difference");
+    lab_str_add(&text, ".");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    lab_str_release(&rest);
+    return copy;
+}
+
+static struct lab_analysis_part make_part(const struct pair *pair, int bins,
+                                          struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, BY_GPU + 2, sizeof *tables);
+    const struct lab_watch **both =
+        lab_arena_alloc(arena, (size_t)(pair->first->count + pair->second->count), sizeof *both);
+    int table_count = 0, watch_count = 0;
+    for (int i = 0; i < pair->first->count; i++)
+        both[watch_count++] = pair->first->watches[i];
+    for (int i = 0; i < pair->second->count; i++)
+        both[watch_count++] = pair->second->watches[i];
+    tables[table_count++] = metric_table(pair, arena);
+    struct lab_analysis_table gpus = gpu_table(pair, arena);
+    if (gpus.row_count > 1)
+        tables[table_count++] = gpus;
+    for (int m = 0; m < BY_GPU; m++)
+        if (histogram_table(pair, m, bins, arena, &tables[table_count]))
+            table_count++;
+    cells[RECORDINGS] = lab_analysis_figure(pair->second->count);
+    cells[FIRST_RECORDINGS] = lab_analysis_figure(pair->first->count);
+    return (struct lab_analysis_part){
+        .name = pair->second->name,
+        .about = lab_arena_printf(
+            arena, is_brief(pair->first, pair->second) ? "against %s" : "B, against A: %s",
+            pair->first->name),
+        .answer = make_answer(pair, arena),
+        .cells = cells,
+        .tables = tables,
+        .table_count = table_count,
+        .notes = lab_watch_notes(both, watch_count, 0, arena),
+    };
+}
+
+/* --- the whole --- */
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct compare_config *config = opaque;
+    struct lab_watch *watches;
+    struct lab_watch_label *labels;
+    if (lab_watch_all(input, &config->watch, arena, &watches, err) < 0)
+        return -1;
+    int count = lab_watch_labels(watches, input->recording_count, arena, &labels);
+    if (count < 2)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "only %s is there: name two recordings or labels to compare, e.g. "
+                           "before=a.db after=b.db",
+                           labels[0].name);
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
+    const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    for (int i = 1; i < count; i++) {
+        struct pair pair = {.first = &labels[0], .second = &labels[i]};
+        for (int what = 0; what < COMPARED; what++) {
+            struct lab_change_side first = make_side(pair.first, what, arena),
+                                   second = make_side(pair.second, what, arena);
+            bool degrees = what == LAB_WATCH_TEMPERATURE || what == PEAK_TEMPERATURE;
+            pair.changes[what] = degrees ? lab_change_make_absolute(&first, &second)
+                                         : lab_change_make(&first, &second);
+        }
+        parts[i - 1] = make_part(&pair, (int)config->bins, arena);
+    }
+    notes[0] = lab_change_note(labels, count);
+    *ret_result = (struct lab_analysis_result){
+        .answer = count == 2
+                      ? parts->answer
+                      : lab_arena_printf(arena, "%d labels against %s.", count - 1, labels[0].name),
+        .part_key = "comparisons",
+        .columns = figure_columns,
+        .column_count = FIGURES,
+        .parts = parts,
+        .part_count = count - 1,
+        .simulated = lab_watch_simulated(input),
+        .notes = notes,
+    };
+    return 0;
+}
+
+const struct lab_analysis lab_analysis_compare = {
+    .name = "compare",
+    .summary = "what differs between recordings, by how much, and how surely",
+    .description =
+        "Holds each label against the first: differences of memory, utilisation, power, clocks, "
+        "heat, energy and throughput with their intervals, and histograms. A label is a file's "
+        "name, a folder's, a run's of a study, or what is written before it: LABEL=PATH. Several "
+        "recordings of a label say what another one would give; one each, how well these two are "
+        "known.",
+    .options = compare_options,
+    .config_size = sizeof(struct compare_config),
+    .source = LAB_ANALYSIS_OF_RECORDINGS,
+    .run = run,
+};

@@ -1,0 +1,271 @@
+/*
+ * memory.c: `gpulab analyze memory`: which of several labels needs the least memory of the GPUs, on
+ * average and at its peak, and by how much the others need more.
+ */
+#include "analysis/analysis_change.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct memory_config {
+    struct lab_watch_config watch;
+};
+
+static const struct lab_option memory_options[] = {LAB_WATCH_OPTIONS(memory_config), {NULL}};
+
+enum { RECORDINGS, TOTAL, PEAK, PEAKS, FULLEST, CHANGE, VERDICT, FIGURES };
+
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [RECORDINGS] = {"recordings", NULL, LAB_ANALYSIS_COUNT},
+    [TOTAL] = {"total_mean_mib", "Total, mean", LAB_ANALYSIS_MEBIBYTES, "Total"},
+    [PEAK] = {"total_peak_mib", "Total, peak", LAB_ANALYSIS_MEBIBYTES, "Peak"},
+    [PEAKS] = {"sum_of_peaks_mib", "Sum of peaks", LAB_ANALYSIS_MEBIBYTES},
+    [FULLEST] = {"fullest_share", "Fullest GPU", LAB_ANALYSIS_SHARE, "Fullest"},
+    [CHANGE] = {"change", "Against the best", LAB_ANALYSIS_CHANGE, "Against the best",
+                .with_interval = true},
+    [VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+};
+
+enum { GPU, GPU_MEAN, GPU_DEVIATION, GPU_PEAK, GPU_SHARE, GPU_CHANGE, GPU_COLUMNS };
+
+#define MEMORY_COLUMNS(change_title)                                                               \
+    {                                                                                              \
+        [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},                                                \
+        [GPU_MEAN] = {"mean_mib", "Mean", LAB_ANALYSIS_MEBIBYTES},                                 \
+        [GPU_DEVIATION] = {"deviation_mib", "±", LAB_ANALYSIS_MEBIBYTES},                          \
+        [GPU_PEAK] = {"peak_mib", "Peak", LAB_ANALYSIS_MEBIBYTES},                                 \
+        [GPU_SHARE] = {"peak_share", "Of its memory", LAB_ANALYSIS_SHARE},                         \
+        [GPU_CHANGE] = {"change", change_title, LAB_ANALYSIS_CHANGE, .with_interval = true},       \
+    }
+
+static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] =
+    MEMORY_COLUMNS("Against the best");
+static const struct lab_analysis_column best_columns[GPU_COLUMNS] = MEMORY_COLUMNS(NULL);
+
+/* --- a label --- */
+
+struct memory { /* of a label */
+    const struct lab_watch_label *label;
+    double total, peak, peaks, fullest; /* means over the recordings; of the peaks the largest */
+    int fullest_gpu;
+    struct lab_change change; /* against the best */
+};
+
+static struct memory describe(const struct lab_watch_label *label) {
+    struct memory memory = {
+        .label = label, .total = 0, .peak = NAN, .peaks = NAN, .fullest = NAN, .fullest_gpu = -1};
+    int known = 0;
+    for (int i = 0; i < label->count; i++) {
+        const struct lab_watch *watch = label->watches[i];
+        double total = lab_watch_together(watch, LAB_WATCH_MEMORY), peaks = NAN;
+        for (int g = 0; g < watch->gpu_count; g++) {
+            double peak = watch->gpus[g].figures[LAB_WATCH_MEMORY].peak;
+            double share = peak / watch->gpus[g].capacity_mib;
+            if (!isnan(peak))
+                peaks = (isnan(peaks) ? 0 : peaks) + peak;
+            if (isnan(share) || share <= memory.fullest)
+                continue;
+            memory.fullest = share;
+            memory.fullest_gpu = watch->gpus[g].track->entity.index;
+        }
+        memory.peaks = fmax(memory.peaks, peaks); /* fmax passes NaN over */
+        memory.peak = fmax(memory.peak, watch->peak_total_mib);
+        if (isnan(total))
+            continue;
+        memory.total += total;
+        known++;
+    }
+    memory.total = known ? memory.total / known : (double)NAN;
+    return memory;
+}
+
+static int by_total(const void *a, const void *b) {
+    const struct memory *x = a, *y = b;
+    if (isnan(x->total) || isnan(y->total))
+        return isnan(x->total) - isnan(y->total);
+    return (x->total > y->total) - (x->total < y->total);
+}
+
+/* --- its GPUs --- */
+
+struct pooled { /* one GPU over the recordings of a label */
+    double mean, deviation, peak, share;
+};
+
+/* Mean of the recordings' means, mean of their deviations, the largest peak. */
+static struct pooled pool(const struct lab_watch_label *label, int index) {
+    struct pooled pooled = {0, 0, NAN, NAN};
+    int known = 0;
+    for (int i = 0; i < label->count; i++)
+        for (int g = 0; g < label->watches[i]->gpu_count; g++) {
+            const struct lab_watch_gpu *gpu = &label->watches[i]->gpus[g];
+            const struct lab_watch_figures *figures = &gpu->figures[LAB_WATCH_MEMORY];
+            if (gpu->track->entity.index != index || figures->count == 0)
+                continue;
+            pooled.mean += figures->mean;
+            pooled.deviation += figures->deviation;
+            pooled.peak = fmax(pooled.peak, figures->peak);
+            pooled.share = fmax(pooled.share, figures->peak / gpu->capacity_mib);
+            known++;
+        }
+    pooled.mean = known ? pooled.mean / known : (double)NAN;
+    pooled.deviation = known ? pooled.deviation / known : (double)NAN;
+    return pooled;
+}
+
+static struct lab_analysis_table gpu_table(const struct memory *memory, const struct memory *best,
+                                           struct lab_arena *arena) {
+    int indices[LAB_WATCH_GPUS_MAX];
+    int count = lab_watch_label_gpus(memory->label, indices);
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < count; i++) {
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * GPU_COLUMNS;
+        struct pooled pooled = pool(memory->label, indices[i]);
+        row[GPU] = lab_analysis_figure(indices[i]);
+        row[GPU_MEAN] = lab_analysis_figure(pooled.mean);
+        row[GPU_DEVIATION] = lab_analysis_figure(pooled.deviation);
+        row[GPU_PEAK] = lab_analysis_figure(pooled.peak);
+        row[GPU_SHARE] = lab_analysis_figure(pooled.share);
+        row[GPU_CHANGE] = lab_analysis_figure(NAN);
+        if (memory == best)
+            continue;
+        struct lab_change_side first = lab_change_side_make(best->label, LAB_WATCH_MEMORY,
+                                                            indices[i], arena),
+                               second = lab_change_side_make(memory->label, LAB_WATCH_MEMORY,
+                                                             indices[i], arena);
+        struct lab_change change = lab_change_make(&first, &second);
+        row[GPU_CHANGE] = lab_change_cell(&change);
+    }
+    return (struct lab_analysis_table){.key = "gpus",
+                                       .title = "By GPU",
+                                       .columns = memory == best ? best_columns : gpu_columns,
+                                       .column_count = GPU_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+/* --- words --- */
+
+/* "needs 12.0 % more than a [11.2, 12.8]" */
+static const char *make_answer(const struct memory *memory, const struct memory *best,
+                               struct lab_arena *arena) {
+    const char *name = memory->label->name, *other = best->label->name;
+    const struct lab_change *change = &memory->change;
+    if (isnan(memory->total))
+        return lab_arena_printf(arena, "%s: no memory was recorded.", name);
+    if (memory == best)
+        return lab_arena_printf(arena, "%s takes %.1f MB on average, %.1f MB at its peak.", name,
+                                memory->total, memory->peak);
+    switch (change->verdict) {
+    case LAB_CHANGE_HIGHER:
+    case LAB_CHANGE_LOWER:
+        return lab_arena_printf(arena, "%s takes %.1f %% [%.1f, %.1f] more than %s.", name,
+                                100 * change->share, 100 * change->low, 100 * change->high, other);
+    case LAB_CHANGE_SAME:
+        return lab_arena_printf(arena, "%s takes as much as %s: no difference larger than %.1f %%.",
+                                name, other, lab_change_bound_percent(change));
+    default:
+        return lab_arena_printf(arena,
+                                "%s takes %.1f %% more than %s, which one recording each can't "
+                                "prove.",
+                                name, 100 * change->share, other);
+    }
+}
+
+static const char *answer_for_all(const struct memory *memories, int count,
+                                  struct lab_arena *arena) {
+    const struct memory *best = &memories[0], *next = &memories[1];
+    if (isnan(best->total))
+        return "No memory of a GPU was recorded.";
+    if (isnan(next->total))
+        return make_answer(best, best, arena);
+    const char *how = next->change.verdict == LAB_CHANGE_HIGHER ? "takes the least memory"
+                                                                : "is first, but not for certain";
+    return lab_arena_printf(arena, "Of %d labels %s %s (%.1f MB). %s", count, best->label->name,
+                            how, best->total, make_answer(next, best, arena));
+}
+
+static struct lab_analysis_part make_part(const struct memory *memory, const struct memory *best,
+                                          struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+    const struct lab_watch_label *label = memory->label;
+    *table = gpu_table(memory, best, arena);
+    cells[RECORDINGS] = lab_analysis_figure(label->count);
+    cells[TOTAL] = lab_analysis_figure(memory->total);
+    cells[PEAK] = lab_analysis_figure(memory->peak);
+    cells[PEAK].text = "that all GPUs had at one time";
+    cells[PEAKS] = lab_analysis_figure(memory->peaks);
+    cells[PEAKS].text = "each GPU's own, at its own time";
+    cells[FULLEST] = lab_analysis_figure(memory->fullest);
+    cells[FULLEST].text =
+        lab_arena_printf(arena, "of GPU %d's memory at its peak", memory->fullest_gpu);
+    cells[CHANGE] = memory == best ? lab_analysis_figure(NAN) : lab_change_cell(&memory->change);
+    cells[VERDICT] = lab_analysis_text(
+        memory == best ? "best" : lab_change_verdict_name(memory->change.verdict));
+    return (struct lab_analysis_part){
+        .name = label->name,
+        .about = lab_watch_about(label->watches, label->count, arena),
+        .answer = make_answer(memory, best, arena),
+        .cells = cells,
+        .tables = table,
+        .table_count = table->row_count > 0,
+        .notes = lab_watch_notes(label->watches, label->count, 0, arena),
+    };
+}
+
+/* --- the whole --- */
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct memory_config *config = opaque;
+    struct lab_watch *watches;
+    struct lab_watch_label *labels;
+    if (lab_watch_all(input, &config->watch, arena, &watches, err) < 0)
+        return -1;
+    int count = lab_watch_labels(watches, input->recording_count, arena, &labels);
+    struct memory *memories = lab_arena_alloc(arena, (size_t)count, sizeof *memories);
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
+    const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    for (int i = 0; i < count; i++)
+        memories[i] = describe(&labels[i]);
+    qsort(memories, (size_t)count, sizeof *memories, by_total);
+    struct lab_change_side best =
+        lab_change_side_make(memories[0].label, LAB_WATCH_MEMORY, -1, arena);
+    for (int i = 0; i < count; i++) {
+        struct lab_change_side side =
+            lab_change_side_make(memories[i].label, LAB_WATCH_MEMORY, -1, arena);
+        memories[i].change = lab_change_make(&best, &side);
+    }
+    for (int i = 0; i < count; i++)
+        parts[i] = make_part(&memories[i], &memories[0], arena);
+    if (count > 1)
+        notes[0] = lab_change_note(labels, count);
+    *ret_result = (struct lab_analysis_result){
+        .answer = count == 1 ? parts->answer : answer_for_all(memories, count, arena),
+        .part_key = "labels",
+        .columns = figure_columns,
+        .column_count = FIGURES,
+        .parts = parts,
+        .part_count = count,
+        .simulated = lab_watch_simulated(input),
+        .notes = notes,
+    };
+    return 0;
+}
+
+const struct lab_analysis lab_analysis_memory = {
+    .name = "memory",
+    .summary = "which of several labels takes the least memory of the GPUs",
+    .description =
+        "Compares recordings by label, the least first: mean and peak of each GPU and of all "
+        "together, against the sum of the single peaks. A label is a file's name, a folder's, a "
+        "run's of a study, or what is written before it: LABEL=PATH.",
+    .options = memory_options,
+    .config_size = sizeof(struct memory_config),
+    .source = LAB_ANALYSIS_OF_RECORDINGS,
+    .run = run,
+};

@@ -1,0 +1,428 @@
+/*
+ * summary.c: `gpulab analyze summary`: everything that many recordings tell, by label and by GPU, on a
+ * page. All recordings of a label count; the newest is marked.
+ */
+#include "analysis/analysis_watch.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct summary_config {
+    struct lab_watch_config watch;
+};
+
+static const struct lab_option summary_options[] = {LAB_WATCH_OPTIONS(summary_config), {NULL}};
+
+enum {
+    RECORDINGS,
+    DURATION,
+    MEMORY,
+    PEAK,
+    UTILIZATION,
+    POWER,
+    ENERGY,
+    TEMPERATURE,
+    THROTTLED,
+    GAPS,
+    BALANCE,
+    RATE,
+    CPU,
+    HOST,
+    FIGURES
+};
+
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [RECORDINGS] = {"recordings", "Recordings", LAB_ANALYSIS_COUNT},
+    [DURATION] = {"duration_s", "Duration", LAB_ANALYSIS_DURATION, "Time"},
+    [MEMORY] = {"memory_total_mib", "Memory, mean", LAB_ANALYSIS_MEBIBYTES, "Memory"},
+    [PEAK] = {"memory_peak_mib", "Memory, peak", LAB_ANALYSIS_MEBIBYTES},
+    [UTILIZATION] = {"utilization_percent", "Utilisation", LAB_ANALYSIS_PERCENT, "Util."},
+    [POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS, "Power"},
+    [ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES, "Energy"},
+    [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
+    [THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
+    [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
+    [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
+    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
+    [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT},
+    [HOST] = {"host_memory_peak_mib", "Host memory", LAB_ANALYSIS_MEBIBYTES},
+};
+
+enum {
+    GPU,
+    GPU_MEMORY,
+    GPU_PEAK,
+    GPU_UTILIZATION,
+    GPU_POWER,
+    GPU_ENERGY,
+    GPU_TEMPERATURE,
+    GPU_THROTTLED,
+    GPU_MISSING,
+    GPU_GAPS,
+    GPU_COLUMNS
+};
+
+static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
+    [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
+    [GPU_MEMORY] = {"memory_mib", "Memory", LAB_ANALYSIS_MEBIBYTES},
+    [GPU_PEAK] = {"memory_peak_mib", "Peak", LAB_ANALYSIS_MEBIBYTES},
+    [GPU_UTILIZATION] = {"utilization_percent", "Util.", LAB_ANALYSIS_PERCENT},
+    [GPU_POWER] = {"power_w", "Power", LAB_ANALYSIS_WATTS},
+    [GPU_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
+    [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
+    [GPU_THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
+    [GPU_MISSING] = {"missing_s", NULL, LAB_ANALYSIS_DURATION},
+    [GPU_GAPS] = {"gaps", NULL, LAB_ANALYSIS_COUNT},
+};
+
+enum {
+    REC,
+    REC_START,
+    REC_NEWEST,
+    REC_DURATION,
+    REC_MEMORY,
+    REC_UTILIZATION,
+    REC_POWER,
+    REC_ENERGY,
+    REC_COLUMNS
+};
+
+static const struct lab_analysis_column recording_columns[REC_COLUMNS] = {
+    [REC] = {"name", "Recording, newest first", LAB_ANALYSIS_TEXT},
+    [REC_START] = {"started", NULL, LAB_ANALYSIS_TEXT},
+    [REC_NEWEST] = {"newest", NULL, LAB_ANALYSIS_COUNT},
+    [REC_DURATION] = {"duration_s", "Time", LAB_ANALYSIS_DURATION},
+    [REC_MEMORY] = {"memory_total_mib", "Memory", LAB_ANALYSIS_MEBIBYTES},
+    [REC_UTILIZATION] = {"utilization_percent", "Util.", LAB_ANALYSIS_PERCENT},
+    [REC_POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS},
+    [REC_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
+};
+
+/* --- over recordings --- */
+
+struct tally { /* NaN is left out of all of them */
+    double sum, peak;
+    int count;
+};
+
+#define TALLY_INIT ((struct tally){0, NAN, 0})
+
+static void count_in(struct tally *tally, double value) {
+    if (isnan(value))
+        return;
+    tally->sum += value;
+    tally->peak = fmax(tally->peak, value);
+    tally->count++;
+}
+
+static double sum_of(const struct tally *tally) {
+    return tally->count ? tally->sum : (double)NAN;
+}
+
+static double mean_of(const struct tally *tally) {
+    return tally->count ? tally->sum / tally->count : (double)NAN;
+}
+
+/* --- tables --- */
+
+static void fill_gpu_row(const struct lab_watch_label *label, int index,
+                         struct lab_analysis_cell *row) {
+    struct tally t[GPU_COLUMNS];
+    for (int c = 0; c < GPU_COLUMNS; c++)
+        t[c] = TALLY_INIT;
+    for (int i = 0; i < label->count; i++)
+        for (int g = 0; g < label->watches[i]->gpu_count; g++) {
+            const struct lab_watch_gpu *gpu = &label->watches[i]->gpus[g];
+            if (gpu->track->entity.index != index)
+                continue;
+            count_in(&t[GPU_MEMORY], gpu->figures[LAB_WATCH_MEMORY].mean);
+            count_in(&t[GPU_PEAK], gpu->figures[LAB_WATCH_MEMORY].peak);
+            count_in(&t[GPU_UTILIZATION], gpu->figures[LAB_WATCH_UTILIZATION].mean);
+            count_in(&t[GPU_POWER], gpu->figures[LAB_WATCH_POWER].mean);
+            count_in(&t[GPU_ENERGY], gpu->energy_j);
+            count_in(&t[GPU_TEMPERATURE], gpu->figures[LAB_WATCH_TEMPERATURE].peak);
+            count_in(&t[GPU_THROTTLED], gpu->throttled_s);
+            count_in(&t[GPU_MISSING], gpu->missing_s);
+            count_in(&t[GPU_GAPS], gpu->gap_count);
+        }
+    row[GPU] = lab_analysis_figure(index);
+    row[GPU_MEMORY] = lab_analysis_figure(mean_of(&t[GPU_MEMORY]));
+    row[GPU_PEAK] = lab_analysis_figure(t[GPU_PEAK].peak);
+    row[GPU_UTILIZATION] = lab_analysis_figure(mean_of(&t[GPU_UTILIZATION]));
+    row[GPU_POWER] = lab_analysis_figure(mean_of(&t[GPU_POWER]));
+    row[GPU_ENERGY] = lab_analysis_figure(sum_of(&t[GPU_ENERGY]));
+    row[GPU_TEMPERATURE] = lab_analysis_figure(t[GPU_TEMPERATURE].peak);
+    row[GPU_THROTTLED] = lab_analysis_figure(sum_of(&t[GPU_THROTTLED]));
+    row[GPU_MISSING] = lab_analysis_figure(sum_of(&t[GPU_MISSING]));
+    row[GPU_GAPS] = lab_analysis_figure(sum_of(&t[GPU_GAPS]));
+}
+
+static struct lab_analysis_table gpu_table(const struct lab_watch_label *label,
+                                           struct lab_arena *arena) {
+    int indices[LAB_WATCH_GPUS_MAX];
+    int count = lab_watch_label_gpus(label, indices);
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < count; i++)
+        fill_gpu_row(label, indices[i], cells + (ptrdiff_t)i * GPU_COLUMNS);
+    return (struct lab_analysis_table){.key = "gpus",
+                                       .title = "By GPU",
+                                       .columns = gpu_columns,
+                                       .column_count = GPU_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+static int64_t wall_of(const struct lab_watch *watch) {
+    return lab_recording_wall_ns(watch->source->recording, watch->start_ns);
+}
+
+static int by_newest(const void *a, const void *b) {
+    const struct lab_watch *x = *(const struct lab_watch *const *)a;
+    const struct lab_watch *y = *(const struct lab_watch *const *)b;
+    int64_t wall_x = wall_of(x), wall_y = wall_of(y);
+    if (wall_x != wall_y)
+        return wall_x < wall_y ? 1 : -1;
+    return strcmp(x->source->name, y->source->name);
+}
+
+/* "2026-11-15T10:42:03Z": the same wherever it is read. */
+static const char *start_text(const struct lab_watch *watch, struct lab_arena *arena) {
+    time_t seconds = (time_t)(wall_of(watch) / 1000000000);
+    struct tm parts;
+    char text[32];
+    if (!gmtime_r(&seconds, &parts) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts))
+        return NULL;
+    return lab_arena_strdup(arena, text);
+}
+
+static struct lab_analysis_table recording_table(const struct lab_watch_label *label,
+                                                 struct lab_arena *arena) {
+    size_t count = (size_t)label->count;
+    const struct lab_watch **sorted = lab_arena_alloc(arena, count, sizeof *sorted);
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, count * REC_COLUMNS, sizeof *cells);
+    memcpy(sorted, label->watches, count * sizeof *sorted);
+    qsort(sorted, count, sizeof *sorted, by_newest);
+    for (int i = 0; i < label->count; i++) {
+        const struct lab_watch *watch = sorted[i];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * REC_COLUMNS;
+        bool integrated;
+        row[REC] = lab_analysis_text(watch->source->name);
+        row[REC_START] = lab_analysis_text(start_text(watch, arena));
+        row[REC_NEWEST] = lab_analysis_figure(i == 0);
+        row[REC_DURATION] = lab_analysis_figure(watch->duration_s);
+        row[REC_MEMORY] = lab_analysis_figure(lab_watch_together(watch, LAB_WATCH_MEMORY));
+        row[REC_UTILIZATION] =
+            lab_analysis_figure(lab_watch_together(watch, LAB_WATCH_UTILIZATION));
+        row[REC_POWER] = lab_analysis_figure(lab_watch_together(watch, LAB_WATCH_POWER));
+        row[REC_ENERGY] = lab_analysis_figure(lab_watch_energy(watch, &integrated));
+    }
+    return (struct lab_analysis_table){.key = "files",
+                                       .title = label->count > 1 ? "Recordings" : NULL,
+                                       .columns = recording_columns,
+                                       .column_count = REC_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = label->count};
+}
+
+/* --- a label --- */
+
+/* "power limit and heat (driver)" */
+static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
+    const char *words[16] = {0};
+    int count = 0;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        if (reasons & reason->bit && count < 15)
+            words[count++] = reason->words;
+    if (count == 0)
+        return NULL;
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add(&text, "of all GPUs' time, by: ");
+    lab_str_add_list(&text, words, "and");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+static struct lab_analysis_cell with_text(double value, const char *text) {
+    struct lab_analysis_cell cell = lab_analysis_figure(value);
+    cell.text = text;
+    return cell;
+}
+
+static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *label,
+                                                  struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct tally t[FIGURES];
+    uint64_t reasons = 0;
+    bool any_integrated = false;
+    for (int c = 0; c < FIGURES; c++)
+        t[c] = TALLY_INIT;
+    for (int i = 0; i < label->count; i++) {
+        const struct lab_watch *watch = label->watches[i];
+        bool integrated;
+        count_in(&t[DURATION], watch->duration_s);
+        count_in(&t[MEMORY], lab_watch_together(watch, LAB_WATCH_MEMORY));
+        count_in(&t[PEAK], watch->peak_total_mib);
+        count_in(&t[UTILIZATION], lab_watch_together(watch, LAB_WATCH_UTILIZATION));
+        count_in(&t[POWER], lab_watch_together(watch, LAB_WATCH_POWER));
+        count_in(&t[ENERGY], lab_watch_energy(watch, &integrated));
+        count_in(&t[THROTTLED], lab_watch_throttled(watch));
+        count_in(&t[BALANCE], lab_watch_cv_of(watch, LAB_WATCH_MEMORY));
+        count_in(&t[RATE], watch->source->rate);
+        count_in(&t[CPU], watch->cpu_percent);
+        count_in(&t[HOST], watch->host_peak_mib);
+        any_integrated |= integrated;
+        for (int g = 0; g < watch->gpu_count; g++) {
+            count_in(&t[TEMPERATURE], watch->gpus[g].figures[LAB_WATCH_TEMPERATURE].peak);
+            count_in(&t[GAPS], watch->gpus[g].missing_s);
+            reasons |= watch->gpus[g].reasons;
+        }
+    }
+    cells[RECORDINGS] = lab_analysis_figure(label->count);
+    cells[DURATION] = lab_analysis_figure(sum_of(&t[DURATION]));
+    cells[MEMORY] = with_text(mean_of(&t[MEMORY]), "of all GPUs together");
+    cells[PEAK] = with_text(t[PEAK].peak, "that all GPUs had at one time");
+    cells[UTILIZATION] = with_text(mean_of(&t[UTILIZATION]), "mean of the GPUs");
+    cells[POWER] = with_text(mean_of(&t[POWER]), "of all GPUs together");
+    cells[ENERGY] =
+        with_text(sum_of(&t[ENERGY]), any_integrated ? "from their power, where there is no counter"
+                                                     : "by the GPUs' counters");
+    cells[TEMPERATURE] = lab_analysis_figure(t[TEMPERATURE].peak);
+    cells[THROTTLED] = with_text(sum_of(&t[THROTTLED]), reasons_text(reasons, arena));
+    cells[GAPS] =
+        with_text(t[GAPS].sum > 0 ? t[GAPS].sum : (double)NAN, "of all GPUs' time gave nothing");
+    double cv = mean_of(&t[BALANCE]);
+    cells[BALANCE] = with_text(
+        cv,
+        isnan(cv) ? NULL : lab_arena_printf(arena, "CV between GPUs (%s)", lab_watch_grade(cv)));
+    cells[RATE] = lab_analysis_figure(mean_of(&t[RATE]));
+    cells[CPU] = with_text(mean_of(&t[CPU]), "busy on average");
+    cells[HOST] = with_text(t[HOST].peak, "at its peak");
+    return cells;
+}
+
+/* --- words --- */
+
+static const char *make_answer(const struct lab_watch_label *label,
+                               const struct lab_analysis_cell *cells, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s:", label->name);
+    if (!isnan(cells[UTILIZATION].value))
+        lab_str_printf(&text, " GPUs %.1f %% busy,", cells[UTILIZATION].value);
+    if (!isnan(cells[MEMORY].value))
+        lab_str_printf(&text, " %.1f MB of memory,", cells[MEMORY].value);
+    if (!isnan(cells[ENERGY].value)) {
+        lab_str_add(&text, " ");
+        lab_str_add_si(&text, cells[ENERGY].value, "J");
+    }
+    lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
+    lab_str_add(&text, " in ");
+    lab_analysis_add_duration(&text, cells[DURATION].value);
+    lab_str_add(&text, ".");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+static struct lab_analysis_part make_part(const struct lab_watch_label *label,
+                                          struct lab_arena *arena) {
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    const struct lab_analysis_cell *cells = make_cells(label, arena);
+    int table_count = 0;
+    struct lab_analysis_table gpus = gpu_table(label, arena);
+    if (gpus.row_count > 0)
+        tables[table_count++] = gpus;
+    tables[table_count++] = recording_table(label, arena);
+    return (struct lab_analysis_part){
+        .name = label->name,
+        .about = lab_watch_about(label->watches, label->count, arena),
+        .answer = make_answer(label, cells, arena),
+        .cells = cells,
+        .tables = tables,
+        .table_count = table_count,
+        .notes = lab_watch_notes(label->watches, label->count, 0, arena),
+    };
+}
+
+/* "12 recordings of 3 labels, 1.5 h: 4.2 MJ; the most power took b (812.0 W)." */
+static const char *answer_for_all(const struct lab_analysis_part *parts, int count, int recordings,
+                                  struct lab_arena *arena) {
+    struct lab_str text;
+    double seconds = 0, energy = NAN;
+    const struct lab_analysis_part *most = NULL;
+    for (int i = 0; i < count; i++) {
+        const struct lab_analysis_cell *cells = parts[i].cells;
+        seconds += cells[DURATION].value;
+        if (!isnan(cells[ENERGY].value))
+            energy = (isnan(energy) ? 0 : energy) + cells[ENERGY].value;
+        if (!isnan(cells[POWER].value) && (!most || cells[POWER].value > most->cells[POWER].value))
+            most = &parts[i];
+    }
+    lab_str_init(&text);
+    lab_str_printf(&text, "%d recordings of %d labels, ", recordings, count);
+    lab_analysis_add_duration(&text, seconds);
+    if (!isnan(energy)) {
+        lab_str_add(&text, ", ");
+        lab_str_add_si(&text, energy, "J");
+    }
+    if (most)
+        lab_str_printf(&text, "; %s took the most power (%.1f W)", most->name,
+                       most->cells[POWER].value);
+    lab_str_add(&text, ".");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+/* --- the whole --- */
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct summary_config *config = opaque;
+    struct lab_watch *watches;
+    struct lab_watch_label *labels;
+    if (lab_watch_make_all(input, &config->watch, arena, &watches, err) < 0)
+        return -1;
+    int count = lab_watch_labels(watches, input->recording_count, arena, &labels);
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
+    const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    for (int i = 0; i < count; i++)
+        parts[i] = make_part(&labels[i], arena);
+    if (input->recording_count > count)
+        notes[0] =
+            "Of a label with several recordings: means are means of theirs, peaks the largest "
+            "of them, times and energies their sums.";
+    *ret_result = (struct lab_analysis_result){
+        .answer = count == 1 ? parts->answer
+                             : answer_for_all(parts, count, input->recording_count, arena),
+        .part_key = "labels",
+        .columns = figure_columns,
+        .column_count = FIGURES,
+        .parts = parts,
+        .part_count = count,
+        .simulated = lab_watch_simulated(input),
+        .notes = notes,
+    };
+    return 0;
+}
+
+const struct lab_analysis lab_analysis_summary = {
+    .name = "summary",
+    .summary = "what many recordings tell, by label and by GPU, on a page",
+    .description =
+        "Time, memory, utilisation, power, energy, heat, throttling and gaps of all recordings of "
+        "a "
+        "folder or study. All files of a label count, the newest comes first. A label is a file's "
+        "name, a folder's, a run's of a study, or what is written before it: LABEL=PATH.",
+    .options = summary_options,
+    .config_size = sizeof(struct summary_config),
+    .source = LAB_ANALYSIS_OF_RECORDINGS,
+    .run = run,
+};

@@ -1,0 +1,165 @@
+/* support/top_source.c */
+#include "command/support/top_source.h"
+
+#include "base/clock.h"
+#include "command/support/watched_gpus.h"
+#include "store/monitor_file.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#define SETTLE_NS (1500 * LAB_NS_PER_MS) /* processes are read once a second */
+#define SPAN_NS   (300 * LAB_NS_PER_MS)  /* over which rates mean something */
+
+/* --- this machine --- */
+
+static void add_notes(const struct lab_command_call *call, struct lab_top_source *source) {
+    int count = 0;
+    while (lab_probes[count])
+        count++;
+    source->notes = lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *source->notes);
+    for (int i = 0, at = 0; i < count; i++) {
+        const char *why = lab_sampler_refusal(source->sampler, lab_probes[i]->name);
+        if (why && !lab_str_equal(lab_probes[i]->name, "replay"))
+            source->notes[at++] =
+                lab_arena_printf(call->arena, "without %s: %s", lab_probes[i]->without, why);
+    }
+}
+
+/* The sampler's threads get none of the signals that the screen's own thread has to see. */
+static int open_sampler(const struct lab_sampler_config *config, struct lab_sampler **ret_sampler,
+                        struct lab_err *err) {
+    static const int kept[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
+    sigset_t block, before;
+    sigemptyset(&block);
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+        sigaddset(&block, kept[i]);
+    pthread_sigmask(SIG_BLOCK, &block, &before);
+    int result = lab_sampler_open(config, ret_sampler, err);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return result;
+}
+
+int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns,
+                        struct lab_top_source *ret_source, struct lab_err *err) {
+    struct lab_top_source source = {.interval_ns = interval_ns};
+    if (lab_machine_open(NULL, &source.machine, err) < 0)
+        return -1;
+    struct lab_sampler_config config = {.setup = {.machine = source.machine,
+                                                  .clock = lab_clock_system(),
+                                                  .interval_ns = interval_ns,
+                                                  .root = "",
+                                                  .all_processes = true,
+                                                  .speed = 1}};
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    if (lab_support_watched_gpus(source.machine, call->shared->device, call->arena, &config.gpus,
+                                 &config.gpu_count, err) < 0 ||
+        open_sampler(&config, &source.sampler, err) < 0) {
+        lab_machine_close(source.machine);
+        return -1;
+    }
+    struct lab_top_setup setup = {.interval_ns = interval_ns, .machine = source.machine};
+    source.name = lab_arena_strdup(call->arena, host);
+    source.history = lab_top_history_open(&setup);
+    add_notes(call, &source);
+    lab_sampler_edge(source.sampler); /* what is read seldom is there at once */
+    *ret_source = source;
+    return 0;
+}
+
+/* --- a recording --- */
+
+int lab_top_source_recording(const struct lab_command_call *call, const char *path,
+                             struct lab_top_source *ret_source, struct lab_err *err) {
+    struct lab_recording *recording = lab_arena_alloc(call->arena, 1, sizeof *recording);
+    if (lab_monitor_read(path, call->arena, recording, err) < 0)
+        return -1;
+    int64_t interval_ns = recording->interval_ns > 0 ? recording->interval_ns : LAB_NS_PER_S;
+    struct lab_top_source source = {.recording = recording,
+                                    .name = path,
+                                    .notes = recording->missing,
+                                    .interval_ns = interval_ns};
+    lab_top_recording_span(recording, &source.begin_ns, &source.end_ns);
+    if (!recording->track_count || source.end_ns == 0)
+        return lab_err_set(err, LAB_ERR_USER, "%s: holds no samples", path);
+    struct lab_top_setup setup = {.interval_ns = interval_ns};
+    source.history = lab_top_history_open(&setup);
+    source.position_ns = source.begin_ns;
+    *ret_source = source;
+    return 0;
+}
+
+void lab_top_source_close(struct lab_top_source *source) {
+    lab_top_history_close(source->history);
+    lab_sampler_close(source->sampler);
+    lab_machine_close(source->machine);
+    *source = (struct lab_top_source){.history = NULL};
+}
+
+/* --- taking --- */
+
+static bool take_live(struct lab_top_source *source) {
+    int64_t before_ns = lab_top_history_time_ns(source->history);
+    struct lab_sink_samples sink = lab_top_history_sink(source->history);
+    lab_sampler_take(source->sampler, &sink);
+    return lab_top_history_time_ns(source->history) != before_ns;
+}
+
+bool lab_top_source_take(struct lab_top_source *source, double speed) {
+    if (!source->recording)
+        return take_live(source);
+    int64_t now_ns = lab_clock_now(lab_clock_system());
+    int64_t passed_ns = source->moved_ns ? now_ns - source->moved_ns : 0;
+    int64_t before_ns = source->position_ns;
+    source->moved_ns = now_ns;
+    source->position_ns += (int64_t)((double)passed_ns * speed);
+    if (source->position_ns > source->end_ns)
+        source->position_ns = source->end_ns;
+    lab_top_history_load(source->history, source->recording, source->position_ns);
+    return source->position_ns != before_ns;
+}
+
+void lab_top_source_seek(struct lab_top_source *source, int64_t time_ns) {
+    source->position_ns = time_ns < source->begin_ns ? source->begin_ns
+                          : time_ns > source->end_ns ? source->end_ns
+                                                     : time_ns;
+    lab_top_history_load(source->history, source->recording, source->position_ns);
+}
+
+bool lab_top_source_at_end(const struct lab_top_source *source) {
+    return source->recording && source->position_ns >= source->end_ns;
+}
+
+void lab_top_source_settle(struct lab_top_source *source) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t until_ns = lab_clock_now(clock) + SETTLE_NS;
+    while (!lab_top_history_is_whole(source->history, SPAN_NS) && lab_clock_now(clock) < until_ns) {
+        struct pollfd ready = {.fd = lab_sampler_fd(source->sampler), .events = POLLIN};
+        poll(&ready, 1, 50);
+        take_live(source);
+    }
+}
+
+/* --- time --- */
+
+int64_t lab_top_source_now(const struct lab_top_source *source) {
+    return source->recording ? source->position_ns : lab_clock_now(lab_clock_system());
+}
+
+int64_t lab_top_source_wall_offset(const struct lab_top_source *source) {
+    if (source->recording)
+        return lab_recording_wall_ns(source->recording, source->position_ns) - source->position_ns;
+    return lab_clock_wall_ns() - lab_clock_now(lab_clock_system());
+}
+
+struct lab_top_history *lab_top_source_whole(struct lab_top_source *source) {
+    if (!source->recording)
+        return source->history;
+    struct lab_top_setup setup = {.interval_ns = source->interval_ns,
+                                  .window_ns = source->end_ns - source->begin_ns};
+    struct lab_top_history *history = lab_top_history_open(&setup);
+    lab_top_history_load(history, source->recording, source->end_ns);
+    return history;
+}

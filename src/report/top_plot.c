@@ -1,0 +1,225 @@
+/*
+ * top_plot.c: charts of what was watched as a PNG. The data stand in gnuplot's script, which stays
+ * beside the picture: it can be changed and run again, on a machine that has gnuplot if this one
+ * doesn't.
+ */
+#include "base/file.h"
+#include "base/subprocess.h"
+#include "report/top_internal.h"
+
+#include <math.h>
+
+#define PANEL_HEIGHT 260
+#define GNUPLOT_NS   (60 * TOP_NS_PER_S)
+
+struct panel {
+    const char *title, *unit;
+    enum lab_metric_id metric, of_host; /* of_host: of the CPUs or the memory, without GPUs */
+    double scale;
+    bool percent;
+};
+
+static const struct panel panels[] = {
+    {"Utilisation", "%", LAB_METRIC_UTILIZATION, LAB_METRIC_CPU_UTILIZATION, 1, true},
+    {"Multiprocessors active", "%", LAB_METRIC_SM_ACTIVE, LAB_METRIC_COUNT, 1, true},
+    {"Tensor cores active", "%", LAB_METRIC_TENSOR_ACTIVE, LAB_METRIC_COUNT, 1, true},
+    {"Memory interface active", "%", LAB_METRIC_DRAM_ACTIVE, LAB_METRIC_COUNT, 1, true},
+    {"Memory used", "GiB", LAB_METRIC_MEMORY_USED, LAB_METRIC_HOST_USED, 1.0 / (1 << 30), false},
+    {"Power", "W", LAB_METRIC_POWER, LAB_METRIC_COUNT, 1, false},
+    {"Temperature", "°C", LAB_METRIC_TEMPERATURE, LAB_METRIC_COUNT, 1, false},
+    {"Clock", "MHz", LAB_METRIC_SM_CLOCK, LAB_METRIC_CPU_FREQUENCY, 1, false},
+    {"PCIe into the GPU", "GB/s", LAB_METRIC_PCIE_RX_RATE, LAB_METRIC_COUNT, 1e-9, false},
+    {"PCIe out of the GPU", "GB/s", LAB_METRIC_PCIE_TX_RATE, LAB_METRIC_COUNT, 1e-9, false},
+    {"NVLink into the GPU", "GB/s", LAB_METRIC_NVLINK_RX_RATE, LAB_METRIC_COUNT, 1e-9, false},
+    {"NVLink out of the GPU", "GB/s", LAB_METRIC_NVLINK_TX_RATE, LAB_METRIC_COUNT, 1e-9, false},
+};
+
+#define PANEL_COUNT ((int)(sizeof panels / sizeof *panels))
+
+/* Blue and orange first; all can be told apart by the colour-blind (Okabe and Ito, 2008). */
+static const char *const colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
+                                      "#56b4e9", "#d55e00", "#000000", "#f0e442"};
+
+struct lines { /* what a panel shows */
+    const struct top_entity *entities[TOP_DEVICES_MAX];
+    const struct top_column *columns[TOP_DEVICES_MAX];
+    int count;
+};
+
+static void find_lines(const struct lab_top_history *history, const struct panel *panel,
+                       struct lines *ret) {
+    int devices[TOP_DEVICES_MAX], count = top_devices(history, devices);
+    ret->count = 0;
+    for (int i = 0; i < count; i++) {
+        const struct top_entity *e = &history->entities[devices[i]];
+        enum lab_metric_id metric = panel->metric;
+        if (e->entity.kind == LAB_ENTITY_CPU) {
+            if (panel->of_host == LAB_METRIC_COUNT)
+                continue;
+            metric = panel->of_host;
+            if (metric == LAB_METRIC_HOST_USED)
+                e = top_of_kind(history, LAB_ENTITY_MEMORY);
+        }
+        const struct top_column *column = top_charted(e, metric, -1);
+        if (!column)
+            continue;
+        ret->entities[ret->count] = e;
+        ret->columns[ret->count++] = column;
+    }
+}
+
+/* How many points back the oldest is. */
+static int points_back(const struct lab_top_history *history) {
+    int64_t now = history->time_ns / history->bucket_ns, oldest = now;
+    for (int i = 0; i < history->count; i++) {
+        const struct top_entity *e = &history->entities[i];
+        if (e->known && e->bucket >= 0 && e->bucket_first < oldest)
+            oldest = e->bucket_first;
+    }
+    return now - oldest >= LAB_TOP_POINTS ? LAB_TOP_POINTS - 1 : (int)(now - oldest);
+}
+
+static void add_data(const struct lab_top_history *history, const struct panel *panel,
+                     const struct lines *lines, int number, struct lab_str *out) {
+    int back = points_back(history);
+    lab_str_printf(out, "$panel%d << EOD\n", number);
+    for (int i = back; i >= 0; i--) {
+        lab_str_printf(out, "%.3f", (double)(back - i) * (double)history->bucket_ns * 1e-9);
+        for (int k = 0; k < lines->count; k++) {
+            double value =
+                top_point(history, lines->entities[k], lines->columns[k], history->time_ns, i);
+            if (isnan(value))
+                lab_str_add(out, " NaN");
+            else
+                lab_str_printf(out, " %.6g", value * panel->scale);
+        }
+        lab_str_add(out, "\n");
+    }
+    lab_str_add(out, "EOD\n");
+}
+
+static void add_limit(const struct lines *lines, struct lab_str *out) {
+    double limit = NAN;
+    for (int i = 0; i < lines->count; i++)
+        limit = fmax(limit, top_latest(lines->entities[i], LAB_METRIC_POWER_LIMIT, -1));
+    if (!isnan(limit))
+        lab_str_printf(out, ", %.6g with lines dashtype 2 linecolor \"#888888\" title \"limit\"",
+                       limit);
+}
+
+static void add_panel(const struct lab_top_history *history, const struct panel *panel,
+                      const struct lines *lines, int number, struct lab_str *out) {
+    lab_str_printf(out, "set title \"%s\"\nset ylabel \"%s\"\n", panel->title, panel->unit);
+    lab_str_printf(out, "set yrange [0:%s]\n", panel->percent ? "105" : "*");
+    lab_str_add(out, "plot ");
+    for (int i = 0; i < lines->count; i++) {
+        struct lab_str name;
+        size_t colour_count = sizeof colours / sizeof *colours;
+        lab_str_init(&name);
+        top_device_name(history, lines->entities[i], &name);
+        if (lines->entities[i]->entity.kind == LAB_ENTITY_MEMORY) {
+            lab_str_clear(&name);
+            lab_str_add(&name, "host");
+        }
+        lab_str_printf(out,
+                       "%s$panel%d using 1:%d with lines linewidth 2 dashtype %d linecolor \"%s\" "
+                       "title \"%s\"",
+                       i ? ", " : "", number, i + 2, (int)((size_t)i / colour_count) + 1,
+                       colours[(size_t)i % colour_count], name.text);
+        lab_str_release(&name);
+    }
+    if (panel->metric == LAB_METRIC_POWER)
+        add_limit(lines, out);
+    lab_str_add(out, "\n");
+}
+
+/* In gnuplot's double quotes. */
+static void add_quoted(const char *text, struct lab_str *out) {
+    lab_str_add(out, "\"");
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c == '"' || c == '\\' || c == '`')
+            lab_str_printf(out, "\\%c", c);
+        else if (c >= ' ')
+            lab_str_add_bytes(out, text, 1);
+    }
+    lab_str_add(out, "\"");
+}
+
+static void write_script(const struct lab_top_history *history, const struct lab_top_view *view,
+                         const char *path, struct lab_str *out) {
+    struct lines *lines = lab_mem_alloc(PANEL_COUNT, sizeof *lines);
+    int shown = 0;
+    for (int i = 0; i < PANEL_COUNT; i++) {
+        find_lines(history, &panels[i], &lines[i]);
+        shown += lines[i].count > 0;
+    }
+    int rows = (shown + 1) / 2;
+    const char *slash = strrchr(path, '/');
+    lab_str_add(out, "# What gpulab top showed, for gnuplot: `gnuplot FILE.gp` draws it anew.\n");
+    lab_str_printf(out, "set terminal pngcairo size 1200,%d font \"sans,10\"\nset output ",
+                   (rows ? rows : 1) * PANEL_HEIGHT + 60);
+    add_quoted(slash ? slash + 1 : path, out);
+    lab_str_add(out, "\nset encoding utf8\nset datafile missing \"NaN\"\nset grid linecolor "
+                     "\"#dddddd\"\nset key outside right top\nset offsets 0, 0, graph 0.05, 0\nset "
+                     "xlabel \"s\"\n");
+    for (int i = 0; i < PANEL_COUNT; i++)
+        if (lines[i].count)
+            add_data(history, &panels[i], &lines[i], i, out);
+    lab_str_printf(out, "set multiplot layout %d,2 title ", rows ? rows : 1);
+    struct lab_str title;
+    lab_str_init(&title);
+    lab_str_printf(&title, "%s%s", view->source ? view->source : "",
+                   lab_top_history_simulated(history) ? " (simulated)" : "");
+    add_quoted(title.text, out);
+    lab_str_release(&title);
+    lab_str_add(out, " noenhanced\n");
+    for (int i = 0; i < PANEL_COUNT; i++)
+        if (lines[i].count)
+            add_panel(history, &panels[i], &lines[i], i, out);
+    lab_str_add(out, "unset multiplot\n");
+    lab_mem_free(lines);
+}
+
+static int run_gnuplot(const char *script, struct lab_arena *arena, struct lab_err *err) {
+    const char *slash = strrchr(script, '/');
+    char *folder = slash ? lab_arena_strndup(arena, script, (size_t)(slash - script) + 1) : NULL;
+    /* from the picture's folder, so that the script holds no path that is only true here */
+    const char *argv[] = {"env", "-C", folder ? folder : ".", "gnuplot", slash ? slash + 1 : script,
+                          NULL};
+    struct lab_subprocess_spec spec = {
+        .argv = argv, .max_output_bytes = 4096, .timeout_ns = GNUPLOT_NS};
+    struct lab_subprocess_result result;
+    if (lab_subprocess_run(&spec, arena, &result, err) < 0)
+        return -1;
+    if (result.exit_status == 127)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "gnuplot isn't installed, so there is no picture; its script is %s: "
+                           "'gnuplot %s' draws it where gnuplot is",
+                           script, slash ? slash + 1 : script);
+    if (result.exit_status != 0) {
+        result.err[strcspn(result.err, "\n")] = 0;
+        return lab_err_set(err, LAB_ERR_SYSTEM, "gnuplot could not draw %s: %s", script,
+                           result.timed_out ? "it took more than a minute" : result.err);
+    }
+    return 0;
+}
+
+int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
+                 const char *path, struct lab_err *err) {
+    struct lab_arena arena;
+    struct lab_str script;
+    lab_arena_init(&arena);
+    lab_str_init(&script);
+    size_t length = strlen(path);
+    bool png = length > 4 && lab_str_equal(path + length - 4, ".png");
+    const char *script_path =
+        lab_arena_printf(&arena, "%.*s.gp", (int)(png ? length - 4 : length), path);
+    write_script(history, view, path, &script);
+    int result = lab_file_replace(script_path, script.text, script.length, err);
+    if (result == 0)
+        result = run_gnuplot(script_path, &arena, err);
+    lab_str_release(&script);
+    lab_arena_release(&arena);
+    return result;
+}

@@ -1,0 +1,185 @@
+/*
+ * scrape_process.c: the processes that use a GPU, one series for each GPU of each. Their number is
+ * bounded by the sampler; command lines aren't shown, since they may hold what isn't for others.
+ */
+#include "serve/scrape_internal.h"
+
+#include <math.h>
+
+/* A list that is older than this is of processes that may be gone: whoever lists them hangs. */
+#define OLD_NS        (30 * LAB_NS_PER_S)
+#define OLD_INTERVALS 3
+
+static const char *placement_name(enum lab_placement placement) {
+    switch (placement) {
+    case LAB_PLACEMENT_UNKNOWN:
+        return "unknown";
+    case LAB_PLACEMENT_ONE_NODE:
+        return "one_node";
+    case LAB_PLACEMENT_LOCAL:
+        return "local";
+    case LAB_PLACEMENT_LOOSE:
+        return "loose";
+    case LAB_PLACEMENT_CORES:
+        return "wrong_cores";
+    case LAB_PLACEMENT_MEMORY:
+        return "wrong_memory";
+    case LAB_PLACEMENT_BOTH:
+        return "wrong_cores_and_memory";
+    }
+    return "unknown";
+}
+
+static const char *process_labels(const struct lab_process_sample *process,
+                                  struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "pid=\"%d\"", (int)process->pid);
+    scrape_add_label("user", process->user, &text);
+    scrape_add_label("name", process->name, &text);
+    scrape_add_label("container", process->container, &text);
+    const char *labels = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return labels;
+}
+
+/* --- by process and GPU --- */
+
+typedef double on_gpu(const struct lab_process_gpu *gpu); /* NaN = unknown */
+
+static double gpu_memory(const struct lab_process_gpu *gpu) {
+    return gpu->memory_bytes < 0 ? NAN : (double)gpu->memory_bytes;
+}
+
+static double gpu_sm(const struct lab_process_gpu *gpu) {
+    return gpu->sm_percent / 100;
+}
+
+static double gpu_memory_time(const struct lab_process_gpu *gpu) {
+    return gpu->memory_percent / 100;
+}
+
+/* The labels of its GPU; NULL if that is away, or was named before. */
+static const char *labels_of_gpu(const struct lab_scrape *scrape,
+                                 const struct scrape_labels *labels,
+                                 const struct lab_process_sample *process, int index) {
+    int number = process->gpus[index].entity;
+    for (int i = 0; i < index; i++)
+        if (process->gpus[i].entity == number)
+            return NULL;
+    if (number < 0 || number >= scrape->entity_count || !scrape->entities[number].up)
+        return NULL;
+    return labels[number].dcgm ? labels[number].own : NULL;
+}
+
+static bool is_on_gpu(const struct lab_scrape *scrape, const struct scrape_labels *labels,
+                      const struct lab_process_sample *process) {
+    for (int i = 0; i < process->gpu_count; i++)
+        if (labels_of_gpu(scrape, labels, process, i))
+            return true;
+    return false;
+}
+
+static void write_on_gpus(const struct lab_scrape *scrape, const struct scrape_labels *labels,
+                          const char *const *who, const char *name, const char *help, on_gpu *read,
+                          struct lab_str *out) {
+    bool begun = false;
+    for (int i = 0; i < scrape->processes.count; i++) {
+        const struct lab_process_sample *process = &scrape->processes.items[i];
+        for (int j = 0; j < process->gpu_count; j++) {
+            const char *where = labels_of_gpu(scrape, labels, process, j);
+            double value = read(&process->gpus[j]);
+            if (!where || isnan(value))
+                continue;
+            if (!begun)
+                scrape_add_header(name, "gauge", help, out);
+            begun = true;
+            scrape_add_sample(name, where, who[i], value, out);
+        }
+    }
+}
+
+/* --- by process --- */
+
+typedef double of_process(const struct lab_process_sample *process); /* NaN = unknown */
+
+static double resident(const struct lab_process_sample *process) {
+    return process->memory_bytes < 0 ? NAN : (double)process->memory_bytes;
+}
+
+static double cpu_share(const struct lab_process_sample *process) {
+    return process->cpu_percent / 100;
+}
+
+static double cpu_node(const struct lab_process_sample *process) {
+    return process->cpu_node < 0 ? NAN : process->cpu_node;
+}
+
+static void write_of_processes(const struct lab_scrape *scrape, const struct scrape_labels *labels,
+                               const char *const *who, const char *name, const char *help,
+                               of_process *read, struct lab_str *out) {
+    bool begun = false;
+    for (int i = 0; i < scrape->processes.count; i++) {
+        double value = read(&scrape->processes.items[i]);
+        if (isnan(value) || !is_on_gpu(scrape, labels, &scrape->processes.items[i]))
+            continue;
+        if (!begun)
+            scrape_add_header(name, "gauge", help, out);
+        begun = true;
+        scrape_add_sample(name, who[i], "", value, out);
+    }
+}
+
+static void write_placements(const struct lab_scrape *scrape, const struct scrape_labels *labels,
+                             const char *const *who, struct lab_str *out) {
+    const char *name = "gpulab_process_placement";
+    bool begun = false;
+    for (int i = 0; i < scrape->processes.count; i++) {
+        const struct lab_process_sample *process = &scrape->processes.items[i];
+        if (!is_on_gpu(scrape, labels, process))
+            continue;
+        struct lab_str state;
+        lab_str_init(&state);
+        scrape_add_label("placement", placement_name(process->placement), &state);
+        if (!begun)
+            scrape_add_header(name, "gauge", "1 for how it lies to the NUMA node of its GPU", out);
+        begun = true;
+        scrape_add_sample(name, who[i], state.text, 1, out);
+        lab_str_release(&state);
+    }
+}
+
+static bool is_old(const struct lab_scrape *scrape) {
+    int64_t limit = OLD_INTERVALS * scrape->setup.interval_ns;
+    if (limit < OLD_NS)
+        limit = OLD_NS;
+    return scrape->latest_ns - scrape->processes.time_ns > limit;
+}
+
+void scrape_write_processes(const struct lab_scrape *scrape, const struct scrape_labels *labels,
+                            struct lab_str *out) {
+    if (!scrape->has_processes || is_old(scrape))
+        return;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char **who = lab_arena_alloc(&arena, (size_t)scrape->processes.count, sizeof *who);
+    for (int i = 0; i < scrape->processes.count; i++)
+        who[i] = process_labels(&scrape->processes.items[i], &arena);
+    write_on_gpus(scrape, labels, who, "gpulab_process_gpu_memory_bytes",
+                  "Memory of the GPU that the process holds", gpu_memory, out);
+    write_on_gpus(scrape, labels, who, "gpulab_process_gpu_sm_ratio",
+                  "Share of time in which the process kept multiprocessors busy", gpu_sm, out);
+    write_on_gpus(scrape, labels, who, "gpulab_process_gpu_memory_active_ratio",
+                  "Share of time in which the process kept the GPU's memory busy", gpu_memory_time,
+                  out);
+    write_of_processes(scrape, labels, who, "gpulab_process_cpu_ratio",
+                       "CPUs that the process keeps busy", cpu_share, out);
+    write_of_processes(scrape, labels, who, "gpulab_process_resident_memory_bytes",
+                       "Host memory of the process", resident, out);
+    write_of_processes(scrape, labels, who, "gpulab_process_node",
+                       "NUMA node on which most of its threads ran last", cpu_node, out);
+    write_placements(scrape, labels, who, out);
+    scrape_add_header("gpulab_process_left_out", "gauge", "Processes too many to be listed", out);
+    scrape_add_sample("gpulab_process_left_out", "", "", scrape->processes.left_out, out);
+    lab_arena_release(&arena);
+}

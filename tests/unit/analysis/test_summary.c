@@ -1,0 +1,144 @@
+/* What many recordings tell, on recordings whose answers can be worked out by hand. */
+#include "recording_fixture.h"
+
+static void add_flat(struct given *f, const char *name, const char *label, double memory,
+                     double power, int seconds) {
+    given_recording(f, name, label);
+    struct lab_track *gpu = given_gpu(f, 0);
+    for (int t = 0; t <= seconds; t++)
+        given_tick(gpu, t, memory, 80, power, 50 + t % 20);
+}
+
+/* Three files of a label: all of them count, none is the one that stands for it. */
+static void all_files_of_a_label_count(void **state) {
+    struct given *f = *state;
+    add_flat(f, "adam_1", "adam", 9000, 100, 10);
+    add_flat(f, "adam_2", "adam", 10000, 200, 20);
+    add_flat(f, "adam_3", "adam", 14000, 300, 40);
+    add_flat(f, "sgd_1", "sgd", 5000, 150, 10);
+    struct lab_recording_epoch *newest = f->recordings[1].recording->epochs;
+    newest->offset_ns += 3600 * SECOND; /* an hour later than the others */
+    when_analysed(f, "summary", NULL);
+    assert_int_equal(f->result.part_count, 2);
+    assert_int_equal((int)figure(f, 0, "recordings")->value, 3);
+    assert_near(figure(f, 0, "duration_s")->value, 70, 1e-9);
+    assert_near(figure(f, 0, "memory_total_mib")->value, 11000, 1e-6);
+    assert_near(figure(f, 0, "memory_peak_mib")->value, 14000, 1e-6);
+    assert_near(figure(f, 0, "power_total_w")->value, 200, 1e-6);
+    assert_near(figure(f, 0, "energy_j")->value, 100 * 10 + 200 * 20 + 300 * 40, 1e-6);
+    assert_near(figure(f, 0, "temperature_peak_c")->value, 69, 1e-9);
+    assert_string_equal(cell(f, 0, "files", 0, "name")->text, "adam_2");
+    assert_string_equal(cell(f, 0, "files", 0, "started")->text, "2026-11-15T11:42:03Z");
+    assert_int_equal((int)cell(f, 0, "files", 0, "newest")->value, 1);
+    assert_int_equal((int)cell(f, 0, "files", 1, "newest")->value, 0);
+    assert_near(figure(f, 1, "memory_total_mib")->value, 5000, 1e-6);
+    assert_non_null(
+        strstr(f->result.answer, "4 recordings of 2 labels, 80.0 s, 18.5 kJ; adam took"));
+    assert_true(has_note(f->result.notes, "means are means of theirs"));
+}
+
+/* A counter is believed before power: here power says 100 W, the counter 50 J a second; it starts anew
+ * at second 5, and what it had counted since second 4 is all that is lost. */
+static void energy_is_the_counters_where_there_is_one(void **state) {
+    struct given *f = *state;
+    static const enum lab_metric_id metrics[] = {LAB_METRIC_POWER, LAB_METRIC_ENERGY};
+    given_recording(f, "counted", "counted");
+    struct lab_track *gpu = given_track(f, LAB_ENTITY_GPU, 0, metrics, 2);
+    for (int t = 0; t <= 10; t++) {
+        gpu->times_ns[gpu->count] = GIVEN_START + t * SECOND;
+        put(gpu, 0, 100);
+        put(gpu, 1, t < 5 ? 7000 + 50 * t : 50 * (t - 5));
+        gpu->count++;
+    }
+    when_analysed(f, "summary", NULL);
+    assert_near(figure(f, 0, "energy_j")->value, 4 * 50 + 5 * 50, 1e-6);
+    assert_string_equal(figure(f, 0, "energy_j")->text, "by the GPUs' counters");
+    for (int t = 0; t <= 10; t++)
+        gpu->valid[1][t] = 0;
+    when_analysed(f, "summary", NULL);
+    assert_near(figure(f, 0, "energy_j")->value, 1000, 1e-6);
+    assert_string_equal(figure(f, 0, "energy_j")->text,
+                        "from their power, where there is no counter");
+}
+
+/* Power over a gap isn't known: 100 W for 10 s, nothing for 20 s, 100 W for 10 s are 2 kJ. */
+static void energy_from_power_leaves_gaps_out(void **state) {
+    struct given *f = *state;
+    given_recording(f, "lost", "lost");
+    struct lab_track *gpu = given_gpu(f, 0);
+    for (int t = 0; t <= 40; t++)
+        if (t <= 10 || t >= 30)
+            given_tick(gpu, t, 1000, 50, 100, 60);
+    when_analysed(f, "summary", NULL);
+    assert_near(figure(f, 0, "energy_j")->value, 2000, 1e-6);
+    assert_near(figure(f, 0, "missing_s")->value, 19, 1e-9);
+    assert_int_equal((int)cell(f, 0, "gpus", 0, "gaps")->value, 1);
+    assert_true(has_note(f->result.parts[0].notes, "GPU 0 gave nothing for 47.5 % of the time"));
+}
+
+/* Clocks are held back by power from second 4 to 7, by power and heat at 8, and idle later, which is
+ * nobody's fault: each tick stands for the second before it. */
+static void reasons_at_once_count_once(void **state) {
+    struct given *f = *state;
+    static const enum lab_metric_id metrics[] = {LAB_METRIC_UTILIZATION, LAB_METRIC_CLOCK_REASONS,
+                                                 LAB_METRIC_THROTTLED_POWER};
+    given_recording(f, "hot", "hot");
+    struct lab_track *gpu = given_track(f, LAB_ENTITY_GPU, 0, metrics, 3);
+    for (int t = 0; t <= 10; t++) {
+        gpu->times_ns[gpu->count] = GIVEN_START + t * SECOND;
+        put(gpu, 0, 99);
+        put(gpu, 1, t < 4 ? 0 : t < 8 ? 0x4 : t == 8 ? 0x24 : 0x1);
+        put(gpu, 2, 0.5 * t);
+        gpu->count++;
+    }
+    when_analysed(f, "summary", NULL);
+    assert_near(figure(f, 0, "throttled_s")->value, 5, 1e-9);
+    assert_string_equal(figure(f, 0, "throttled_s")->text,
+                        "of all GPUs' time, by: power limit and heat (driver)");
+    gpu->values[1] = NULL; /* the reasons weren't recorded: the counter is what is left */
+    when_analysed(f, "summary", NULL);
+    assert_near(figure(f, 0, "throttled_s")->value, 5, 1e-9);
+    assert_null(figure(f, 0, "throttled_s")->text);
+}
+
+/* No GPU, but a host: that is told, and what isn't. */
+static void a_host_without_gpus_has_a_summary(void **state) {
+    struct given *f = *state;
+    static const enum lab_metric_id cpu[] = {LAB_METRIC_CPU_UTILIZATION};
+    static const enum lab_metric_id host[] = {LAB_METRIC_HOST_USED};
+    given_recording(f, "host", "host");
+    struct lab_track *cpus = given_track(f, LAB_ENTITY_CPU, 0, cpu, 1);
+    struct lab_track *memory = given_track(f, LAB_ENTITY_MEMORY, 0, host, 1);
+    for (int t = 0; t < 4; t++) {
+        cpus->times_ns[t] = memory->times_ns[t] = GIVEN_START + t * SECOND;
+        put(cpus, 0, 10.0 * t);
+        put(memory, 0, (1024 + t) * 1048576.0);
+        cpus->count++;
+        memory->count++;
+    }
+    when_analysed(f, "summary", NULL);
+    assert_near(figure(f, 0, "cpu_percent")->value, 15, 1e-9);
+    assert_near(figure(f, 0, "host_memory_peak_mib")->value, 1027, 1e-9);
+    assert_string_equal(f->result.answer, "host: no figure of a GPU in 3.0 s.");
+    assert_true(has_note(f->result.parts[0].notes, "no GPU was recorded"));
+    assert_null(table(f, 0, "gpus"));
+}
+
+static void nothing_recorded_is_an_error(void **state) {
+    struct given *f = *state;
+    struct lab_err err = LAB_ERR_INIT;
+    given_recording(f, "empty", "empty");
+    assert_int_equal(ask(f, "summary", NULL, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    assert_non_null(strstr(err.text, "nothing to analyse: empty holds no samples"));
+}
+
+int main(void) {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
+    const struct CMUnitTest tests[] = {
+        CASE(all_files_of_a_label_count),        CASE(energy_is_the_counters_where_there_is_one),
+        CASE(energy_from_power_leaves_gaps_out), CASE(reasons_at_once_count_once),
+        CASE(a_host_without_gpus_has_a_summary), CASE(nothing_recorded_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
