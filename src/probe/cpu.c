@@ -158,7 +158,7 @@ static void read_load(struct cpu *cpu) {
     /* "12.34 …" */
     if (*at == '.')
         for (int i = 1, weight = 10; i <= 2 && at[i] >= '0' && at[i] <= '9'; i++, weight /= 10)
-            hundredths += weight * (at[i] - '0');
+            hundredths += (int64_t)weight * (at[i] - '0');
     probe_row_set(&cpu->row, LOAD, whole * 100 + hundredths);
 }
 

@@ -9,14 +9,13 @@
 
 /* --- files --- */
 
-static int open_at(const char *root, const char *format, va_list args) {
+#define TAIL_BYTES 256 /* of a path behind the root */
+
+static int open_below(const char *root, const char *tail, int tail_length) {
     char path[PATH_MAX];
-    int length = snprintf(path, sizeof path, "%s", root);
-    if (length < 0 || (size_t)length >= sizeof path)
-        return -1;
-    size_t room = sizeof path - (size_t)length;
-    int rest = vsnprintf(path + length, room, format, args);
-    if (rest < 0 || (size_t)rest >= room) {
+    int length = snprintf(path, sizeof path, "%s%s", root, tail);
+    if (tail_length < 0 || tail_length >= TAIL_BYTES || length < 0 ||
+        (size_t)length >= sizeof path) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -24,11 +23,12 @@ static int open_at(const char *root, const char *format, va_list args) {
 }
 
 int probe_file_open(const char *root, const char *format, ...) {
+    char tail[TAIL_BYTES];
     va_list args;
     va_start(args, format);
-    int fd = open_at(root, format, args);
+    int length = vsnprintf(tail, sizeof tail, format, args);
     va_end(args);
-    return fd;
+    return open_below(root, tail, length);
 }
 
 void probe_file_close(int *fd) {
@@ -44,10 +44,12 @@ ssize_t probe_file_read(int fd, char *buffer, size_t size) {
 }
 
 ssize_t probe_file_slurp(char *buffer, size_t size, const char *root, const char *format, ...) {
+    char tail[TAIL_BYTES];
     va_list args;
     va_start(args, format);
-    int fd = open_at(root, format, args);
+    int tail_length = vsnprintf(tail, sizeof tail, format, args);
     va_end(args);
+    int fd = open_below(root, tail, tail_length);
     ssize_t length = probe_file_read(fd, buffer, size);
     probe_file_close(&fd);
     return length;

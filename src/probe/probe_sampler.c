@@ -42,7 +42,7 @@ static int check_names(const struct sampler_parts *parts, const struct lab_sampl
                        struct lab_err *err) {
     const char *known[64];
     int count = 0;
-    for (; parts->probes[count] && count < 63; count++)
+    for (; count < 63 && parts->probes[count]; count++)
         known[count] = parts->probes[count]->name;
     known[count] = NULL;
     for (int i = 0; config->probes && config->probes[i]; i++) {

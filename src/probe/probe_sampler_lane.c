@@ -20,7 +20,7 @@
 #define RING_BYTES_MIN ((size_t)64 << 10) /* holds the largest tick that there can be, thrice */
 #define RING_BYTES_MAX ((size_t)4 << 20)
 
-_Static_assert(RING_BYTES_MIN > 3 * (48 + 8 * (LAB_COLUMNS_MAX + LAB_COLUMNS_MAX / 64)),
+_Static_assert(RING_BYTES_MIN > (size_t)3 * (48 + 8 * (LAB_COLUMNS_MAX + LAB_COLUMNS_MAX / 64)),
                "a tick has to fit");
 
 /* --- what a reading tells --- */

@@ -36,8 +36,10 @@ static void end_round(struct lab_sampler *sampler) {
 }
 
 void sampler_reading(struct lab_sampler *sampler, struct sampler_lane *lane) {
+    if (!lane->rests) /* only this thread ever changes it */
+        return;
     pthread_mutex_lock(&sampler->mutex);
-    sampler->present += lane->rests;
+    sampler->present++;
     lane->rests = false;
     pthread_mutex_unlock(&sampler->mutex);
 }
