@@ -68,7 +68,7 @@ static int64_t interval_of(const struct lab_recording *recording, enum lab_monit
             track = &recording->tracks[i];
     if (!track)
         return 0;
-    int64_t spans[101];
+    int64_t spans[101] = {0};
     size_t count = 0;
     for (; count < 101 && count + 1 < track->count; count++)
         spans[count] = track->times_ns[count + 1] - track->times_ns[count];

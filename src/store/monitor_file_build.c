@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,18 +101,9 @@ void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *te
     builder->odd[builder->odd_count++] = (struct odd){text, times};
 }
 
-static void add_note(struct lab_monitor_builder *builder, const char *text) {
+void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text) {
     LAB_MEM_GROW(&builder->notes, builder->note_count, &builder->note_capacity);
-    builder->notes[builder->note_count++] = text;
-}
-
-void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *format, ...) {
-    char text[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    add_note(builder, lab_arena_strdup(builder->arena, text));
+    builder->notes[builder->note_count++] = lab_arena_strdup(builder->arena, text);
 }
 
 /* --- entities --- */
@@ -390,10 +380,11 @@ static void finish_track(struct lab_monitor_builder *builder, struct track *trac
 
 static void finish_notes(struct lab_monitor_builder *builder, struct lab_recording *recording) {
     if (builder->relative)
-        add_note(builder, "when it was recorded isn't told: times count from 1970");
+        lab_monitor_builder_note(builder, "when it was recorded isn't told: times count from 1970");
     for (int i = 0; i < builder->odd_count; i++)
-        lab_monitor_builder_note(builder, "left out: %s (%zu)", builder->odd[i].text,
-                                 builder->odd[i].times);
+        lab_monitor_builder_note(builder,
+                                 lab_arena_printf(builder->arena, "left out: %s (%zu)",
+                                                  builder->odd[i].text, builder->odd[i].times));
     if (builder->note_count == 0)
         return;
     recording->missing = lab_arena_alloc(builder->arena, (size_t)builder->note_count + 1,

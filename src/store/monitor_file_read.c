@@ -59,8 +59,10 @@ static void take_part(struct json_reader *reader, enum lab_monitor_part part, co
 
 static void tell_of_scan(struct lab_monitor_builder *builder, const struct lab_monitor_scan *scan) {
     if (scan->errno_value)
-        lab_monitor_builder_note(builder, "the file could not be read to its end: %s",
-                                 strerror(scan->errno_value));
+        lab_monitor_builder_note(builder,
+                                 lab_arena_printf(lab_monitor_builder_arena(builder),
+                                                  "the file could not be read to its end: %s",
+                                                  strerror(scan->errno_value)));
     else if (scan->cut)
         lab_monitor_builder_note(builder,
                                  "the file is cut off: what came after its last whole record");
@@ -96,8 +98,9 @@ static int first_byte(struct lab_monitor_scan *scan) {
     size_t there = lab_monitor_scan_fill(scan, 4096);
     if (there >= 3 && memcmp(scan->bytes, "\xef\xbb\xbf", 3) == 0)
         scan->at += 3;
+    static const char blanks[] = {' ', '\t', '\r', '\n'};
     for (size_t i = scan->at; i < scan->length; i++)
-        if (!memchr(" \t\r\n", scan->bytes[i], 4))
+        if (!memchr(blanks, scan->bytes[i], sizeof blanks))
             return (unsigned char)scan->bytes[i];
     return -1;
 }

@@ -88,7 +88,7 @@ void lab_monitor_own_header(struct lab_monitor_own *own, const struct lab_value 
                                                "isn't read");
     for (int i = 0; missing && missing->type == LAB_VALUE_LIST && i < missing->count; i++)
         if (missing->items[i]->type == LAB_VALUE_STRING)
-            lab_monitor_builder_note(own->builder, "%s", missing->items[i]->string);
+            lab_monitor_builder_note(own->builder, missing->items[i]->string);
 }
 
 static void read_epoch(struct lab_monitor_own *own, const struct lab_value *record) {

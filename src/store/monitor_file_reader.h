@@ -66,8 +66,7 @@ void lab_monitor_builder_free(struct lab_monitor_builder *builder);
 /* Something was left out: told once for each text, with how often. The text must last. */
 void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *text, size_t times);
 /* Something else that the user has to know. */
-void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text);
 
 /* Finds it by kind and id, or by kind and index if there is no id; makes a new one. -1 = too many. */
 int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_entity_kind kind,

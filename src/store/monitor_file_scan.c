@@ -39,7 +39,7 @@ static void read_more(struct lab_monitor_scan *scan) {
             scan->anchor -= keep;
     }
     if (scan->capacity - scan->length < READ_BYTES) {
-        scan->capacity = scan->capacity ? 2 * scan->capacity : 4 * READ_BYTES;
+        scan->capacity = scan->capacity ? 2 * scan->capacity : (size_t)4 * READ_BYTES;
         scan->bytes = lab_mem_resize(scan->bytes, scan->capacity, 1);
     }
     ssize_t got;

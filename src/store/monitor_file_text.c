@@ -20,9 +20,9 @@
 static void add_trimmed(struct lab_str *out, const char *digits) {
     size_t length = strlen(digits);
     if (strchr(digits, '.')) {
-        while (digits[length - 1] == '0')
+        while (length > 1 && digits[length - 1] == '0')
             length--;
-        length -= digits[length - 1] == '.';
+        length -= length > 1 && digits[length - 1] == '.';
     }
     lab_str_add_bytes(out, digits, length);
 }
@@ -185,7 +185,7 @@ static int64_t utc_seconds(const struct tm *t) {
     int64_t era = year / 400, of_era = year - era * 400;
     int64_t day = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + t->tm_mday - 1;
     int64_t days = era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + day - 719468;
-    return days * 86400 + t->tm_hour * 3600 + t->tm_min * 60 + t->tm_sec;
+    return ((days * 24 + t->tm_hour) * 60 + t->tm_min) * 60 + t->tm_sec;
 }
 
 /* mktime is dear, and within an hour the zone's offset is the same. */
@@ -220,7 +220,7 @@ static bool parse_iso(const char *text, int64_t *ret_ns) {
         return false;
     t.tm_year -= 1900;
     t.tm_mon -= 1;
-    int64_t seconds = local ? local_seconds(&t) : utc_seconds(&t) - zone_min * 60;
+    int64_t seconds = local ? local_seconds(&t) : utc_seconds(&t) - INT64_C(60) * zone_min;
     *ret_ns = seconds * LAB_NS_PER_S + fraction_ns;
     return true;
 }
