@@ -145,9 +145,11 @@ static int show(const struct lab_command_call *call, struct lab_top_source *sour
                                         ? source->begin_ns + (int64_t)(config->at_s * 1e9)
                                     : screen ? source->begin_ns
                                              : source->end_ns);
+    else if (!screen || config->paused)
+        lab_top_source_settle(source);
+    if (source->recording && source->notes && source->notes[0]) /* until a key is pressed */
+        snprintf(view.message, sizeof view.message, "%s", source->notes[0]);
     if (!screen) {
-        if (!source->recording)
-            lab_top_source_settle(source);
         print_snapshot(call, source, &view);
     } else if (lab_top_screen_run(call, source, &view, &write, err) < 0) {
         return -1;
