@@ -7,6 +7,9 @@
  * A lane that does not come back within `patience_ns` is a gap from then on (LAB_EVENT_GAP), told by
  * the sampler, not by the lane; when it comes back: LAB_EVENT_BACK. A lane that fails is asked again
  * after 0.1 s, then 0.2 s, up to 5 s. The caller never waits for a driver.
+ *
+ * The clock is asked by several threads at once. On another than the system's, sleepers can't be woken:
+ * edges and the end are noticed within 0.1 s of its time.
  */
 #ifndef LAB_PROBE_SAMPLER_H
 #define LAB_PROBE_SAMPLER_H

@@ -39,13 +39,18 @@ static void names_are_those_of_the_files(void **state) {
     }
 }
 
+static void check_text(const char *text) {
+    if (text && *text && text[strlen(text) - 1] != '.')
+        return;
+    fail_msg("'%s' is missing, or a sentence", text ? text : "");
+}
+
 static void descriptors_are_whole(void **state) {
     (void)state;
     for (int i = 0; lab_probes[i]; i++) {
         const struct lab_probe *probe = lab_probes[i];
-        assert_true(probe->summary && *probe->summary && probe->without && *probe->without);
-        assert_true(probe->summary[strlen(probe->summary) - 1] != '.');
-        assert_true(probe->without[strlen(probe->without) - 1] != '.');
+        check_text(probe->summary);
+        check_text(probe->without);
         assert_true(probe->open && probe->close && probe->lane_count && probe->lane_name &&
                     probe->describe && probe->read);
     }

@@ -44,7 +44,7 @@ if [ ! -e /dev/nvidia0 ]; then
 fi
 run record "${host[@]}" -o streams.db -- sh -c 'echo out; echo err >&2; exit 7'
 expect_status 7
-[ "$(cat out)" = out ] && [ "$(cat err)" = err ] || fail "$what: $(cat out err)"
+[ "$(cat out err)" = $'out\nerr' ] || fail "$what: $(cat out err)"
 [ "$(echo word | "$gpulab" record "${host[@]}" -o stdin.db -- cat 2>err)" = word ] ||
     fail "the command didn't get standard input: $(cat err)"
 run record "${host[@]}" -o signal.db -- sh -c 'kill -KILL $$'
@@ -133,9 +133,10 @@ END
 head -1 out | grep -q '^timestamp,elapsed_s,kind,index,' || fail "--csv -: no header line"
 [ "$(wc -l <out)" -gt 3 ] || fail "--csv -: $(wc -l <out) lines"
 "$gpulab" record "${host[@]}" --csv - -o piped.db 2>err | head -3 >out
-[ "$(wc -l <out)" = 3 ] && [ ! -s err ] || fail "--csv - | head -3: $(cat err)"
-"$gpulab" record "${host[@]}" --csv - -o left.db -- sh -c 'sleep 0.1; echo done >done' 2>err | head -1 >out
-[ -e done ] || fail "the reader of the CSV took the command with it"
+[ "$(wc -l <out)" = 3 ] || fail "--csv - | head -3: $(cat out)"
+[ ! -s err ] || fail "--csv - | head -3: $(cat err)"
+"$gpulab" record "${host[@]}" --csv - -o left.db -- sh -c 'sleep 0.1; echo 1 >finished' 2>err | head -1 >out
+[ -e finished ] || fail "the reader of the CSV took the command with it"
 run record "${host[@]}" --csv lines.csv -t 50ms -o lines.db
 expect_status 0
 [ "$(wc -l <lines.csv)" -gt 3 ] || fail "--csv FILE: $(wc -l <lines.csv) lines"

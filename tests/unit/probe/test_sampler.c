@@ -168,7 +168,7 @@ static void ticks_that_nobody_takes_make_room_for_new_ones(void **state) {
     rig_open(&rig, 1);
     rig.config.setup.interval_ns = 10 * MS;
     rig_start(&rig);
-    rig_pass(&rig, 20 * 1000);
+    rig_pass(&rig, 20000);
     struct lab_sampler_stats stats;
     lab_sampler_stats(rig.sampler, &stats);
     assert_int_equal(stats.ticks, 2001);
