@@ -138,10 +138,12 @@ def describe(mark):
 def check_orphans(study):
     # a second; a sanitized worker that was acknowledged looks for leaks before it ends
     deadline = time.monotonic() + (8 if "san/" in gpulab else 1)
+    before = open("/proc/stat").read().splitlines()[:3]
     while alive(study.mark) and time.monotonic() < deadline:
         time.sleep(0.01)
     left = alive(study.mark)
-    check(not left, study.mark, "left processes", left, left and describe(study.mark))
+    check(not left, study.mark, "left processes", left, left and
+          "\n".join([describe(study.mark), *before]))
 
 
 def finish(study):

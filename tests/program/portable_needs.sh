@@ -5,7 +5,8 @@
 #   portable_needs.sh GPULAB SOURCE_DIR BUILD_DIR
 set -euo pipefail
 source_dir=$2
-allowed='libc.so.6 libm.so.6 libudev.so.1 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1'
+# gnutls: libmicrohttpd's archive has HTTPS in it; every distribution's package manager needs it too
+allowed='libc.so.6 libm.so.6 libudev.so.1 libgnutls.so.30 ld-linux-x86-64.so.2 ld-linux-aarch64.so.1'
 newest=2.36
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
