@@ -7,6 +7,7 @@
 #include "command/support/record_session.h"
 
 #include "base/clock.h"
+#include "vendor/nvml.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -21,6 +22,7 @@
 struct record_config {
     double interval_s, duration_s;
     const char *output, *stats_file, *csv, *processes;
+    bool demo;
 };
 
 static const char *const process_choices[] = {"gpu", "all", NULL};
@@ -43,6 +45,8 @@ static const struct lab_option record_options[] = {
     {"processes", LAB_OPTION_CHOICE, offsetof(struct record_config, processes),
      .choices = process_choices,
      .help = "which processes to list: those on GPUs, or all; all where there is no GPU"},
+    {"demo", LAB_OPTION_FLAG, offsetof(struct record_config, demo),
+     .help = "record a simulated machine with GPUs"},
     {NULL},
 };
 
@@ -247,10 +251,11 @@ static int finish(const struct lab_command_call *call, struct lab_record_session
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    const struct record_config *config = call->config;
     struct lab_record_request request;
     struct lab_record_session session;
     struct lab_err problem = LAB_ERR_INIT;
-    if (make_request(call, &request, err) < 0)
+    if (make_request(call, &request, err) < 0 || (config->demo && lab_nvml_use_demo(err) < 0))
         return -1;
     int status = request.argv ? lab_record_child_check(request.argv, &problem) : 0;
     if (status)
@@ -274,6 +279,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab record --stats-file gpu_stats.json -- make train",
      "also the JSON files that other monitors write"},
     {"gpulab record --csv - --device cuda:0 | head -20", "lines as they come, of one GPU"},
+    {"gpulab record --demo --duration 10s -o demo.db", "eight simulated GPUs, on any machine"},
     {"gpulab top recording.db", "what was recorded, again"},
     {"gpulab analyze summary recording.db", "and what it comes to"},
     {"gpulab export recording.db --format multi", "a recording in another format, later"},

@@ -88,6 +88,10 @@ cp gpu_monitoring.json out
 json '([g for i, g in enumerate(r["gpu_index"] for r in d) if i == 0 or g != d[i - 1]["gpu_index"]] == [0, 2] and
   d[0]["memory_used"] == 12800 and "T" in d[0]["timestamp"])'
 rows more.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"2", "3"}'
+run record "${fast[@]}" --demo --device cuda:1,3 -t 50ms -o demo.db
+expect_status 0
+expect_err '^    3  H200 '
+expect_err '^  These are simulated devices'
 
 # --- how it may end ---
 "$gpulab" record "${host[@]}" -o term.db 2>err &
