@@ -205,7 +205,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab top monday.db", "a recording again, from its beginning"},
     {"gpulab top --device cuda:0,1 --readonly", "two GPUs, and no process can be ended"},
     {"gpulab top --once", "one snapshot as text, as nvidia-smi prints it"},
-    {"gpulab top --json | jq '.devices[].metrics.power'", "the same for programs"},
+    {"gpulab top --json | jq '.devices[].metrics.power_w'", "the same for programs"},
     {"gpulab top monday.db --once --png monday.png", "charts of a whole recording"},
     {NULL},
 };

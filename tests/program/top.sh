@@ -19,7 +19,7 @@ expect_out '602 serve runs and has its memory on another node'
 expect_out '^  taskset -acp 16-31 602 && migratepages 602 0 1$'
 run top monday.json --at 40s --json
 expect_status 0
-json '(d["devices"][1]["metrics"]["utilization"] == 40 and d["devices"][1]["answers"] and
+json '(d["devices"][1]["metrics"]["utilization_percent"] == 40 and d["devices"][1]["answers"] and
     d["processes"][0]["pid"] == 602 and d["processes"][0]["placement"] == "both" and
     not d["simulated"])'
 LC_ALL=C run top monday.json

@@ -207,14 +207,14 @@ static void the_value_is_whole(void **state) {
     struct lab_value *devices = lab_value_get(value, "devices");
     assert_int_equal(devices->count, 2);
     struct lab_value *metrics = lab_value_get(devices->items[0], "metrics");
-    assert_int_equal(lab_value_get(metrics, "utilization")->integer, 96);
-    assert_true(lab_value_get(metrics, "power_limit")->number == 700);
+    assert_int_equal(lab_value_get(metrics, "utilization_percent")->integer, 96);
+    assert_true(lab_value_get(metrics, "power_limit_w")->number == 700);
     assert_string_equal(lab_value_get(devices->items[0], "clock_reasons")->items[0]->string,
                         "sw_power_cap");
     assert_false(lab_value_get(devices->items[1], "answers")->boolean);
     assert_int_equal(lab_value_get(value, "host")->count, 3);
     struct lab_value *cpu = lab_value_get(value, "host")->items[0];
-    struct lab_value *cores = lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization");
+    struct lab_value *cores = lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization_percent");
     assert_int_equal(cores->count, 32);
     struct lab_value *processes = lab_value_get(value, "processes");
     assert_int_equal(processes->count, 3);
