@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,9 +102,10 @@ static void print_snapshot(const struct lab_command_call *call, struct lab_top_s
     lab_str_init(&text);
     lab_top_snapshot(source->history, view, &text);
     lab_command_print(call, &text);
-    lab_str_release(&text);
     for (int i = 0; source->notes && source->notes[i] && !call->shared->quiet; i++)
-        lab_command_note("%s", source->notes[i]);
+        if (!strstr(text.text, source->notes[i])) /* what the snapshot didn't say itself */
+            lab_command_note("%s", source->notes[i]);
+    lab_str_release(&text);
 }
 
 /* --- which --- */

@@ -251,7 +251,7 @@ static void a_picture_needs_gnuplot(void **state) {
     size_t length;
     assert_int_equal(lab_file_read(script, 1 << 24, &arena, &text, &length, &err), 0);
     assert_non_null(strstr(text, "set output \"a b.png\""));
-    assert_non_null(strstr(text, "title \"node\\\"7\\`id\\`\" noenhanced"));
+    assert_non_null(strstr(text, "title \"node\\\"7\\`id\\`, 1 min 30 s from 20"));
     assert_non_null(strstr(text, "title \"GPU 1\""));
     assert_null(strstr(text, folder)); /* it can be taken elsewhere */
     lab_top_history_close(history);
