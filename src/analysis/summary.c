@@ -44,7 +44,7 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS, "Power"},
     [ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES, "Energy"},
     [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
+    [THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
     [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
     [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
@@ -74,7 +74,7 @@ static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
     [GPU_POWER] = {"power_w", "Power", LAB_ANALYSIS_WATTS},
     [GPU_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
     [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [GPU_THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
+    [GPU_THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
     [GPU_MISSING] = {"missing_s", NULL, LAB_ANALYSIS_DURATION},
     [GPU_GAPS] = {"gaps", NULL, LAB_ANALYSIS_COUNT},
 };
