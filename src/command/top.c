@@ -214,7 +214,7 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_top = {
     .name = "top",
-    .summary = "watch devices, processes and NUMA nodes in the terminal, live or recorded",
+    .summary = "watch devices, processes and NUMA nodes, live or recorded",
     .usage = "[FILE]",
     .description =
         "Shows all devices at a glance, a page of charts for each, the processes, and the NUMA "
