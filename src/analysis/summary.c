@@ -48,7 +48,7 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
     [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
-    [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT},
+    [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT, "CPUs"},
     [HOST] = {"host_memory_peak_mib", "Host memory", LAB_ANALYSIS_MEBIBYTES},
 };
 
@@ -322,7 +322,13 @@ static const char *make_answer(const struct lab_watch_label *label,
         lab_str_add(&text, " ");
         lab_str_add_si(&text, cells[ENERGY].value, "J");
     }
-    lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
+    if (text.text[text.length - 1] == ':') {
+        if (!isnan(cells[CPU].value))
+            lab_str_printf(&text, " CPUs %.1f %% busy,", cells[CPU].value);
+        if (!isnan(cells[HOST].value))
+            lab_str_printf(&text, " at most %.1f MB of the host's memory", cells[HOST].value);
+        lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
+    }
     lab_str_add(&text, " in ");
     lab_analysis_add_duration(&text, cells[DURATION].value);
     lab_str_add(&text, ".");

@@ -226,7 +226,8 @@ const struct lab_command lab_command_top = {
         "F2 to F5 or Tab change pages, digits and arrows select, Enter opens a device, / filters, "
         "s sorts, k ends a process, p pauses, w quits and leaves a summary and a picture, ? shows "
         "all keys, q quits.\n\n"
-        "FILE is a recording, a study, or a file of another monitor in a format that 'gpulab "
+        "FILE is a recording, a study's folder, or a file of another monitor in a format that "
+        "'gpulab "
         "export' knows. Space pauses it, the arrows go 10 seconds back or on (with Shift a "
         "minute), + and - change the speed, Home and End go to its ends.\n\n"
         "Where the output is no terminal, one snapshot is printed.",

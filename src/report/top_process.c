@@ -414,9 +414,10 @@ void top_draw_processes(const struct lab_top_history *history, const struct lab_
     }
     if (!count && room > 0)
         top_put(grid, row + 1, 2, grid->columns - 2, LAB_TOP_DIM,
-                !history->has_processes ? "no list of processes yet"
-                : *view->filter         ? "no process matches the filter"
-                                        : "no process uses a GPU (a lists them all)");
+                !history->has_processes  ? "no list of processes yet"
+                : *view->filter          ? "no process matches the filter"
+                : !top_has_gpus(history) ? "no process is known"
+                                         : "no process uses a GPU (a lists them all)");
     lab_arena_release(&arena);
 }
 
