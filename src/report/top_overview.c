@@ -495,8 +495,11 @@ void top_draw_overview(const struct lab_top_history *history, const struct lab_t
     }
     if (!count)
         top_put(grid, row++, 2, grid->columns - 2, LAB_TOP_DIM, "waiting for the first samples");
-    if (p.first + p.shown < count)
-        top_print(grid, row - 1, 0, 3, LAB_TOP_DIM, "▼");
+    int last = p.first + p.shown - 1; /* the mark of the selected one goes before those of more */
+    if (p.first > 0 && view->device != p.first)
+        top_put(grid, row - p.shown * p.per_device, 0, 1, LAB_TOP_DIM, "▲");
+    if (last + 1 < count && view->device != last)
+        top_put(grid, row - 1, 0, 1, LAB_TOP_DIM, "▼");
     if (p.cores)
         row = top_draw_cores(history, view, -1, row, 11, p.cores, grid);
     if (p.chart && count)
