@@ -68,9 +68,11 @@ class Study:
         return found
 
     def rows(self):
-        with sqlite3.connect(f"file:{self.folders()[0]}/study.db?mode=ro", uri=True) as db:
+        # not read-only: one that was killed while it closed leaves a journal, to be undone first
+        with sqlite3.connect(f"{self.folders()[0]}/study.db") as db:
             runs = db.execute("SELECT number, id, identity, state FROM run").fetchall()
             counts = dict(db.execute("SELECT run, sum(count) FROM iterations GROUP BY run").fetchall())
+        db.close()
         return [(run[1], run[2], run[3], counts.get(run[0], 0)) for run in runs]
 
     def check_now(self):
