@@ -11,10 +11,12 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 
 gpulab, folder, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])
@@ -68,11 +70,15 @@ class Study:
         return found
 
     def rows(self):
-        # not read-only: one that was killed while it closed leaves a journal, to be undone first
-        with sqlite3.connect(f"{self.folders()[0]}/study.db") as db:
+        # a copy: what a killed writer left has to be undone by the next one, not by who looks
+        with tempfile.TemporaryDirectory(dir=folder) as place:
+            for suffix in ("", "-wal", "-journal"):
+                if os.path.exists(f"{self.folders()[0]}/study.db{suffix}"):
+                    shutil.copy(f"{self.folders()[0]}/study.db{suffix}", place)
+            db = sqlite3.connect(f"{place}/study.db")
             runs = db.execute("SELECT number, id, identity, state FROM run").fetchall()
             counts = dict(db.execute("SELECT run, sum(count) FROM iterations GROUP BY run").fetchall())
-        db.close()
+            db.close()
         return [(run[1], run[2], run[3], counts.get(run[0], 0)) for run in runs]
 
     def check_now(self):
