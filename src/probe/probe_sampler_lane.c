@@ -278,9 +278,7 @@ void lane_watch(struct sampler_lane *lane, int64_t now_ns) {
     pthread_mutex_lock(&lane->outlet.mutex);
     if (lane->reading_since_ns >= 0 && lane->gap_since_ns < 0 &&
         now_ns - lane->reading_since_ns > patience_ns) {
-        char why[64];
-        snprintf(why, sizeof why, "no answer for %.3g s", (double)patience_ns / 1e9);
-        begin_gap(lane, lane->reading_since_ns + patience_ns, why);
+        begin_gap(lane, lane->reading_since_ns + patience_ns, "its reading hangs");
         hangs = true;
     }
     pthread_mutex_unlock(&lane->outlet.mutex);
