@@ -11,7 +11,7 @@
 
 #define WATCH_NS      LAB_NS_PER_S
 #define CLOCK_JUMP_NS (LAB_NS_PER_S / 10)
-#define SLICE_NS      (LAB_NS_PER_S / 10) /* after which a sleeper who can't be woken looks again */
+#define SLICE_NS      (LAB_NS_PER_S / 10) /* at least, before a sleeper who can't be woken looks again */
 
 /* --- waking --- */
 
@@ -87,9 +87,10 @@ void sampler_wait(struct lab_sampler *sampler, pthread_mutex_t *mutex, pthread_c
         pthread_cond_timedwait(wake, mutex, &until);
         return;
     }
-    int64_t slice_ns = lab_clock_now(sampler->clock) + SLICE_NS;
+    int64_t slice_ns = sampler->interval_ns > SLICE_NS ? sampler->interval_ns : SLICE_NS;
+    int64_t look_ns = lab_clock_now(sampler->clock) + slice_ns;
     pthread_mutex_unlock(mutex);
-    sampler->clock->sleep_until(sampler->clock, until_ns < slice_ns ? until_ns : slice_ns);
+    sampler->clock->sleep_until(sampler->clock, until_ns < look_ns ? until_ns : look_ns);
     pthread_mutex_lock(mutex);
 }
 
