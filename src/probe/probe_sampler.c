@@ -12,6 +12,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define INTERVAL_MIN_NS LAB_NS_PER_MS
@@ -19,6 +20,7 @@
 #define PATIENCE_MIN_NS (2 * LAB_NS_PER_S)
 #define PATIENCE_TICKS  20
 #define CLOSE_WAIT_NS   (LAB_NS_PER_S / 4)
+#define SLACK_SHARE     1000
 #define STACK_BYTES                                                                                \
     ((size_t)512 << 10) /* drivers take more than they should; untouched, it is free */
 
@@ -210,6 +212,8 @@ static void *lane_main(void *argument) {
     char name[16]; /* as long as Linux allows */
     snprintf(name, sizeof name, "lab-%s%d", lane->probe->probe->name, lane->index);
     pthread_setname_np(pthread_self(), name);
+    /* how late the kernel may wake it so as to wake others at the same time: 50 us unless told */
+    prctl(PR_SET_TIMERSLACK, (unsigned long)sampler->interval_ns / SLACK_SHARE);
     lane_run(lane);
     sampler_probe_release(lane->probe);
     thread_ends(sampler);
@@ -338,7 +342,7 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&sampler->mutex, NULL);
     pthread_cond_init(&sampler->ended, &monotonic);
-    pthread_cond_init(&sampler->watch_wake, &monotonic);
+    sem_init(&sampler->watch_wake, 0, 0);
     pthread_condattr_destroy(&monotonic);
     outlet_init(&sampler->outlet, 8);
     sampler->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -390,7 +394,7 @@ void sampler_release(struct lab_sampler *sampler) {
     outlet_release(&sampler->outlet);
     pthread_mutex_destroy(&sampler->mutex);
     pthread_cond_destroy(&sampler->ended);
-    pthread_cond_destroy(&sampler->watch_wake);
+    sem_destroy(&sampler->watch_wake);
     lab_arena_release(&sampler->arena);
     lab_mem_free(sampler);
 }
@@ -411,12 +415,12 @@ void lab_sampler_close(struct lab_sampler *sampler) {
         struct sampler_lane *lane = sampler->lanes[i];
         pthread_mutex_lock(&lane->outlet.mutex);
         lane->stop = true;
-        pthread_cond_signal(&lane->wake);
         pthread_mutex_unlock(&lane->outlet.mutex);
+        sem_post(&lane->wake);
     }
     pthread_mutex_lock(&sampler->mutex);
     sampler->stop = true;
-    pthread_cond_signal(&sampler->watch_wake);
+    sem_post(&sampler->watch_wake);
     wait_for_threads(sampler);
     if (sampler->event_fd >= 0)
         close(sampler->event_fd);

@@ -13,6 +13,7 @@
 #include "probe/probe_outlet.h"
 #include "probe/sampler.h"
 
+#include <semaphore.h>
 #include <stdatomic.h>
 
 /* What tests bring in place of the real thing. */
@@ -59,8 +60,8 @@ struct sampler_lane {
     bool wanted; /* false: only GPUs that were not asked for; it has no thread */
     struct lab_probe_sink sink;
 
+    sem_t wake;           /* a condition would cost a second system call at each tick */
     struct outlet outlet; /* its mutex guards what follows, too */
-    pthread_cond_t wake;
     bool stop, edge;
     int64_t reading_since_ns; /* -1 = it isn't reading */
     int64_t gap_since_ns;     /* -1 = it is there */
@@ -122,7 +123,7 @@ struct lab_sampler {
     int entity_numbers; /* given so far */
     int present, delivered;
     bool news, stop;
-    pthread_cond_t watch_wake;
+    sem_t watch_wake;
     int event_fd;
 
     int64_t (*wall_offset_ns)(void);
@@ -149,11 +150,10 @@ void sampler_watch(struct lab_sampler *sampler);
 void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread that does so */
 
 /*
- * Waits with the mutex held until the time has come or the condition is signalled. Sleepers on a clock
- * of a test's own can't be woken: they look again after a while.
+ * Waits until the time has come or somebody posts; maybe less. Sleepers on a clock of a test's own can't
+ * be woken: they look again after a while.
  */
-void sampler_wait(struct lab_sampler *sampler, pthread_mutex_t *mutex, pthread_cond_t *wake,
-                  int64_t until_ns);
+void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns);
 
 void sampler_release(struct lab_sampler *sampler);       /* one reference */
 void sampler_probe_release(struct sampler_probe *probe); /* one user */
