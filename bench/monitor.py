@@ -75,7 +75,7 @@ class Bench:
         shown = f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
         limit = "" if goal is None else f"{goal:g}"
         self.rows.append((name, shown, unit, limit, verdict))
-        print(f"  {name:52s} {shown:>8s} {unit:8s} {limit:>6s}  {verdict}", flush=True)
+        print(f"  {name:58s} {shown:>8s} {unit:8s} {limit:>6s}  {verdict}", flush=True)
 
 
 class Foreign:
@@ -152,25 +152,25 @@ def measure_cadence(bench):
         bench.row(f"{name}: ticks missed", out["missed"], "")
 
 
-def record(bench, script, name):
-    path = os.path.join(bench.work, name + ".db")
+def record(bench, script, path):
     command = [bench.program("gpulab"), "record", "-q", "-i", "100ms", "-o", path]
-    with open(path + ".err", "w") as messages:
+    with open(path + ".messages", "w") as messages:
         return subprocess.Popen(command, env=bench.environment(script), stdout=messages,
                                 stderr=messages)
 
 
 def shares(bench, scripts):
     """Per cent of a core that recordings take, once they have begun; and their private memory."""
-    running = {name: record(bench, script, f"{index}") for index, (name, script) in
-               enumerate(scripts.items())}
+    folder = tempfile.mkdtemp(dir=bench.work)
+    paths = {name: os.path.join(folder, f"{index}.db") for index, name in enumerate(scripts)}
+    running = {name: record(bench, script, paths[name]) for name, script in scripts.items()}
     time.sleep(WARM_S)
     before = {name: (time.monotonic(), cpu_ns(process.pid)) for name, process in running.items()}
     time.sleep(bench.seconds)
     found = {}
-    for index, (name, process) in enumerate(running.items()):
+    for name, process in running.items():
         if process.poll() is not None:
-            why = open(os.path.join(bench.work, f"{index}.db.err")).read()
+            why = open(paths[name] + ".messages").read()
             sys.exit(f"bench/monitor: gpulab record, {name}: status {process.returncode} {why}")
         began, cpu = before[name]
         found[name] = (100 * (cpu_ns(process.pid) - cpu) / 1e9 / (time.monotonic() - began),
@@ -214,8 +214,12 @@ def measure_peers(bench, readings):
     ours, script = readings[kind], None if kind == "real" else EIGHT
     fake = "" if kind == "real" else ", fake"
     loop = os.path.join(HERE, "peers", "nvml_loop.py")
-    bench.head(f"Python's loop each 100 ms over the same {int(ours['gpus'])} GPU(s){fake}, "
-               "and how many times ours it takes")
+    gpus = int(ours["gpus"])
+    bench.head(f"Python's loop each 100 ms over the same {gpus} GPU{'s' * (gpus > 1)}{fake}, and how many "
+               "times ours it takes")
+    cpu_us = shares(bench, {"ours": script})["ours"][0] * 1e4 / (10 * gpus)
+    bench.row("ours: a reading of all GPUs, wall, median", ours["wall_p50_us"], "us")
+    bench.row("ours: CPU time of all of gpulab record for a GPU's sample", cpu_us, "us")
     smi = ["smi"] if kind == "real" and shutil.which("nvidia-smi") else []
     for peer in ["nvml", *smi]:
         out = bench.figures([sys.executable, loop, peer, str(bench.seconds)], script)
@@ -225,8 +229,8 @@ def measure_peers(bench, readings):
         name = out["library"] if out["pcie"] or peer == "smi" else f"{out['library']}, without PCIe"
         times = out["wall_p50_us"] / ours["wall_p50_us"]
         bench.row(f"{name}: all GPUs, wall, median", out["wall_p50_us"], "us", None, f"{times:.1f} times")
-        times = out["cpu_us"] / ours["thread_p50_us"]
-        bench.row(f"{name}: CPU time of a GPU's sample", out["cpu_us"], "us", None, f"{times:.1f} times")
+        times = out["cpu_us"] / cpu_us
+        bench.row(f"{name}: CPU time for a GPU's sample", out["cpu_us"], "us", None, f"{times:.1f} times")
         bench.row(f"{name}: samples a second, of 10", out["rate_hz"], "Hz")
         bench.row(f"{name}: CPU time", out["cpu_percent"], "% core")
 
@@ -276,7 +280,7 @@ def main():
     words = parser.parse_args()
     bench = Bench(words.folder, words.seconds)
     try:
-        print(f"  {'':52s} {'value':>8s} {'unit':8s} {'goal':>6s}")
+        print(f"  {'':58s} {'value':>8s} {'unit':8s} {'goal':>6s}")
         readings = measure_readings(bench)
         measure_ten_hertz(bench)
         measure_cadence(bench)

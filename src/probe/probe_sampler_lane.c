@@ -379,7 +379,9 @@ static bool settle(struct sampler_lane *lane, struct pace *pace, int result,
 }
 
 static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_probe_when when) {
-    struct lab_err err = LAB_ERR_INIT;
+    struct lab_err err; /* not all of its text: that would be a kilobyte at every tick */
+    err.code = LAB_ERR_NONE;
+    err.text[0] = '\0';
     sampler_reading(lane->sampler, lane);
     int64_t before_ns = thread_time_ns();
     int result = lane->probe->probe->read(lane->probe->state, lane->index, when, &lane->sink, &err);
