@@ -19,8 +19,10 @@
 #define INTERVAL_MAX_NS (86400 * LAB_NS_PER_S)
 #define PATIENCE_MIN_NS (2 * LAB_NS_PER_S)
 #define PATIENCE_TICKS  20
-#define CLOSE_WAIT_NS   (LAB_NS_PER_S / 4)
-#define SLACK_SHARE     1000
+#define OPEN_PATIENCE_NS                                                                           \
+    (30 * LAB_NS_PER_S) /* eight GPUs that nothing keeps awake take a dozen seconds to start */
+#define CLOSE_WAIT_NS (LAB_NS_PER_S / 4)
+#define SLACK_SHARE   1000
 #define STACK_BYTES                                                                                \
     ((size_t)512 << 10) /* drivers take more than they should; untouched, it is free */
 
@@ -67,6 +69,7 @@ static int check_names(const struct sampler_parts *parts, const struct lab_sampl
 /* Those that refuse are no failure, unless all do. */
 static int open_probes(struct lab_sampler *sampler, const struct sampler_parts *parts,
                        const struct lab_sampler_config *config, struct lab_err *err) {
+    int64_t patience_ns = parts->open_patience_ns ? parts->open_patience_ns : OPEN_PATIENCE_NS;
     int count = 0, open = 0;
     while (parts->probes[count])
         count++;
@@ -83,7 +86,7 @@ static int open_probes(struct lab_sampler *sampler, const struct sampler_parts *
             probe->refusal = lab_mem_strdup("it was not asked for");
             continue;
         }
-        if (probe->probe->open(&sampler->setup, &probe->state, &why) == 0) {
+        if (sampler_open_probe(sampler, probe, patience_ns, &why) == 0) {
             atomic_store(&probe->users, 1);
             open++;
             continue;

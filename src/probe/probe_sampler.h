@@ -20,6 +20,7 @@
 struct sampler_parts {
     const struct lab_probe *const *probes; /* NULL-terminated */
     int64_t (*wall_offset_ns)(void);       /* wall clock less CLOCK_MONOTONIC */
+    int64_t open_patience_ns;              /* of the system's clock; 0 = 30 s */
 };
 
 int lab_sampler_open_parts(const struct sampler_parts *parts,
@@ -129,6 +130,13 @@ struct lab_sampler {
     int64_t (*wall_offset_ns)(void);
     int64_t wall_checked_ns, wall_last_ns;
 };
+
+/*
+ * The probe's open, for so long and no longer: then it is refused, and if it comes back it is closed.
+ * Signals reach the caller meanwhile, and nothing that the driver starts.
+ */
+int sampler_open_probe(struct lab_sampler *sampler, struct sampler_probe *probe,
+                       int64_t patience_ns, struct lab_err *err);
 
 /* Whether a GPU of this index was asked for. */
 bool sampler_wants_gpu(const struct lab_sampler *sampler, int index);

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/lib.bash"
 fake=$(realpath "$3")/fake
 [ -e "$fake/libnvidia-ml.so.1" ] || { echo "skipped: no fake driver here"; exit 77; }
+cd "$work" || exit 1
 few=()
 case ${ASAN_OPTIONS:-}$3 in */asan | */tsan) few=(few) ;; esac
 python3 "$source_dir/tests/program/monitor_faults.py" "$gpulab" "$fake" "$work" "${few[@]}" &
@@ -40,6 +41,24 @@ tm send-keys -t 0 '?'
 await 'Shift-Tab'
 tm send-keys -t 0 Escape q
 await '^status 0'
+
+# --- given a driver whose start hangs, then TERM and Ctrl-C end what waits for it ---
+for words in "record -o never.db" "top --json"; do
+    # shellcheck disable=SC2086 # several words
+    env LD_LIBRARY_PATH="$fake" GPULAB_FAKE_NVML="gpus=2; hang=nvmlInit_v2:60@1" \
+        "$gpulab" $words >"$work/out" 2>&1 &
+    waits=$!
+    for ((i = 0; i < 1000; i++)); do
+        grep -qs lab-open /proc/$waits/task/*/comm && break
+        sleep 0.02
+    done
+    sleep 0.1 # probes before that one open in no time
+    kill -TERM $waits
+    wait $waits
+    result=$?
+    [ $result = 143 ] || fail "gpulab $words: status $result after TERM: $(cat "$work/out")"
+done
+[ ! -e never.db ] || fail "a recording was begun"
 
 wait "$recordings" || fail "see above"
 finish

@@ -15,10 +15,11 @@
 #include <unistd.h>
 
 #define FLUSH_NS LAB_NS_PER_S
-#define TAKE_NS  (LAB_NS_PER_S / 2) /* files need nothing sooner; the sampler keeps four times that */
-#define LAST_NS  (200 * LAB_NS_PER_MS) /* for the last readings, which read everything */
-#define LOOK_NS  (50 * LAB_NS_PER_MS)  /* between looks where there is no descriptor to wait on */
-#define IDLE_NS  (10 * LAB_NS_PER_S)
+#define TAKE_NS                                                                                    \
+    (LAB_NS_PER_S / 2) /* files need nothing sooner; the sampler keeps four times that */
+#define LAST_NS (200 * LAB_NS_PER_MS) /* for the last readings, which read everything */
+#define LOOK_NS (50 * LAB_NS_PER_MS)  /* between looks where there is no descriptor to wait on */
+#define IDLE_NS (10 * LAB_NS_PER_S)
 
 static int64_t now(void) {
     return lab_clock_now(lab_clock_system());
@@ -26,8 +27,8 @@ static int64_t now(void) {
 
 /* --- signals --- */
 
-/* Before any thread is started: they inherit that these are blocked, and only we read them. A shell's
- * background job ignores SIGINT, nohup ignores SIGHUP; that stays so. */
+/* Only we read them: the sampler's threads take none. A shell's background job ignores SIGINT, nohup
+ * ignores SIGHUP; that stays so. */
 static void watch_signals(struct lab_record_session *session) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t watched;
@@ -99,9 +100,8 @@ static int open_csv(struct lab_record_session *session, const struct lab_record_
 static int open_outputs(struct lab_record_session *session,
                         const struct lab_record_request *request, struct lab_err *err) {
     /* a little less than our own, so that each of ours finds it due */
-    struct lab_recorder_setup recorder = {.interval_ns = request->interval_ns,
-                                          .note = request->note,
-                                          .flush_ns = FLUSH_NS * 9 / 10};
+    struct lab_recorder_setup recorder = {
+        .interval_ns = request->interval_ns, .note = request->note, .flush_ns = FLUSH_NS * 9 / 10};
     struct lab_monitor_stream_setup stream = {.interval_ns = request->interval_ns, .gpu = -1};
     if (lab_recorder_create(request->path, &recorder, &session->recorder, err) < 0)
         return -1;
@@ -116,10 +116,13 @@ int lab_record_begin(struct lab_record_session *session, const struct lab_record
     *session = (struct lab_record_session){.csv_fd = -1, .signal_fd = -1};
     session->child = (struct lab_record_child){.argv = request->argv, .pidfd = -1};
     lab_record_summary_init(&session->summary);
-    watch_signals(session);
-    /* the sampler first: it knows which GPUs there are, and makes no file */
-    if (open_sampler(session, request, err) == 0 && open_outputs(session, request, err) == 0)
-        return 0;
+    /* the sampler first: it knows which GPUs there are, and makes no file; so while a driver takes long
+     * to start, Ctrl-C may simply end it all */
+    if (open_sampler(session, request, err) == 0) {
+        watch_signals(session);
+        if (open_outputs(session, request, err) == 0)
+            return 0;
+    }
     lab_record_undo(session, request);
     return -1;
 }

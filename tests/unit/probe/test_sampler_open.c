@@ -78,6 +78,36 @@ static void a_probe_that_does_not_work_here_says_why(void **state) {
     told_release(&rig.told);
 }
 
+/* --- a probe whose driver doesn't start --- */
+
+static int stuck_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
+    pthread_mutex_lock(&fake.mutex);
+    while (fake.lanes[0].hangs)
+        pthread_cond_wait(&fake.changed, &fake.mutex);
+    pthread_mutex_unlock(&fake.mutex);
+    return fake_open(setup, ret_state, err);
+}
+
+static void a_start_that_hangs_is_given_up_and_closed_when_it_comes_back(void **state) {
+    (void)state;
+    struct rig rig;
+    struct lab_probe stuck = fake_probe;
+    stuck.name = "stuck";
+    stuck.open = stuck_open;
+    rig_open(&rig, 1);
+    fake.lanes[0].hangs = true;
+    const struct lab_probe *const probes[] = {&stuck, NULL};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns, .open_patience_ns = 20 * MS};
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
+    assert_string_equal(
+        err.text, "nothing can be watched here: stuck: its start hangs: no answer for 0.02 s");
+    assert_int_equal(fake.closed, 0);
+    FAKE_SET(0, hangs, false);
+    FAKE_WAIT(fake.closed == 1);
+    told_release(&rig.told);
+}
+
 static void only_the_gpus_that_were_asked_for_are_read(void **state) {
     (void)state;
     struct rig rig;
@@ -299,6 +329,7 @@ int main(void) {
         cmocka_unit_test(intervals_that_make_no_sense_are_refused),
         cmocka_unit_test(unknown_gpus_and_probes_are_refused_with_those_that_exist),
         cmocka_unit_test(a_probe_that_does_not_work_here_says_why),
+        cmocka_unit_test(a_start_that_hangs_is_given_up_and_closed_when_it_comes_back),
         cmocka_unit_test(only_the_gpus_that_were_asked_for_are_read),
         cmocka_unit_test(an_entity_that_appears_later_is_told_before_its_first_tick),
         cmocka_unit_test(processes_on_gpus_reach_the_lane_that_reads_proc),
