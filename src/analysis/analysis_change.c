@@ -217,7 +217,7 @@ const char *lab_change_words(const struct lab_change *change, struct lab_arena *
     case LAB_CHANGE_SAME:
         return change->bound == 0
                    ? "the same"
-                   : lab_arena_printf(arena, "≤ %.1f %s", lab_change_bound_percent(change),
+                   : lab_arena_printf(arena, "within %.1f %s", lab_change_bound_percent(change),
                                       change->absolute ? "°C" : "%");
     case LAB_CHANGE_SMALL:
         return "ambiguous";

@@ -212,7 +212,8 @@ int lab_watch_all(const struct lab_analysis_input *input, const struct lab_watch
                            "utilisation nor power; record their GPUs",
                            name, others);
     return lab_err_set(err, LAB_ERR_USER,
-                       "%s%s: no GPU was recorded, so nothing can be told of any", name, others);
+                       "%s%s: no GPU was recorded; 'gpulab analyze summary' tells of the host",
+                       name, others);
 }
 
 /* --- over time --- */

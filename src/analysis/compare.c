@@ -240,7 +240,27 @@ static struct lab_analysis_table gpu_table(const struct pair *pair, struct lab_a
 
 /* --- histograms --- */
 
-enum { BIN_FROM, BIN_TO, BIN_RANGE, BIN_FIRST, BIN_SECOND, BIN_COLUMNS };
+enum {
+    BIN_FROM,
+    BIN_TO,
+    BIN_RANGE,
+    BIN_FIRST,
+    BIN_FIRST_BAR,
+    BIN_SECOND,
+    BIN_SECOND_BAR,
+    BIN_COLUMNS
+};
+
+#define BAR_CELLS 12
+
+/* In halves of a cell; what is there at all has one. */
+static const char *bar(double share, struct lab_arena *arena) {
+    int halves = share > 0 ? (int)fmax(1, round(share * 2 * BAR_CELLS)) : 0;
+    const char *text = "";
+    for (int i = 0; i < halves / 2; i++)
+        text = lab_arena_printf(arena, "%s█", text);
+    return halves % 2 ? lab_arena_printf(arena, "%s▌", text) : text;
+}
 
 static const struct lab_analysis_column *bin_columns(int metric, const struct pair *pair,
                                                      struct lab_arena *arena) {
@@ -255,6 +275,8 @@ static const struct lab_analysis_column *bin_columns(int metric, const struct pa
         (struct lab_analysis_column){"first", pair->first->name, LAB_ANALYSIS_SHARE};
     columns[BIN_SECOND] =
         (struct lab_analysis_column){"second", pair->second->name, LAB_ANALYSIS_SHARE};
+    columns[BIN_FIRST_BAR] = columns[BIN_SECOND_BAR] =
+        (struct lab_analysis_column){NULL, " ", LAB_ANALYSIS_TEXT};
     if (!is_brief(pair->first, pair->second)) {
         columns[BIN_FIRST].title = "A";
         columns[BIN_SECOND].title = "B";
@@ -276,7 +298,9 @@ static bool histogram_table(const struct pair *pair, int metric, int bins, struc
         row[BIN_TO] = lab_analysis_figure(to);
         row[BIN_RANGE] = lab_analysis_text(lab_arena_printf(arena, "%.1f to %.1f", from, to));
         row[BIN_FIRST] = lab_analysis_figure(h->first[i]);
+        row[BIN_FIRST_BAR] = lab_analysis_text(bar(h->first[i], arena));
         row[BIN_SECOND] = lab_analysis_figure(h->second[i]);
+        row[BIN_SECOND_BAR] = lab_analysis_text(bar(h->second[i], arena));
     }
     *ret_table = (struct lab_analysis_table){
         .key = lab_arena_printf(arena, "%s_histogram", lab_watch_kinds[metric].key),

@@ -44,11 +44,11 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [POWER] = {"power_total_w", "Power", LAB_ANALYSIS_WATTS, "Power"},
     [ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES, "Energy"},
     [TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
+    [THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
     [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
     [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
-    [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT},
+    [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT, "CPUs"},
     [HOST] = {"host_memory_peak_mib", "Host memory", LAB_ANALYSIS_MEBIBYTES},
 };
 
@@ -74,7 +74,7 @@ static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
     [GPU_POWER] = {"power_w", "Power", LAB_ANALYSIS_WATTS},
     [GPU_ENERGY] = {"energy_j", "Energy", LAB_ANALYSIS_JOULES},
     [GPU_TEMPERATURE] = {"temperature_peak_c", "Hottest", LAB_ANALYSIS_CELSIUS},
-    [GPU_THROTTLED] = {"throttled_s", "Slowed", LAB_ANALYSIS_DURATION},
+    [GPU_THROTTLED] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
     [GPU_MISSING] = {"missing_s", NULL, LAB_ANALYSIS_DURATION},
     [GPU_GAPS] = {"gaps", NULL, LAB_ANALYSIS_COUNT},
 };
@@ -322,7 +322,13 @@ static const char *make_answer(const struct lab_watch_label *label,
         lab_str_add(&text, " ");
         lab_str_add_si(&text, cells[ENERGY].value, "J");
     }
-    lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
+    if (text.text[text.length - 1] == ':') {
+        if (!isnan(cells[CPU].value))
+            lab_str_printf(&text, " CPUs %.1f %% busy,", cells[CPU].value);
+        if (!isnan(cells[HOST].value))
+            lab_str_printf(&text, " at most %.1f MB of the host's memory", cells[HOST].value);
+        lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
+    }
     lab_str_add(&text, " in ");
     lab_analysis_add_duration(&text, cells[DURATION].value);
     lab_str_add(&text, ".");

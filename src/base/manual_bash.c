@@ -38,11 +38,14 @@ static const char frame[] =
     "        _~_offer \"$(_~_options \"$command\")\"\n"
     "    elif [[ -z $word ]]; then\n"
     "        _~_offer \"$(_~_words \"$command\")\"\n"
+    "        _~_takes_path \"$command\" first && _~_paths f\n"
     "    elif [[ $cur == *=* ]]; then\n"
     "        prefix=${cur%%=*}=\n"
     "        _~_value \"$command $word\" \"${cur%%=*}\"\n"
+    "        [[ ${#COMPREPLY[@]} = 0 ]] && _~_takes_path \"$command\" later && _~_paths f\n"
     "    else\n"
     "        _~_offer \"$(_~_keys \"$command\" \"$word\")\"\n"
+    "        _~_takes_path \"$command\" later && _~_paths f\n"
     "    fi\n"
     "    [[ ${COMPREPLY[0]-} == *= ]] && compopt -o nospace 2>/dev/null\n"
     "    _~_cut\n"
@@ -120,6 +123,17 @@ static void add_takes_value(const struct lab_manual *manual, struct lab_str *out
                 lab_str_add(out, ") return 0 ;;\n");
             }
     }
+    lab_str_add(out, "    *) return 1 ;;\n");
+    close_function(out);
+}
+
+static void add_takes_path(const struct lab_manual *manual, struct lab_str *out) {
+    open_function(out, manual->program, "takes_path", "\"$1 $2\"");
+    for (int i = 0; manual->pages[i]; i++)
+        for (int first = 0; first < 2; first++)
+            if (lab_manual_takes_path(manual->pages[i], first))
+                lab_str_printf(out, "    '%s %s') return 0 ;;\n", manual->pages[i]->name,
+                               first ? "first" : "later");
     lab_str_add(out, "    *) return 1 ;;\n");
     close_function(out);
 }
@@ -206,6 +220,7 @@ void lab_manual_bash(const struct lab_manual *manual, struct lab_str *out) {
     add_commands(manual, out);
     add_options(manual, out);
     add_takes_value(manual, out);
+    add_takes_path(manual, out);
     add_words(manual, out);
     add_keys(manual, out);
     add_values(manual, out);

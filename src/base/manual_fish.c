@@ -135,6 +135,13 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
         add_list(out, "", page->words);
         close_rule(NULL, out);
     }
+    if (lab_manual_takes_path(page, true) || lab_manual_takes_path(page, false)) {
+        bool later = lab_manual_takes_path(page, false);
+        lab_str_clear(&at);
+        lab_str_printf(&at, "%s%s", page->name, later ? " +" : "");
+        open_rule(program, at.text, out);
+        lab_str_add(out, " -F\n");
+    }
     for (int w = 0; page->word_keys && page->words && page->words[w]; w++) {
         const struct lab_option *row = page->word_keys[w];
         lab_str_clear(&at);

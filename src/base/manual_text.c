@@ -112,6 +112,12 @@ void lab_manual_detail(const struct lab_option *row, struct lab_str *out) {
     lab_str_release(&parts);
 }
 
+bool lab_manual_takes_path(const struct lab_manual_page *page, bool first) {
+    const char *usage = page->usage ? page->usage : "";
+    const char *at = strstr(usage, "PATH") ? strstr(usage, "PATH") : strstr(usage, "FILE");
+    return at && (first ? at < usage + strcspn(usage, " ") : lab_str_starts(at + 4, "..."));
+}
+
 enum lab_manual_values lab_manual_values(const struct lab_option *row,
                                          const char *const **ret_words) {
     static const char *const truths[] = {"true", "false", NULL};

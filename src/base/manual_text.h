@@ -29,6 +29,9 @@ enum lab_manual_values {
 enum lab_manual_values lab_manual_values(const struct lab_option *row,
                                          const char *const **ret_words);
 
+/* Whether a path may stand there, by the usage: first in "[PATH]", later in "NAME PATH...". */
+bool lab_manual_takes_path(const struct lab_manual_page *page, bool first);
+
 /* 'text', safe in bash, zsh and fish. */
 void lab_manual_add_quoted(struct lab_str *out, const char *text);
 

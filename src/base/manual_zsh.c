@@ -65,7 +65,7 @@ static void add_option(struct lab_str *out, const struct lab_option *row) {
 }
 
 /* Values of the keys that have any: completed behind "key=". */
-static void add_key_values(struct lab_str *out, const struct lab_option *keys) {
+static void add_key_values(struct lab_str *out, const struct lab_option *keys, bool paths) {
     lab_str_add(out, "            case $PREFIX in\n");
     for (const struct lab_option *row = keys; row->name; row++) {
         const char *const *words = NULL;
@@ -95,11 +95,14 @@ static void add_key_values(struct lab_str *out, const struct lab_option *keys) {
         lab_str_add(out, "\n");
         lab_str_release(&line);
     }
-    lab_str_add(out, "                )\n                _describe -t keys key keys -S '' ;;\n"
-                     "            esac ;;\n");
+    lab_str_printf(out,
+                   "                )\n                _describe -t keys key keys -S ''%s ;;\n"
+                   "            esac ;;\n",
+                   paths ? "; _files" : "");
 }
 
 static void add_page(const char *program, const struct lab_manual_page *page, struct lab_str *out) {
+    bool first = lab_manual_takes_path(page, true), later = lab_manual_takes_path(page, false);
     lab_str_printf(out,
                    "_%s_%s() {\n    local state line\n    local -a keys\n    typeset -A opt_args\n"
                    "    _arguments -s -S \\\n",
@@ -123,9 +126,10 @@ static void add_page(const char *program, const struct lab_manual_page *page, st
         if (!keys || !keys->name)
             continue;
         lab_str_printf(out, "        %s)\n", page->words[w]);
-        add_key_values(out, keys);
+        add_key_values(out, keys, later);
     }
-    lab_str_add(out, "        *) _message 'nothing to complete' ;;\n    esac\n}\n\n");
+    lab_str_printf(out, "        *) %s ;;\n    esac\n}\n\n",
+                   later || first ? "_files" : "_message 'nothing to complete'");
 }
 
 void lab_manual_zsh(const struct lab_manual *manual, struct lab_str *out) {

@@ -278,6 +278,7 @@ static const struct lab_manual_example examples[] = {
      "a report of Nsight Systems, within a range of your own"},
     {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
     {"gpulab analyze balance recording.db", "whether its GPUs carry the same load"},
+    {"gpulab analyze memory adamw=a.db sgd=b.db", "which of two optimizers takes less memory"},
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
      "what differs between two labels of two recordings each"},
     {"gpulab analyze summary test_matrix_results/", "all recordings below a folder, by label"},

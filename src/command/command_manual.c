@@ -73,6 +73,20 @@ static const struct lab_option *const *keys_of_words(const struct lab_command *c
     return keys;
 }
 
+/* Those that show the word; all where none does. */
+static const struct lab_manual_example *examples_of(const struct lab_manual_example *all,
+                                                    const char *word, struct lab_arena *arena) {
+    int count = 0, found = 0;
+    while (all && all[count].line)
+        count++;
+    const char *part = lab_arena_printf(arena, " %s ", word);
+    struct lab_manual_example *some = lab_arena_alloc(arena, (size_t)count + 1, sizeof *some);
+    for (int i = 0; i < count; i++)
+        if (strstr(lab_arena_printf(arena, "%s ", all[i].line), part))
+            some[found++] = all[i];
+    return found ? some : all;
+}
+
 const struct lab_manual_page *lab_command_page(const struct lab_command *command, const char *word,
                                                struct lab_arena *arena, struct lab_err *err) {
     const struct lab_option **tables = lab_arena_alloc(arena, 3, sizeof *tables);
@@ -100,6 +114,8 @@ const struct lab_manual_page *lab_command_page(const struct lab_command *command
         page->sections = command->sections(arena, word, err);
         if (!page->sections)
             return NULL;
+        if (word && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS))
+            page->examples = examples_of(page->examples, word, arena);
     }
     return page;
 }

@@ -218,7 +218,9 @@ const struct lab_command lab_command_estimate = {
         "took or what is left of it, and by what that is known: its own 'progress' once it is past "
         "5 %, before that the 'same run' in an earlier study, the same work 'scaled' to its "
         "iterations, or 'similar' runs of other work. The total says when the study ends; it is "
-        "unknown while more runs would be guessed from other work than are done or known.\n\n"
+        "unknown while more runs would be guessed from other work than are done or known. Below it "
+        "stands the memory "
+        "that each device has in use, and had at most.\n\n"
         "With a study's name and keys, as 'gpulab run' takes them, it shows what the study would "
         "take of time and disk if it were started. A word that is both the name of a study and of "
         "a folder means the former; 'gpulab estimate ./NAME' is the folder.",

@@ -25,6 +25,7 @@
 struct exporter_config {
     const char *listen;
     double interval_s;
+    bool demo;
 };
 
 static const struct lab_option exporter_options[] = {
@@ -33,6 +34,8 @@ static const struct lab_option exporter_options[] = {
      .help = "where to listen: host:port, [::1]:port, :port for every address, or a port alone"},
     {"interval", LAB_OPTION_DURATION, offsetof(struct exporter_config, interval_s),
      .fallback = "1s", .min = 0.01, .max = 3600, .letter = 'i', .help = "how often to sample"},
+    {"demo", LAB_OPTION_FLAG, offsetof(struct exporter_config, demo),
+     .help = "serve a simulated machine with GPUs; all of its lines say so"},
     {NULL},
 };
 
@@ -233,7 +236,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     const struct exporter_config *config = call->config;
     struct exporter exporter = {.call = call, .place.fd = -1};
     struct lab_machine *machine;
-    if (lab_machine_open(NULL, &machine, err) < 0)
+    if ((config->demo && lab_nvml_use_demo(err) < 0) || lab_machine_open(NULL, &machine, err) < 0)
         return -1;
     struct lab_sampler_config sampler = {
         .setup = {.machine = machine,
@@ -261,7 +264,8 @@ static const struct lab_manual_example examples[] = {
     {"gpulab exporter", "everything, for a Prometheus on this machine"},
     {"gpulab exporter --listen :9400", "for one on another machine"},
     {"gpulab exporter --listen 0 --json", "on any free port, told as JSON"},
-    {"gpulab exporter --device cuda:0,cuda:1 --interval 200ms", "two GPUs, five times a second"},
+    {"gpulab exporter --device cuda:0,1 --interval 200ms", "two GPUs, five times a second"},
+    {"gpulab exporter --demo", "simulated GPUs, to build a dashboard without one"},
     {NULL},
 };
 
@@ -282,7 +286,7 @@ const struct lab_command lab_command_exporter = {
     .options = exporter_options,
     .config_size = sizeof(struct exporter_config),
     .uses_device = true,
-    .device_help = "watch these GPUs alone: cuda:0, cuda:0,cuda:2; cpu for none (default: all)",
+    .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only",
     .max_words = 0,
     .examples = examples,
     .run = run,

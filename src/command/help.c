@@ -103,6 +103,7 @@ static const char *const *complete(struct lab_arena *arena) {
 static const struct lab_manual_example examples[] = {
     {"gpulab help bench", "options of bench and its workloads"},
     {"gpulab help bench vit", "all keys of the vit workload"},
+    {"gpulab help analyze balance", "one of the analyses"},
     {"gpulab help --man /usr/local/share/man/man1", "write the man pages"},
     {NULL},
 };
@@ -110,7 +111,7 @@ static const struct lab_manual_example examples[] = {
 const struct lab_command lab_command_help = {
     .name = "help",
     .summary = "show what gpulab can do, or one command in full",
-    .usage = "[COMMAND [WORKLOAD]]",
+    .usage = "[COMMAND [NAME]]",
     .options = help_options,
     .config_size = sizeof(struct help_config),
     .max_words = 2,

@@ -7,11 +7,13 @@
 #include "command/support/record_session.h"
 
 #include "base/clock.h"
+#include "vendor/nvml.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,6 +22,7 @@
 struct record_config {
     double interval_s, duration_s;
     const char *output, *stats_file, *csv, *processes;
+    bool demo;
 };
 
 static const char *const process_choices[] = {"gpu", "all", NULL};
@@ -42,6 +45,8 @@ static const struct lab_option record_options[] = {
     {"processes", LAB_OPTION_CHOICE, offsetof(struct record_config, processes),
      .choices = process_choices,
      .help = "which processes to list: those on GPUs, or all; all where there is no GPU"},
+    {"demo", LAB_OPTION_FLAG, offsetof(struct record_config, demo),
+     .help = "record a simulated machine with GPUs"},
     {NULL},
 };
 
@@ -110,6 +115,9 @@ static const char *new_name(struct lab_arena *arena) {
 
 static int check_words(const struct lab_command_call *call, struct lab_err *err) {
     const struct record_config *config = call->config;
+    if (call->word_count)
+        return lab_err_set(err, LAB_ERR_USER, "a command stands behind '--': gpulab record -- %s%s",
+                           call->words[0], call->word_count > 1 ? " ..." : "");
     if (call->rest && !call->rest[0])
         return lab_err_set(err, LAB_ERR_USER, "no command follows '--'");
     if (config->csv && lab_str_equal(config->csv, "-") && call->shared->json)
@@ -171,8 +179,10 @@ static double seconds_of(const struct lab_record_session *session) {
     return (double)(session->end_ns - session->start_ns) / LAB_NS_PER_S;
 }
 
-static void say_end(const struct lab_record_session *session,
+static void say_end(const struct lab_command_call *call, const struct lab_record_session *session,
                     const struct lab_record_request *request) {
+    struct lab_style style = {call->style.columns, false, call->style.unicode};
+    struct stat file;
     struct lab_str text;
     lab_str_init(&text);
     lab_str_printf(&text, "%s: %.1f s, %lld samples", request->path, seconds_of(session),
@@ -180,8 +190,13 @@ static void say_end(const struct lab_record_session *session,
     if (session->sampled.missed || session->sampled.dropped)
         lab_str_printf(&text, ", %lld missed",
                        (long long)(session->sampled.missed + session->sampled.dropped));
+    if (stat(request->path, &file) == 0) {
+        lab_str_add(&text, ", ");
+        lab_str_add_bytes_binary(&text, (double)file.st_size);
+    }
     lab_str_add(&text, "\n");
-    lab_record_summary_write(&session->summary, &text);
+    lab_record_summary_write(&session->summary, style, &text);
+    lab_str_printf(&text, "  See it again: gpulab top %s\n", request->path);
     char *rest = NULL;
     for (char *line = strtok_r(text.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         lab_command_say("%s", line);
@@ -222,10 +237,10 @@ static int refuse_command(int status, const struct lab_err *problem, int *ret_st
 static int finish(const struct lab_command_call *call, struct lab_record_session *session,
                   const struct lab_record_request *request, int *ret_status, struct lab_err *err) {
     int result = lab_record_end(session, err);
-    if (!call->shared->quiet)
-        say_end(session, request);
     if (call->shared->json)
         print_json(call, session, request);
+    else if (!call->shared->quiet)
+        say_end(call, session, request);
     if (!request->argv)
         return result;
     /* the command's status is passed on, whatever became of the recording */
@@ -236,10 +251,11 @@ static int finish(const struct lab_command_call *call, struct lab_record_session
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    const struct record_config *config = call->config;
     struct lab_record_request request;
     struct lab_record_session session;
     struct lab_err problem = LAB_ERR_INIT;
-    if (make_request(call, &request, err) < 0)
+    if (make_request(call, &request, err) < 0 || (config->demo && lab_nvml_use_demo(err) < 0))
         return -1;
     int status = request.argv ? lab_record_child_check(request.argv, &problem) : 0;
     if (status)
@@ -263,6 +279,9 @@ static const struct lab_manual_example examples[] = {
     {"gpulab record --stats-file gpu_stats.json -- make train",
      "also the JSON files that other monitors write"},
     {"gpulab record --csv - --device cuda:0 | head -20", "lines as they come, of one GPU"},
+    {"gpulab record --demo --duration 10s -o demo.db", "eight simulated GPUs, on any machine"},
+    {"gpulab top recording.db", "what was recorded, again"},
+    {"gpulab analyze summary recording.db", "and what it comes to"},
     {"gpulab export recording.db --format multi", "a recording in another format, later"},
     {NULL},
 };
@@ -287,6 +306,7 @@ const struct lab_command lab_command_record = {
     .uses_device = true,
     .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only. The host is "
                    "recorded in any case",
+    .max_words = -1, /* refused with a word of advice */
     .takes_rest = true,
     .examples = examples,
     .run = run,

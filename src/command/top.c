@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -101,9 +102,10 @@ static void print_snapshot(const struct lab_command_call *call, struct lab_top_s
     lab_str_init(&text);
     lab_top_snapshot(source->history, view, &text);
     lab_command_print(call, &text);
-    lab_str_release(&text);
     for (int i = 0; source->notes && source->notes[i] && !call->shared->quiet; i++)
-        lab_command_note("%s", source->notes[i]);
+        if (!strstr(text.text, source->notes[i])) /* what the snapshot didn't say itself */
+            lab_command_note("%s", source->notes[i]);
+    lab_str_release(&text);
 }
 
 /* --- which --- */
@@ -203,16 +205,16 @@ static const struct lab_manual_example examples[] = {
     {"gpulab top", "this machine, live"},
     {"gpulab top --demo", "what it looks like with GPUs, on any machine"},
     {"gpulab top monday.db", "a recording again, from its beginning"},
-    {"gpulab top --device cuda:0,cuda:1 --readonly", "two GPUs, and no process can be ended"},
+    {"gpulab top --device cuda:0,1 --readonly", "two GPUs, and no process can be ended"},
     {"gpulab top --once", "one snapshot as text, as nvidia-smi prints it"},
-    {"gpulab top --json | jq '.devices[].metrics.power'", "the same for programs"},
+    {"gpulab top --json | jq '.devices[].metrics.power_w'", "the same for programs"},
     {"gpulab top monday.db --once --png monday.png", "charts of a whole recording"},
     {NULL},
 };
 
 const struct lab_command lab_command_top = {
     .name = "top",
-    .summary = "watch devices, processes and NUMA nodes in the terminal, live or recorded",
+    .summary = "watch devices, processes and NUMA nodes, live or recorded",
     .usage = "[FILE]",
     .description =
         "Shows all devices at a glance, a page of charts for each, the processes, and the NUMA "
@@ -224,14 +226,15 @@ const struct lab_command lab_command_top = {
         "F2 to F5 or Tab change pages, digits and arrows select, Enter opens a device, / filters, "
         "s sorts, k ends a process, p pauses, w quits and leaves a summary and a picture, ? shows "
         "all keys, q quits.\n\n"
-        "FILE is a recording, a study, or a file of another monitor in a format that 'gpulab "
+        "FILE is a recording, a study's folder, or a file of another monitor in a format that "
+        "'gpulab "
         "export' knows. Space pauses it, the arrows go 10 seconds back or on (with Shift a "
         "minute), + and - change the speed, Home and End go to its ends.\n\n"
         "Where the output is no terminal, one snapshot is printed.",
     .options = top_options,
     .config_size = sizeof(struct top_config),
     .uses_device = true,
-    .device_help = "which GPUs to watch: cuda:0,cuda:2; all by default",
+    .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only",
     .max_words = 1,
     .examples = examples,
     .run = run,

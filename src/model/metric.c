@@ -17,6 +17,19 @@ const struct lab_metric *lab_metric(enum lab_metric_id id) {
     return &metrics[id];
 }
 
+const char *lab_metric_ending(enum lab_metric_id id) {
+    static const char *const endings[][2] = {
+        {"%", "_percent"}, {"B", "_bytes"},         {"W", "_w"}, {"C", "_c"},
+        {"MHz", "_mhz"},   {"B/s", "_bytes_per_s"}, {"J", "_j"}, {"s", "_s"},
+    };
+    const char *ending = "", *name = metrics[id].name;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (strcmp(metrics[id].unit, endings[i][0]) == 0)
+            ending = endings[i][1];
+    size_t length = strlen(name), tail = strlen(ending);
+    return length > tail && strcmp(name + length - tail, ending) == 0 ? "" : ending;
+}
+
 int lab_metric_find(const char *name) {
     for (int i = 0; i < LAB_METRIC_COUNT; i++)
         if (strcmp(metrics[i].name, name) == 0)

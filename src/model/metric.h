@@ -122,6 +122,9 @@ struct lab_metric {
 /* Of a metric's number; the table is constant. */
 const struct lab_metric *lab_metric(enum lab_metric_id id);
 
+/* What makes its name tell the unit in files for others: "_bytes"; "" where it does already. */
+const char *lab_metric_ending(enum lab_metric_id id);
+
 /* By its name in files; -1 = there is none. */
 int lab_metric_find(const char *name);
 

@@ -46,7 +46,7 @@ static void add_value(double value, enum lab_analysis_unit unit, struct lab_str 
         lab_str_add_si(out, value, "J");
         break;
     case LAB_ANALYSIS_CELSIUS:
-        lab_str_printf(out, "%.0f°C", value);
+        lab_str_printf(out, "%.0f °C", value);
         break;
     case LAB_ANALYSIS_PER_SECOND:
         lab_str_printf(out, "%.1f samples/s", value);

@@ -53,8 +53,14 @@ static void draw_title(const struct lab_top_history *history, const struct lab_t
     int at = top_put(grid, 0, 1, end - 1, LAB_TOP_TITLE, "gpulab");
     if (!view->snapshot && grid->columns >= 60)
         at = top_print(grid, 0, at, end - at, LAB_TOP_TITLE, " · %s", pages[view->page]);
-    if (view->source && *view->source)
-        top_print(grid, 0, at, end - at, LAB_TOP_TITLE, " · %s", view->source);
+    const char *source = view->source ? view->source : "", *slash = source;
+    bool whole = true;
+    while (at + 4 + lab_str_columns(source) > end && (slash = strchr(source, '/'))) {
+        source = slash + 1; /* the end of a path tells more than its beginning */
+        whole = false;
+    }
+    if (*source)
+        top_print(grid, 0, at, end - at, LAB_TOP_TITLE, " · %s%s", whole ? "" : "…/", source);
     lab_str_release(&state);
 }
 
@@ -107,8 +113,8 @@ static void draw_keys(const struct lab_top_view *view, int row, struct lab_top_g
     static const struct key_name list[] = {
         {"s", "sort"}, {"/", "filter"}, {"t", "tree"}, {"k", "kill"}, {NULL, NULL}};
     static const struct key_name ends[] = {{"?", "help"}, {"q", "quit"}, {NULL, NULL}};
-    const struct key_name *const groups[] = {
-        ends, pages, view->page == LAB_TOP_PROCESSES ? list : NULL, view->replay ? replay : live};
+    const struct key_name *const groups[] = {ends, view->page == LAB_TOP_PROCESSES ? list : NULL,
+                                             pages, view->replay ? replay : live};
     int at = 1;
     for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
         for (int i = 0; groups[g] && groups[g][i].key; i++) {
@@ -137,27 +143,30 @@ static void draw_last(const struct lab_top_history *history, const struct lab_to
 
 static void draw_help(const struct lab_top_view *view, struct lab_top_grid *grid) {
     static const struct key_name lines[] = {
-        {"F2 o, F3 d, F4 l, F5 n", "overview, device, processes, NUMA nodes"},
+        {"F2 o, F3 d, F4 l, F5 n", "overview, device, processes, NUMA"},
         {"Tab, Shift-Tab", "next page, the one before"},
         {"0 to 9, arrows", "select a device or process"},
         {"Enter, Esc", "open the selected device; back"},
         {"Page Up, Page Down", "more charts, nodes or processes"},
         {"z", "charts over a longer time"},
-        {"s, S", "sort by the next column; the other way round"},
-        {"/ , t, a", "filter; tree; all processes or those on GPUs"},
-        {"k", "end the selected process: TERM, then KILL"},
+        {"s, S", "sort by the next column; reversed"},
+        {"/ , t, a", "filter; tree; all or GPU processes"},
+        {"k", "end the process: TERM, then KILL"},
         {"p, Space", "pause and go on"},
         {"← →, with Shift", "replay: 10 s, 1 min back or on"},
         {"Home, End, + -", "replay: begin, end, faster, slower"},
         {"w", "quit with a summary and a picture"},
         {"q, Ctrl-C", "quit"},
         {"", ""},
-        {"! P T H B S", "held back by power limit, heat, hardware, brake, sync"},
-        {"!cores !memory !both", "process is on another node than its GPU"},
-        {"loose", "on the right node, but nothing keeps it there"},
+        {"! P, T, H", "held by power limit, heat, hardware"},
+        {"! B, S", "by power brake, other GPUs' clocks"},
+        {"!cores !memory !both", "on another node than its GPU"},
+        {"loose", "on the right node, but free to move"},
+        {"TY C, G", "it computes, draws on the GPU"},
+        {"SM, GMEM", "its share and memory of GPUs"},
     };
     int count = (int)(sizeof lines / sizeof *lines), room = grid->rows - 2;
-    int keys = grid->columns >= 70 ? 24 : 14;
+    int keys = grid->columns >= 60 ? 24 : 14;
     int first = view->scroll + room > count ? count - room : view->scroll;
     for (int i = first < 0 ? 0 : first, row = 1; i < count && row <= room; i++, row++) {
         top_put(grid, row, 1, keys - 1, LAB_TOP_BOLD, lines[i].key);
@@ -166,7 +175,7 @@ static void draw_help(const struct lab_top_view *view, struct lab_top_grid *grid
     if (first + room < count)
         top_put(grid, grid->rows - 2, 0, 1, LAB_TOP_DIM, "▼");
     top_put(grid, grid->rows - 1, 1, grid->columns - 1, LAB_TOP_DIM,
-            "Esc leaves this, Page Down shows more");
+            room < count ? "Esc leaves this, Page Down shows more" : "Esc leaves this");
 }
 
 /* --- all of it --- */

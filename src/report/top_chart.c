@@ -230,8 +230,8 @@ static void draw_heading(struct plot *plot, const struct top_chart *chart, doubl
         (double)(2 * plot->width << plot->view->zoom) * (double)plot->history->bucket_ns * 1e-9;
     char span[TOP_TEXT + 8];
     snprintf(span, sizeof span, "last %s", top_seconds(span_s, text));
-    const char *shown = column + lab_str_columns(span) < end ? span : text;
-    if (column + lab_str_columns(shown) < end)
+    const char *shown = column + lab_str_columns(span) <= end ? span : text;
+    if (column + lab_str_columns(shown) <= end)
         top_right(plot->grid, row, column, end - column, LAB_TOP_DIM, shown);
 }
 

@@ -87,8 +87,6 @@ static void add_identity(const struct top_entity *e, struct lab_str *line) {
     double fan = top_latest(e, LAB_METRIC_FAN, -1);
     if (!isnan(fan))
         add_part(line, "fan %.0f%%", fan);
-    if (*e->entity.id && e->entity.kind != LAB_ENTITY_CPU)
-        add_part(line, "%s", e->entity.id);
 }
 
 static void add_energy(const struct top_entity *e, struct lab_str *line) {
@@ -96,7 +94,7 @@ static void add_energy(const struct top_entity *e, struct lab_str *line) {
     double since = top_growth(e, LAB_METRIC_ENERGY);
     double all = top_latest(e, LAB_METRIC_ENERGY, -1);
     if (!isnan(since))
-        add_part(line, "energy %s since start, %s in all", top_energy(since, text),
+        add_part(line, "energy %s since start (counter at %s)", top_energy(since, text),
                  top_energy(all, other));
     double held = top_held_back_s(e);
     if (!isnan(held))
@@ -112,7 +110,8 @@ static void add_health(const struct top_entity *e, struct lab_str *line, bool *b
     double xids = top_latest(e, LAB_METRIC_XIDS, -1);
     double replays = top_latest(e, LAB_METRIC_PCIE_REPLAYS, -1);
     if (!isnan(corrected) || !isnan(uncorrected))
-        add_part(line, "ECC %.0f corrected, %.0f not", fmax(corrected, 0), fmax(uncorrected, 0));
+        add_part(line, "ECC errors: %.0f corrected, %.0f not", fmax(corrected, 0),
+                 fmax(uncorrected, 0));
     if (remapped > 0)
         add_part(line, "%.0f rows remapped", remapped);
     if (pending > 0)
@@ -172,7 +171,11 @@ static int draw_about(const struct lab_top_history *history, const struct lab_to
     int at = top_put(grid, row, 1, 20, LAB_TOP_BOLD, line.text) + 2;
     lab_str_clear(&line);
     const char *gap = top_gap(history, e, view->now_ns, reason, sizeof reason);
-    top_put(grid, row, at, grid->columns - at, gap ? LAB_TOP_DIM : LAB_TOP_PLAIN, e->entity.name);
+    at = top_put(grid, row, at, grid->columns - at, gap ? LAB_TOP_DIM : LAB_TOP_PLAIN,
+                 e->entity.name) +
+         2;
+    if (e->entity.kind != LAB_ENTITY_CPU && at + lab_str_columns(e->entity.id) <= grid->columns)
+        top_put(grid, row, at, grid->columns - at, LAB_TOP_DIM, e->entity.id);
     row++;
     if (gap)
         top_print(grid, row++, 1, grid->columns - 1, LAB_TOP_ALARM, "%s", gap);
@@ -223,8 +226,8 @@ static void draw_charts(const struct lab_top_history *history, const struct lab_
         int line = (i - first) / across, column = (i - first) % across;
         int top = row + room * line / lines, bottom = row + room * (line + 1) / lines;
         int left = 1 + (grid->columns - 1) * column / across;
-        int right = (grid->columns - 1) * (column + 1) / across;
-        top_draw_chart(history, view, e, charts[i], top, left, right - left, bottom - top, grid);
+        int width = (grid->columns - 1) / across - 1; /* of all alike: they show the same time */
+        top_draw_chart(history, view, e, charts[i], top, left, width, bottom - top, grid);
     }
     if (first + lines * across < count)
         top_put(grid, grid->rows - 2, 0, 1, LAB_TOP_DIM, "▼");
@@ -241,6 +244,6 @@ void top_draw_device(const struct lab_top_history *history, const struct lab_top
         &history->entities[devices[view->device < count ? view->device : count - 1]];
     int row = draw_about(history, view, e, grid);
     if (e->entity.kind == LAB_ENTITY_CPU)
-        row = top_draw_cores(history, view, -1, row, 1, grid->rows / 4, grid);
+        row = top_draw_cores(history, view, -1, row, 7, grid->rows / 4, grid);
     draw_charts(history, view, e, row, grid);
 }

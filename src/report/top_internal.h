@@ -192,7 +192,8 @@ void top_draw_process_page(const struct lab_top_history *history, const struct l
                            struct lab_top_grid *grid);
 void top_draw_numa(const struct lab_top_history *history, const struct lab_top_view *view,
                    struct lab_top_grid *grid);
-/* Rows from `row` on with a small bar for each CPU of a node (-1 = all); returns the next free row. */
+/* Rows from `row` on with a small bar for each CPU of a node (-1 = all), labelled before `indent`;
+ * returns the next free row. */
 int top_draw_cores(const struct lab_top_history *history, const struct lab_top_view *view, int node,
                    int row, int indent, int rows_max, struct lab_top_grid *grid);
 

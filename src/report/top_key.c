@@ -297,10 +297,14 @@ static struct lab_top_request prompt_key(struct lab_top_view *view,
                                                 key == 'w' ? LAB_TOP_WRITE_AND_QUIT : LAB_TOP_QUIT};
         break;
     case LAB_TOP_HELP:
-        if (key == LAB_TOP_KEY_PAGE_DOWN || key == LAB_TOP_KEY_DOWN) {
+        if (key == LAB_TOP_KEY_DOWN) {
             view->scroll++;
-        } else if (key == LAB_TOP_KEY_PAGE_UP || key == LAB_TOP_KEY_UP) {
+        } else if (key == LAB_TOP_KEY_UP) {
             view->scroll -= view->scroll > 0;
+        } else if (key == LAB_TOP_KEY_PAGE_DOWN) {
+            view->scroll += view->rows - 3;
+        } else if (key == LAB_TOP_KEY_PAGE_UP) {
+            view->scroll -= view->scroll < view->rows - 3 ? view->scroll : view->rows - 3;
         } else {
             view->prompt = LAB_TOP_NO_PROMPT;
             view->scroll = 0;

@@ -43,6 +43,8 @@ int top_draw_cores(const struct lab_top_history *history, const struct lab_top_v
         double percent = cpu->columns[i].count ? (double)cpu->columns[i].value *
                                                      lab_metric(LAB_METRIC_CORE_UTILIZATION)->scale
                                                : (double)NAN;
+        if (!any)
+            top_put(grid, row, indent - 6, 6, LAB_TOP_DIM, "cores");
         top_put(grid, row, column++, 1, LAB_TOP_FIRST, core_glyph(percent, view->unicode));
         if ((column - indent + 1) % 9 == 0) /* in eights, to be counted */
             column++;
@@ -64,8 +66,8 @@ static int draw_fed(const struct lab_top_history *history, const struct lab_top_
         bool gap = top_gap(history, e, view->now_ns, reason, sizeof reason) != NULL;
         column = top_put(grid, row, column, grid->columns - column, LAB_TOP_DIM,
                          shown++ ? ", " : "feeds ");
-        column = top_print(grid, row, column, grid->columns - column, LAB_TOP_BOLD, "GPU %d",
-                           e->entity.index);
+        column = top_print(grid, row, column, grid->columns - column, LAB_TOP_BOLD, "%s%d",
+                           shown == 1 ? "GPU " : "", e->entity.index);
         column = top_print(
             grid, row, column, grid->columns - column, gap ? LAB_TOP_ALARM : LAB_TOP_PLAIN, " %s",
             gap ? "away" : top_percent(top_latest(e, LAB_METRIC_UTILIZATION, -1), text));
@@ -103,14 +105,16 @@ static int draw_node(const struct lab_top_history *history, const struct lab_top
     if (row < last) {
         at = draw_fed(history, view, node, row, 3, grid);
         double remote = remote_share(numa, node);
+        const char *words = "of its pages taken by other nodes";
+        if (at + 8 + lab_str_columns(words) > grid->columns)
+            words = "remote pages";
         if (!isnan(remote))
             top_print(grid, row, at, grid->columns - at,
-                      remote >= 10 ? LAB_TOP_WARNING : LAB_TOP_DIM,
-                      " · %.0f%% of its pages taken by other nodes", remote);
+                      remote >= 10 ? LAB_TOP_WARNING : LAB_TOP_DIM, " · %.0f%% %s", remote, words);
         row++;
     }
     if (row < last && history->setup.machine)
-        row = top_draw_cores(history, view, node, row, 3, last - row, grid);
+        row = top_draw_cores(history, view, node, row, 9, last - row, grid);
     return row;
 }
 
@@ -127,10 +131,9 @@ static void draw_charts(const struct lab_top_history *history, const struct lab_
         snprintf(title, sizeof title, "node %d", nodes[i]);
         struct top_chart chart = {
             title, {{"CPUs", LAB_METRIC_NODE_UTILIZATION, nodes[i]}}, 1, TOP_CHART_PERCENT};
-        int left = 1 + (grid->columns - 1) * i / count;
-        int right = (grid->columns - 1) * (i + 1) / count;
-        top_draw_chart(history, view, numa, &chart, row, left, right - left,
-                       height > 12 ? 12 : height, grid);
+        int left = 1 + (grid->columns - 1) * i / count, width = (grid->columns - 1) / count - 1;
+        top_draw_chart(history, view, numa, &chart, row, left, width, height > 12 ? 12 : height,
+                       grid);
     }
 }
 
@@ -150,7 +153,7 @@ void top_draw_numa(const struct lab_top_history *history, const struct lab_top_v
     }
     if (!history->setup.machine && row + 1 < last) {
         top_put(grid, row++, 1, 10, LAB_TOP_BOLD, "all CPUs");
-        row = top_draw_cores(history, view, -1, row, 3, last - row, grid) + 1;
+        row = top_draw_cores(history, view, -1, row, 9, last - row, grid) + 1;
     }
     if (numa && last - row >= 5)
         draw_charts(history, view, numa, row, last - row, grid);

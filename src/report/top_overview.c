@@ -268,7 +268,16 @@ static void draw_cpu(const struct lab_top_history *history, const struct layout 
                   top_whole(top_latest(e, LAB_METRIC_CPU_FREQUENCY, -1), "", text));
 }
 
-/* Words for letters, and what else a second line can say. */
+/* "held back: power limit, heat (driver)"; nothing where nothing does harm. */
+static void add_held_words(const struct top_entity *e, struct lab_str *out) {
+    const struct top_column *reasons = top_column(e, LAB_METRIC_CLOCK_REASONS, -1);
+    for (const struct lab_clock_reason *r = lab_clock_reasons; reasons && r->bit; r++)
+        if (r->harmful && ((uint64_t)reasons->value & r->bit))
+            lab_str_printf(out, "%s%s", out->length ? ", " : "held back: ", r->words);
+}
+
+/* Shares, then what there is room for in whole words: why clocks are held back comes before links and
+ * energy, but stands behind them, so that columns stay columns. */
 static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid *grid) {
     static const struct {
         const char *label;
@@ -276,7 +285,8 @@ static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid
     } shares[] = {{"SM", LAB_METRIC_SM_ACTIVE},
                   {"tensor", LAB_METRIC_TENSOR_ACTIVE},
                   {"DRAM", LAB_METRIC_DRAM_ACTIVE}};
-    char text[TOP_TEXT], other[TOP_TEXT];
+    char text[TOP_TEXT], other[TOP_TEXT], link[2 * TOP_TEXT + 16] = "", energy[TOP_TEXT + 16] = "";
+    struct lab_str held;
     int at = 5, end = grid->columns;
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         double value = top_latest(e, shares[i].metric, -1);
@@ -285,24 +295,26 @@ static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid
                            top_percent(value, text)) +
                  2;
     }
-    const struct top_column *reasons = top_column(e, LAB_METRIC_CLOCK_REASONS, -1);
-    bool first = true;
-    for (const struct lab_clock_reason *r = lab_clock_reasons; reasons && r->bit; r++) {
-        if (!r->harmful || !((uint64_t)reasons->value & r->bit))
-            continue;
-        at = top_print(grid, row, at, end - at, LAB_TOP_WARNING, "%s%s",
-                       first ? "held back: " : ", ", r->words);
-        first = false;
-    }
-    at += first ? 0 : 2;
-    double link = top_latest(e, LAB_METRIC_NVLINK_RX_RATE, -1);
-    if (!isnan(link))
-        at = top_print(grid, row, at, end - at, LAB_TOP_DIM, "NVLink %s/%s", top_rate(link, text),
-                       top_rate(top_latest(e, LAB_METRIC_NVLINK_TX_RATE, -1), other)) +
-             2;
+    double rate = top_latest(e, LAB_METRIC_NVLINK_RX_RATE, -1);
     double joules = top_growth(e, LAB_METRIC_ENERGY);
+    if (!isnan(rate))
+        snprintf(link, sizeof link, "NVLink %4s/%-4s", top_rate(rate, text),
+                 top_rate(top_latest(e, LAB_METRIC_NVLINK_TX_RATE, -1), other));
     if (!isnan(joules))
-        top_put(grid, row, at, end - at, LAB_TOP_DIM, top_energy(joules, text));
+        snprintf(energy, sizeof energy, "energy %7s", top_energy(joules, text));
+    lab_str_init(&held);
+    add_held_words(e, &held);
+    const char *const parts[] = {link, energy};
+    int room = end - at - (held.length ? lab_str_columns(held.text) : 0);
+    for (int i = 0; i < 2; i++) {
+        int width = lab_str_columns(parts[i]) + 2;
+        if (!*parts[i] || width - (held.length ? 0 : 2) > room)
+            continue;
+        at = top_put(grid, row, at, end - at, LAB_TOP_DIM, parts[i]) + 2;
+        room -= width;
+    }
+    top_put(grid, row, at, end - at, LAB_TOP_WARNING, held.length ? held.text : "");
+    lab_str_release(&held);
 }
 
 /* In as many rows as the device has, broken between words. */
@@ -360,10 +372,10 @@ static void draw_device(const struct lab_top_history *history, const struct lab_
 
 /* --- charts --- */
 
-#define CHART_ROWS 8
+#define CHART_ROWS 7
 
 static void draw_charts_of(const struct lab_top_history *history, const struct lab_top_view *view,
-                           const struct top_entity *e, int row, int height,
+                           const struct top_entity *e, int row, int height, int left, int width,
                            struct lab_top_grid *grid) {
     static const struct top_chart of_gpu[] = {
         {"utilisation",
@@ -380,7 +392,7 @@ static void draw_charts_of(const struct lab_top_history *history, const struct l
     bool cpu = e->entity.kind == LAB_ENTITY_CPU;
     const struct top_entity *memory = cpu ? top_of_kind(history, LAB_ENTITY_MEMORY) : e;
     const struct top_chart *charts = cpu ? of_cpu : of_gpu;
-    int width = grid->columns / 2 - 1;
+    int half = width / 2 - 1;
     struct lab_str title;
     lab_str_init(&title);
     top_device_name(history, e, &title);
@@ -388,27 +400,29 @@ static void draw_charts_of(const struct lab_top_history *history, const struct l
     struct top_chart first = charts[0];
     first.title = title.text;
     bool both = memory && top_chart_has_data(memory, &charts[1]) && top_chart_has_data(e, &first) &&
-                grid->columns >= 70;
+                width >= 70;
     if (both)
-        top_draw_chart(history, view, memory, &charts[1], row, 2 + width, width, height, grid);
+        top_draw_chart(history, view, memory, &charts[1], row, left + half + 1, half, height, grid);
     if (top_chart_has_data(e, &first))
-        top_draw_chart(history, view, e, &first, row, 1, both ? width : grid->columns - 2, height,
-                       grid);
+        top_draw_chart(history, view, e, &first, row, left, both ? half : width - 2, height, grid);
     lab_str_release(&title);
 }
 
-/* Of the selected one; of the others below it where there is room for more. */
+/* Of the selected one; of the others below and beside it where there is room for more. */
 static void draw_charts(const struct lab_top_history *history, const struct lab_top_view *view,
                         const int *devices, int count, int row, int height,
                         struct lab_top_grid *grid) {
-    int shown = height / CHART_ROWS < 1 ? 1 : height / CHART_ROWS;
-    shown = shown > count ? count : shown;
+    int lines = height / CHART_ROWS < 1 ? 1 : height / CHART_ROWS;
+    int across = grid->columns >= 150 && count > lines ? 2 : 1;
+    lines = lines * across > count ? (count + across - 1) / across : lines;
+    int shown = lines * across > count ? count : lines * across;
     int first = view->device < count ? view->device : 0;
     first = first + shown > count ? count - shown : first;
     for (int i = 0; i < shown; i++) {
-        int from = row + height * i / shown, to = row + height * (i + 1) / shown;
-        draw_charts_of(history, view, &history->entities[devices[first + i]], from, to - from,
-                       grid);
+        int line = i / across, left = 1 + i % across * (grid->columns / across);
+        int from = row + height * line / lines, to = row + height * (line + 1) / lines;
+        draw_charts_of(history, view, &history->entities[devices[first + i]], from, to - from, left,
+                       grid->columns / across, grid);
     }
 }
 
@@ -484,7 +498,7 @@ void top_draw_overview(const struct lab_top_history *history, const struct lab_t
     if (p.first + p.shown < count)
         top_print(grid, row - 1, 0, 3, LAB_TOP_DIM, "▼");
     if (p.cores)
-        row = top_draw_cores(history, view, -1, row, 5, p.cores, grid);
+        row = top_draw_cores(history, view, -1, row, 11, p.cores, grid);
     if (p.chart && count)
         draw_charts(history, view, devices, count, row, p.chart, grid);
     row += p.chart;

@@ -146,6 +146,25 @@ static void add_quoted(const char *text, struct lab_str *out) {
     lab_str_add(out, "\"");
 }
 
+/* "node7 (simulated), 12 min from 2026-11-15 10:42:03" */
+static void add_title(const struct lab_top_history *history, const struct lab_top_view *view,
+                      struct lab_str *out) {
+    struct lab_str title;
+    char text[TOP_TEXT];
+    int64_t span_ns = points_back(history) * history->bucket_ns;
+    time_t begin_s = (time_t)((history->time_ns - span_ns + view->wall_offset_ns) / TOP_NS_PER_S);
+    struct tm when;
+    lab_str_init(&title);
+    lab_str_printf(&title, "%s%s, %s", view->source ? view->source : "",
+                   lab_top_history_simulated(history) ? " (simulated)" : "",
+                   top_seconds((double)span_ns * 1e-9, text));
+    if (history->time_ns && localtime_r(&begin_s, &when) &&
+        strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when) > 0)
+        lab_str_printf(&title, " from %s", text);
+    add_quoted(title.text, out);
+    lab_str_release(&title);
+}
+
 static void write_script(const struct lab_top_history *history, const struct lab_top_view *view,
                          const char *path, struct lab_str *out) {
     struct lines *lines = lab_mem_alloc(PANEL_COUNT, sizeof *lines);
@@ -167,12 +186,7 @@ static void write_script(const struct lab_top_history *history, const struct lab
         if (lines[i].count)
             add_data(history, &panels[i], &lines[i], i, out);
     lab_str_printf(out, "set multiplot layout %d,2 title ", rows ? rows : 1);
-    struct lab_str title;
-    lab_str_init(&title);
-    lab_str_printf(&title, "%s%s", view->source ? view->source : "",
-                   lab_top_history_simulated(history) ? " (simulated)" : "");
-    add_quoted(title.text, out);
-    lab_str_release(&title);
+    add_title(history, view, out);
     lab_str_add(out, " noenhanced\n");
     for (int i = 0; i < PANEL_COUNT; i++)
         if (lines[i].count)

@@ -414,9 +414,10 @@ void top_draw_processes(const struct lab_top_history *history, const struct lab_
     }
     if (!count && room > 0)
         top_put(grid, row + 1, 2, grid->columns - 2, LAB_TOP_DIM,
-                !history->has_processes ? "no list of processes yet"
-                : *view->filter         ? "no process matches the filter"
-                                        : "no process uses a GPU (a lists them all)");
+                !history->has_processes  ? "no list of processes yet"
+                : *view->filter          ? "no process matches the filter"
+                : !top_has_gpus(history) ? "no process is known"
+                                         : "no process uses a GPU (a lists them all)");
     lab_arena_release(&arena);
 }
 
@@ -449,19 +450,19 @@ static void draw_selected(const struct lab_top_history *history, const struct la
     const struct lab_machine *machine = history->setup.machine;
     struct lab_str about;
     lab_str_init(&about);
-    lab_str_printf(&about, "%s%s%d thread%s", p->container, *p->container ? " · " : "", p->threads,
-                   p->threads == 1 ? "" : "s");
+    lab_str_printf(&about, " · %s%s%d thread%s", p->container, *p->container ? " · " : "",
+                   p->threads, p->threads == 1 ? "" : "s");
     if (p->cpu_node >= 0)
         lab_str_printf(&about, " on node %d", p->cpu_node);
     for (int i = 0, said = 0; p->node_bytes && i < p->node_count; i++) {
         char size[TOP_TEXT];
         int node = machine && i < machine->node_count ? machine->nodes[i].number : i;
         if (p->node_bytes[i] > 0)
-            lab_str_printf(&about, "%s%s on node %d", said++ ? ", " : " · ",
+            lab_str_printf(&about, "%s%s on node %d", said++ ? ", " : " · memory ",
                            top_size((double)p->node_bytes[i], size), node);
     }
     int at = top_print(grid, row, 1, grid->columns - 1, LAB_TOP_BOLD, "%d %s", p->pid, p->name);
-    top_put(grid, row, at + 1, grid->columns - at - 1, LAB_TOP_PLAIN, about.text);
+    top_put(grid, row, at, grid->columns - at, LAB_TOP_PLAIN, about.text);
     lab_str_release(&about);
     int line = row + 1, last = row + rows;
     if (*p->advice && line < last)

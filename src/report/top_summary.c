@@ -63,11 +63,11 @@ static void mean_and_most(struct lab_table *table, const struct top_entity *e,
 }
 
 static const char *watts(double value, char text[TOP_TEXT]) {
-    return top_whole(value, " W", text);
+    return top_whole(value, "W", text);
 }
 
 static const char *celsius(double value, char text[TOP_TEXT]) {
-    return top_whole(value, " °C", text);
+    return top_whole(value, "°C", text);
 }
 
 static void add_devices(const struct lab_top_history *history, struct lab_style style,
@@ -78,7 +78,7 @@ static void add_devices(const struct lab_top_history *history, struct lab_style 
     char text[TOP_TEXT];
     lab_str_init(&name);
     lab_table_column(table, "device", LAB_ALIGN_WHOLE);
-    lab_table_column(table, "utilisation", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "utilised", LAB_ALIGN_RIGHT);
     lab_table_column(table, "memory", LAB_ALIGN_RIGHT);
     lab_table_column(table, "power", LAB_ALIGN_RIGHT);
     lab_table_column(table, "temperature", LAB_ALIGN_RIGHT);

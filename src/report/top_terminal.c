@@ -124,6 +124,7 @@ int lab_top_terminal_open(bool colour, struct lab_top_terminal **ret_terminal,
     const char *name = getenv("TERM");
     choose_letters();
     rescue.has_before = tcgetattr(STDIN_FILENO, &rescue.before) == 0;
+    use_tioctl(TRUE); /* an exported COLUMNS may be another terminal's: this one knows its size */
     SCREEN *screen = newterm(NULL, stdout, stdin);
     if (!screen)
         return lab_err_set(err, LAB_ERR_USER,

@@ -1,4 +1,4 @@
-/* top_value.c: one snapshot for programs: every metric by its name, in its unit; what isn't known is
+/* top_value.c: one snapshot for programs: every metric by its name with its unit; what isn't known is
  * null or absent, never 0. */
 #include "report/top_internal.h"
 
@@ -17,7 +17,7 @@ static struct lab_value *number_value(const struct lab_metric *metric, int64_t r
     return lab_value_float(arena, (double)raw / round(1 / metric->scale));
 }
 
-/* {"utilization": 72, "core_utilization": {"0": 3.1, "1": 99.0}} */
+/* {"power_w": 412.3, "core_utilization_percent": {"0": 3.1, "1": 99.0}}: CSV's names */
 static struct lab_value *metrics_value(const struct top_entity *e, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
     for (int i = 0; i < e->entity.column_count; i++) {
@@ -26,14 +26,16 @@ static struct lab_value *metrics_value(const struct top_entity *e, struct lab_ar
         if (!e->columns[i].count)
             continue;
         struct lab_value *value = number_value(metric, e->columns[i].value, arena);
+        const char *name = lab_arena_printf(arena, "%s%s", metric->name,
+                                            lab_metric_ending((enum lab_metric_id)what->metric));
         if (what->instance < 0) {
-            lab_value_set(arena, map, metric->name, value);
+            lab_value_set(arena, map, name, value);
             continue;
         }
-        struct lab_value *instances = lab_value_get(map, metric->name);
+        struct lab_value *instances = lab_value_get(map, name);
         if (!instances) {
             instances = lab_value_map(arena);
-            lab_value_set(arena, map, metric->name, instances);
+            lab_value_set(arena, map, name, instances);
         }
         lab_value_set(arena, instances, lab_arena_printf(arena, "%d", what->instance), value);
     }

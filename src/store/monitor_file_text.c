@@ -70,22 +70,8 @@ void lab_monitor_add_string(struct lab_str *out, const char *text) {
 
 /* --- names of columns --- */
 
-static const char *unit_ending(const char *unit) {
-    static const char *const endings[][2] = {
-        {"%", "_percent"}, {"B", "_bytes"},         {"W", "_w"}, {"C", "_c"},
-        {"MHz", "_mhz"},   {"B/s", "_bytes_per_s"}, {"J", "_j"}, {"s", "_s"},
-    };
-    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
-        if (lab_str_equal(unit, endings[i][0]))
-            return endings[i][1];
-    return "";
-}
-
 void lab_monitor_add_column(struct lab_str *out, enum lab_metric_id metric) {
-    const char *name = lab_metric(metric)->name, *ending = unit_ending(lab_metric(metric)->unit);
-    size_t length = strlen(name), tail = strlen(ending);
-    bool has_it = length > tail && lab_str_equal(name + length - tail, ending);
-    lab_str_printf(out, "%s%s", name, has_it ? "" : ending);
+    lab_str_printf(out, "%s%s", lab_metric(metric)->name, lab_metric_ending(metric));
 }
 
 int lab_monitor_find_column(const char *name) {

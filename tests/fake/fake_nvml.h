@@ -2,7 +2,7 @@
  * fake_nvml.h: a machine with 1 to 16 GPUs that nobody has, as NVML shows it: for tests of everything
  * that watches GPUs, and for `gpulab top --demo`. It plays a script:
  *
- *     GPULAB_FAKE_NVML="gpus=4; memory=12800,12750,12825,12780; power=200~650/20"
+ *     GPULAB_FAKE_NVML="gpus=4; memory_total=24576; memory=12800,12750,12825; power=200~650/20"
  *     GPULAB_FAKE_NVML=/path/to/a/file      the same statements, one to a line; # begins a comment
  *     GPULAB_FAKE_NVML=demo                 the show that comes with it
  *
@@ -19,7 +19,7 @@
  *     ?                     nonsense: what drivers give when they have nothing to say
  *
  *   gpus        how many                          name           "NVIDIA H200"
- *   memory_total, memory, reserved   MiB          utilization, memory_utilization   %
+ *   memory_total (1024), memory, reserved   MiB   utilization, memory_utilization   %
  *   power, power_limit               W; `power` also makes the energy
  *   temperature, memory_temperature  °C           fan, encoder, decoder             %
  *   sm_clock, memory_clock           MHz          reasons        bits, as NVML has them (4 or 0x4)
@@ -30,7 +30,8 @@
  *   pcie_gen, pcie_width, links      the PCIe link, and the number of NVLinks
  *   replays, ecc_corrected, ecc_uncorrected, rows_corrected, rows_uncorrected, rows_pending,
  *   rows_failed                      counts
- *   held_power, held_sync, held_thermal, held_hw_thermal, held_brake   % of the time
+ *   held_power, held_sync, held_thermal, held_hw_thermal, held_brake   % of the time; `reasons` alone
+ *                                    says what is so at the moment
  *   node                             the NUMA node
  *
  *   seed=7                           another show of the same kind

@@ -69,8 +69,11 @@ expect_status 3
 "${fake[@]}" "$gpulab" record "${fast[@]}" -o four.db --stats-file gpu_monitoring.json -- sleep 0.4 >out 2>err
 status=$? what="gpulab record -- sleep 0.4"
 expect_status 0
-expect_err 'GPU 0 .*85 % utilised on average, at most 12.5 GiB, [0-9.]+ J'
-expect_err 'GPU 1 .*held back 100 % of the time by power limit'
+expect_err '^    0  Fake 90 +85 % +12.5 GiB +100 W +[0-9.]+ J +40 °C +0 %$'
+expect_err '^    1  Fake 90 .* 100 %$'
+expect_err '^  GPU 1 was held back by power limit$'
+expect_err '^  These are simulated devices'
+expect_err '^  See it again: gpulab top four.db$'
 cp gpu_monitoring_multi_gpu.json out
 json '(len(d) > 3 and all(len(r["multi_gpu_data"]) == r["aggregate_stats"]["gpu_count"] for r in d) and
   {"gpu_index", "gpu_name", "utilization", "memory_used", "memory_total", "power"} <= set(d[0]["multi_gpu_data"][0]) and
@@ -85,6 +88,10 @@ cp gpu_monitoring.json out
 json '([g for i, g in enumerate(r["gpu_index"] for r in d) if i == 0 or g != d[i - 1]["gpu_index"]] == [0, 2] and
   d[0]["memory_used"] == 12800 and "T" in d[0]["timestamp"])'
 rows more.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"2", "3"}'
+run record "${fast[@]}" --demo --device cuda:1,3 -t 50ms -o demo.db
+expect_status 0
+expect_err '^    3  H200 '
+expect_err '^  These are simulated devices'
 
 # --- how it may end ---
 "$gpulab" record "${host[@]}" -o term.db 2>err &
@@ -166,6 +173,9 @@ refuse "needs a file's name" -o ''
 run record -o x.db --
 expect_status 2
 expect_err "no command follows"
+run record sleep 1
+expect_status 2
+expect_err "a command stands behind '--': gpulab record -- sleep"
 for words in "127 no-such-command" "127 ./no-such" "126 /etc/passwd" "126 /"; do
     run record -o x.db --stats-file y -- "${words#* }"
     expect_status "${words%% *}"

@@ -13,7 +13,7 @@ const char *lab_balance_advice(const struct lab_balance *balance, struct lab_are
     const char *title = lab_watch_kinds[worst].title;
     for (int m = 0; m < LAB_BALANCED && cv < 0.05; m++)
         if (balance->drift[m].direction > 0)
-            return lab_arena_printf(arena, "nothing to change yet; watch %s, which gets worse",
+            return lab_arena_printf(arena, "nothing to change yet; watch %s, which drifts apart",
                                     lab_watch_kinds[m].noun);
     if (cv < 0.05)
         return "nothing to change";
@@ -55,9 +55,10 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
             worst = m;
         if (drift->direction == 0)
             continue;
-        lab_str_printf(&text, "%s gets %s: CV %.1f %% at first, %.1f %% at last; ",
-                       lab_watch_kinds[m].title, drift->direction > 0 ? "worse" : "better",
-                       100 * drift->first, 100 * drift->last);
+        lab_str_printf(&text, "%s %s: CV %.1f %% at first, %.1f %% at last; ",
+                       lab_watch_kinds[m].noun,
+                       drift->direction > 0 ? "drifts apart" : "comes together", 100 * drift->first,
+                       100 * drift->last);
         drifts = true;
     }
     if (worst < 0 || balance->windows < 2) {
@@ -80,6 +81,30 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
     return copy;
 }
 
+/* --- GPUs that nobody uses --- */
+
+#define IDLE_PERCENT  1.0 /* less utilisation than this, and less memory than a tenth of the most: */
+#define UNUSED_MEMORY 0.1 /* nobody works there */
+
+/* "2,3"; NULL = nothing is to be told apart. */
+static const char *find_unused(const struct lab_watch *watch, struct lab_arena *arena,
+                               const char **ret_used) {
+    const char *lists[2] = {"", ""}; /* used, unused */
+    int counts[2] = {0};
+    double most = 0;
+    for (int g = 0; g < watch->gpu_count; g++)
+        most = fmax(most, watch->gpus[g].figures[LAB_WATCH_MEMORY].mean);
+    for (int g = 0; g < watch->gpu_count; g++) {
+        const struct lab_watch_gpu *gpu = &watch->gpus[g];
+        int idle = gpu->figures[LAB_WATCH_UTILIZATION].mean < IDLE_PERCENT &&
+                   gpu->figures[LAB_WATCH_MEMORY].mean < UNUSED_MEMORY * most;
+        lists[idle] = lab_arena_printf(arena, "%s%s%d", lists[idle], counts[idle]++ ? "," : "",
+                                       gpu->track->entity.index);
+    }
+    *ret_used = lists[0];
+    return counts[1] > 0 && counts[0] > 1 ? lists[1] : NULL;
+}
+
 /* The grade that all metrics have, or NULL. */
 static const char *same_grade(const struct lab_balance *balance) {
     const char *grade = NULL;
@@ -99,7 +124,7 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
     if (watch->gpu_count == 1)
         return lab_arena_printf(arena, "Only %s was recorded: balance needs two.",
                                 watch->gpus[0].name);
-    const char *grade = same_grade(balance);
+    const char *grade = same_grade(balance), *used, *unused = find_unused(watch, arena, &used);
     struct lab_str text;
     int told = 0;
     lab_str_init(&text);
@@ -116,6 +141,8 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
                            lab_watch_kinds[m].noun, 100 * balance->cv[m]);
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
+    if (told && unused)
+        lab_str_printf(&text, " Nobody seems to use GPU %s.", unused);
     const char *copy = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
     return copy;
@@ -123,35 +150,15 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
 
 /* --- notes --- */
 
-#define IDLE_PERCENT  1.0 /* less utilisation than this, and less memory than a tenth of the most: */
-#define UNUSED_MEMORY 0.1 /* nobody works there */
-#define LOW_PERCENT   5.0 /* of utilisation: differences of a point are large shares */
+#define LOW_PERCENT 5.0 /* of utilisation: differences of a point are large shares */
 
 static const char *note_unused(const struct lab_watch *watch, struct lab_arena *arena) {
-    struct lab_str unused, used;
-    int unused_count = 0, used_count = 0;
-    double most = 0;
-    lab_str_init(&unused);
-    lab_str_init(&used);
-    for (int g = 0; g < watch->gpu_count; g++)
-        most = fmax(most, watch->gpus[g].figures[LAB_WATCH_MEMORY].mean);
-    for (int g = 0; g < watch->gpu_count; g++) {
-        const struct lab_watch_gpu *gpu = &watch->gpus[g];
-        bool idle = gpu->figures[LAB_WATCH_UTILIZATION].mean < IDLE_PERCENT &&
-                    gpu->figures[LAB_WATCH_MEMORY].mean < UNUSED_MEMORY * most;
-        struct lab_str *list = idle ? &unused : &used;
-        int *count = idle ? &unused_count : &used_count;
-        lab_str_printf(list, "%s%d", (*count)++ ? "," : "", gpu->track->entity.index);
-    }
-    const char *note = NULL;
-    if (unused_count > 0 && used_count > 1)
-        note = lab_arena_printf(arena,
-                                "nobody seems to use GPU %s: gpus=[%s] gives the balance of the "
-                                "others",
-                                unused.text, used.text);
-    lab_str_release(&unused);
-    lab_str_release(&used);
-    return note;
+    const char *used, *unused = find_unused(watch, arena, &used);
+    return unused ? lab_arena_printf(arena,
+                                     "nobody seems to use GPU %s: gpus=[%s] gives the balance of "
+                                     "the others",
+                                     unused, used)
+                  : NULL;
 }
 
 const char *const *lab_balance_notes(const struct lab_watch *watch, struct lab_arena *arena) {

@@ -36,6 +36,7 @@ static void add_gpu(struct lab_record_summary *summary, int number,
                                    .index = entity->index,
                                    .simulated = entity->simulated,
                                    .peak_memory_bytes = NAN,
+                                   .hottest_c = NAN,
                                    .energy_j = NAN,
                                    .energy_last_j = NAN,
                                    .power_last_w = NAN};
@@ -100,14 +101,20 @@ static void take_gpu_tick(struct lab_record_gpu *gpu, const struct lab_entity *e
                           const struct lab_tick *tick) {
     double utilization = lab_tick_value(entity, tick, LAB_METRIC_UTILIZATION, -1);
     double memory = lab_tick_value(entity, tick, LAB_METRIC_MEMORY_USED, -1);
+    double power = lab_tick_value(entity, tick, LAB_METRIC_POWER, -1);
     if (!isnan(utilization)) {
         gpu->utilization_sum += utilization;
         gpu->utilization_count++;
     }
     if (!isnan(memory) && !(gpu->peak_memory_bytes >= memory))
         gpu->peak_memory_bytes = memory;
+    if (!isnan(power)) {
+        gpu->power_sum_w += power;
+        gpu->power_count++;
+    }
+    gpu->hottest_c = fmax(gpu->hottest_c, lab_tick_value(entity, tick, LAB_METRIC_TEMPERATURE, -1));
     add_energy(gpu, lab_tick_value(entity, tick, LAB_METRIC_ENERGY, -1));
-    add_power(gpu, tick->time_ns, lab_tick_value(entity, tick, LAB_METRIC_POWER, -1));
+    add_power(gpu, tick->time_ns, power);
     add_reasons(gpu, lab_tick_value(entity, tick, LAB_METRIC_CLOCK_REASONS, -1));
     gpu->ticks++;
 }
@@ -170,52 +177,80 @@ static double energy_of(const struct lab_record_gpu *gpu) {
     return !isnan(gpu->energy_j) ? gpu->energy_j : gpu->power_j > 0 ? gpu->power_j : (double)NAN;
 }
 
-static void add_held_back(const struct lab_record_gpu *gpu, struct lab_str *out) {
-    if (!gpu->throttled)
-        return;
-    double share = 100.0 * (double)gpu->throttled / (double)gpu->reason_ticks;
-    lab_str_printf(out, ", held back %.0f %% of the time by", share);
-    const char *comma = "";
-    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-        if (!(gpu->reasons & reason->bit))
-            continue;
-        lab_str_printf(out, "%s %s", comma, reason->words);
-        comma = ",";
-    }
-}
-
-static void write_gpu(const struct lab_record_gpu *gpu, struct lab_str *out) {
-    double utilization = mean(gpu->utilization_sum, gpu->utilization_count);
-    lab_str_printf(out, "  GPU %d %s%s: ", gpu->index, gpu->name,
-                   gpu->simulated ? " (simulated)" : "");
-    if (gpu->ticks == 0) {
-        lab_str_add(out, "gave nothing\n");
-        return;
-    }
-    if (isnan(utilization))
-        lab_str_add(out, "utilisation unknown");
+/* A figure or a dash. */
+static void add_figure(struct lab_table *table, double value, const char *unit) {
+    if (isnan(value))
+        lab_table_cell(table, "–");
     else
-        lab_str_printf(out, "%.0f %% utilised on average", utilization);
-    if (!isnan(gpu->peak_memory_bytes)) {
-        lab_str_add(out, ", at most ");
-        lab_str_add_bytes_binary(out, gpu->peak_memory_bytes);
-    }
-    if (!isnan(energy_of(gpu))) {
-        lab_str_add(out, ", ");
-        lab_str_add_si(out, energy_of(gpu), "J");
-    }
-    add_held_back(gpu, out);
-    if (gpu->gaps)
-        lab_str_printf(out, ", %d gap%s", gpu->gaps, gpu->gaps == 1 ? "" : "s");
-    lab_str_add(out, "\n");
+        lab_table_cell(table, "%.0f %s", value, unit);
 }
 
-void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_str *out) {
+static void add_amounts(struct lab_table *table, const struct lab_record_gpu *gpu) {
+    struct lab_str memory, energy;
+    lab_str_init(&memory);
+    lab_str_init(&energy);
+    lab_str_add_bytes_binary(&memory, gpu->peak_memory_bytes);
+    lab_str_add_si(&energy, energy_of(gpu), "J");
+    lab_table_cell(table, "%s", isnan(gpu->peak_memory_bytes) ? "–" : memory.text);
+    add_figure(table, mean(gpu->power_sum_w, gpu->power_count), "W");
+    lab_table_cell(table, "%s", isnan(energy_of(gpu)) ? "–" : energy.text);
+    lab_str_release(&memory);
+    lab_str_release(&energy);
+}
+
+static void write_table(const struct lab_record_summary *summary, struct lab_style style,
+                        struct lab_str *out) {
+    static const char *const titles[] = {"Utilised", "Peak memory", "Power",
+                                         "Energy",   "Hottest",     "Held back"};
+    struct lab_table *table = lab_table_open();
+    lab_table_column(table, "GPU", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Model", LAB_ALIGN_LEFT);
+    for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        lab_table_column(table, titles[i], LAB_ALIGN_RIGHT);
+    for (int i = 0; i < summary->gpu_count; i++) {
+        const struct lab_record_gpu *gpu = &summary->gpus[i];
+        lab_table_cell(table, "%d", gpu->index);
+        lab_table_cell(table, "%s", gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
+        add_figure(table, mean(gpu->utilization_sum, gpu->utilization_count), "%");
+        add_amounts(table, gpu);
+        add_figure(table, gpu->hottest_c, "°C");
+        add_figure(table, 100 * mean((double)gpu->throttled, gpu->reason_ticks), "%");
+    }
+    lab_table_write(table, style, out);
+    lab_table_close(table);
+}
+
+/* What a column has no room for. */
+static void write_remarks(const struct lab_record_gpu *gpu, struct lab_str *out) {
+    const char *comma = "";
+    if (gpu->throttled) {
+        lab_str_printf(out, "  GPU %d was held back by", gpu->index);
+        for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
+            if (!(gpu->reasons & reason->bit))
+                continue;
+            lab_str_printf(out, "%s %s", comma, reason->words);
+            comma = ",";
+        }
+        lab_str_add(out, "\n");
+    }
+    if (gpu->gaps || !gpu->ticks)
+        lab_str_printf(out, "  GPU %d gave nothing%s\n", gpu->index,
+                       !gpu->ticks      ? ""
+                       : gpu->gaps == 1 ? " for a while"
+                                        : " several times");
+}
+
+void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_style style,
+                              struct lab_str *out) {
+    if (summary->gpu_count)
+        write_table(summary, style, out);
     for (int i = 0; i < summary->gpu_count; i++)
-        write_gpu(&summary->gpus[i], out);
+        write_remarks(&summary->gpus[i], out);
     if (summary->cpu_count)
         lab_str_printf(out, "  CPUs: %.1f %% utilised on average\n",
                        mean(summary->cpu_sum, summary->cpu_count));
+    if (summary->simulated)
+        lab_str_add(out, "  These are simulated devices.\n");
 }
 
 static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_arena *arena) {
@@ -226,7 +261,9 @@ static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_
     lab_value_set_float(arena, map, "mean_utilization_percent",
                         mean(gpu->utilization_sum, gpu->utilization_count));
     lab_value_set_float(arena, map, "peak_memory_bytes", gpu->peak_memory_bytes);
+    lab_value_set_float(arena, map, "mean_power_w", mean(gpu->power_sum_w, gpu->power_count));
     lab_value_set_float(arena, map, "energy_j", energy_of(gpu));
+    lab_value_set_float(arena, map, "peak_temperature_c", gpu->hottest_c);
     lab_value_set_float(arena, map, "throttled_percent",
                         100 * mean((double)gpu->throttled, gpu->reason_ticks));
     for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "base/value.h"
 #include "model/sample.h"
+#include "report/report.h"
 
 struct lab_record_gpu {
     int entity, index;
@@ -17,9 +18,11 @@ struct lab_record_gpu {
     int64_t ticks;          /* that hold anything */
     double utilization_sum; /* %, over utilization_count of them */
     int64_t utilization_count;
-    double peak_memory_bytes; /* NaN = not known */
-    double energy_j;          /* by the counter; NaN = not known */
+    double peak_memory_bytes, hottest_c; /* NaN = not known */
+    double energy_j;                     /* by the counter; NaN = not known */
     double energy_last_j;
+    double power_sum_w; /* over power_count ticks */
+    int64_t power_count;
     double power_j; /* by power over time, where there is no counter */
     double power_last_w;
     int64_t power_last_ns;
@@ -50,8 +53,9 @@ struct lab_sink_samples lab_record_summary_sink(struct lab_record_summary *summa
 /* Has each of them been read since then, but for those that are away? */
 bool lab_record_summary_is_since(const struct lab_record_summary *summary, int64_t time_ns);
 
-/* Lines for people: a GPU in each, then the CPUs. */
-void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_str *out);
+/* For people: a table of the GPUs, why their clocks were held back, then the CPUs. */
+void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_style style,
+                              struct lab_str *out);
 /* Members `gpus`, `cpu_percent`, `simulated` of a map. */
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map);

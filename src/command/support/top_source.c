@@ -59,6 +59,9 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
 int lab_top_source_recording(const struct lab_command_call *call, const char *path,
                              struct lab_top_source *ret_source, struct lab_err *err) {
     struct lab_recording *recording = lab_arena_alloc(call->arena, 1, sizeof *recording);
+    const char *study = lab_arena_printf(call->arena, "%s/study.db", path);
+    if (access(study, F_OK) == 0)
+        path = study; /* a study's folder */
     if (lab_monitor_read(path, call->arena, recording, err) < 0)
         return -1;
     int64_t interval_ns = recording->interval_ns > 0 ? recording->interval_ns : LAB_NS_PER_S;

@@ -146,7 +146,7 @@ static void drift_is_told(void **state) {
     }
     when_analysed(f, "balance", "window=9.9s");
     const char *text = figure(f, 0, "over_time")->text;
-    assert_non_null(strstr(text, "Utilisation gets worse"));
+    assert_non_null(strstr(text, "utilisation drifts apart"));
     assert_non_null(strstr(text, "worst from 89.1 s to 99.0 s: utilisation, CV 33.3 % (poor)"));
     assert_non_null(table(f, 0, "windows")->title);
     assert_int_equal(table(f, 0, "windows")->row_count, 10);
@@ -164,7 +164,7 @@ static void slow_drift_is_worth_watching(void **state) {
     when_analysed(f, "balance", NULL);
     assert_string_equal(figure(f, 0, "memory_grade")->text, "excellent");
     assert_string_equal(figure(f, 0, "advice")->text,
-                        "nothing to change yet; watch memory, which gets worse");
+                        "nothing to change yet; watch memory, which drifts apart");
 }
 
 static void unused_gpus_can_be_left_out(void **state) {
@@ -175,7 +175,9 @@ static void unused_gpus_can_be_left_out(void **state) {
     when_analysed(f, "balance", NULL);
     assert_true(has_note(f->result.parts[0].notes,
                          "nobody seems to use GPU 2,3: gpus=[0,1] gives the balance"));
+    assert_non_null(strstr(f->result.answer, "Nobody seems to use GPU 2,3."));
     when_analysed(f, "balance", "gpus=[0,1]");
+    assert_null(strstr(f->result.answer, "Nobody"));
     assert_near(figure(f, 0, "memory_cv")->value, 0, 1e-12);
     assert_int_equal((int)figure(f, 0, "gpus")->value, 2);
 }

@@ -84,8 +84,10 @@ static const struct lab_manual_page run_page = {
     .words = run_words,
     .word_keys = run_keys,
 };
+static const struct lab_manual_page open_page = {
+    .name = "open", .summary = "looks into files", .usage = "[FILE...]"};
 static const struct lab_manual_page version_page = {.name = "version", .summary = "says which"};
-static const struct lab_manual_page *const pages[] = {&run_page, &version_page, NULL};
+static const struct lab_manual_page *const pages[] = {&open_page, &run_page, &version_page, NULL};
 static const struct lab_manual manual = {"lab", "1.2", "a made-up program", pages};
 
 static struct lab_arena arena;
@@ -120,6 +122,7 @@ static void an_overview(void **state) {
                                   "Usage: lab COMMAND [option...]\n"
                                   "\n"
                                   "Commands:\n"
+                                  "  open     looks into files\n"
                                   "  run      runs a workload\n"
                                   "  version  says which\n"
                                   "\n"
@@ -283,7 +286,10 @@ static void completion_in_bash(void **state) {
     static const struct {
         const char *line, *expected;
     } cases[] = {
-        {"lab ", "run version"},
+        {"lab ", "open run version"},
+        {"lab open inn", "inner"},
+        {"lab open input.txt inp", "input.txt"},
+        {"lab open inner some=inp", "input.txt"},
         {"lab v", "version"},
         {"lab run ", "vit memcpy"},
         {"lab run m", "memcpy"},
@@ -324,7 +330,7 @@ static void completion_in_fish(void **state) {
     static const struct {
         const char *line, *expected;
     } cases[] = {
-        {"lab ", "run\truns a workload\nversion\tsays which\n"},
+        {"lab ", "open\tlooks into files\nrun\truns a workload\nversion\tsays which\n"},
         {"lab run ", "memcpy\nvit\n"},
         {"lab run --repeat 5 v", "vit\n"},
         {"lab run vit de", "depth=\tlayers [each with a backslash \\ and a 'quote']\n"},
@@ -350,6 +356,7 @@ static void completion_in_zsh(void **state) {
     (void)state;
     assert_int_equal(lab_manual_completion(&manual, "zsh", &out), 0);
     assert_non_null(strstr(out.text, "#compdef lab\n"));
+    assert_non_null(strstr(out.text, "*) _files ;;"));
     const char *const argv[] = {"zsh", "-fc", "zsh -fn \"$FILE\"", NULL};
     struct lab_subprocess_result result;
     bool installed = run_with_file(argv, "_lab", &result);

@@ -44,6 +44,14 @@ static void every_metric_has_a_title_and_a_scale(void **state) {
     assert_int_equal(lab_metric(LAB_METRIC_CLOCK_REASONS)->kind, LAB_METRIC_FLAGS);
 }
 
+static void names_for_others_tell_the_unit_once(void **state) {
+    (void)state;
+    assert_string_equal(lab_metric_ending(LAB_METRIC_POWER), "_w");
+    assert_string_equal(lab_metric_ending(LAB_METRIC_MEMORY_USED), "_bytes");
+    assert_string_equal(lab_metric_ending(LAB_METRIC_PCIE_TX_BYTES), ""); /* pcie_tx_bytes */
+    assert_string_equal(lab_metric_ending(LAB_METRIC_XIDS), "");
+}
+
 static void every_reason_has_one_bit_of_its_own(void **state) {
     (void)state;
     uint64_t seen = 0;
@@ -73,6 +81,7 @@ int main(void) {
         cmocka_unit_test(every_metric_is_found_by_its_name),
         cmocka_unit_test(names_are_words_for_programs),
         cmocka_unit_test(every_metric_has_a_title_and_a_scale),
+        cmocka_unit_test(names_for_others_tell_the_unit_once),
         cmocka_unit_test(every_reason_has_one_bit_of_its_own),
         cmocka_unit_test(an_idle_clock_spoils_nothing),
     };

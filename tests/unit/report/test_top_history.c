@@ -207,14 +207,14 @@ static void the_value_is_whole(void **state) {
     struct lab_value *devices = lab_value_get(value, "devices");
     assert_int_equal(devices->count, 2);
     struct lab_value *metrics = lab_value_get(devices->items[0], "metrics");
-    assert_int_equal(lab_value_get(metrics, "utilization")->integer, 96);
-    assert_true(lab_value_get(metrics, "power_limit")->number == 700);
+    assert_int_equal(lab_value_get(metrics, "utilization_percent")->integer, 96);
+    assert_true(lab_value_get(metrics, "power_limit_w")->number == 700);
     assert_string_equal(lab_value_get(devices->items[0], "clock_reasons")->items[0]->string,
                         "sw_power_cap");
     assert_false(lab_value_get(devices->items[1], "answers")->boolean);
     assert_int_equal(lab_value_get(value, "host")->count, 3);
     struct lab_value *cpu = lab_value_get(value, "host")->items[0];
-    struct lab_value *cores = lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization");
+    struct lab_value *cores = lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization_percent");
     assert_int_equal(cores->count, 32);
     struct lab_value *processes = lab_value_get(value, "processes");
     assert_int_equal(processes->count, 3);
@@ -251,7 +251,7 @@ static void a_picture_needs_gnuplot(void **state) {
     size_t length;
     assert_int_equal(lab_file_read(script, 1 << 24, &arena, &text, &length, &err), 0);
     assert_non_null(strstr(text, "set output \"a b.png\""));
-    assert_non_null(strstr(text, "title \"node\\\"7\\`id\\`\" noenhanced"));
+    assert_non_null(strstr(text, "title \"node\\\"7\\`id\\`, 1 min 30 s from 20"));
     assert_non_null(strstr(text, "title \"GPU 1\""));
     assert_null(strstr(text, folder)); /* it can be taken elsewhere */
     lab_top_history_close(history);
