@@ -237,11 +237,13 @@ static void collect(struct nvml_gpu *gpu, enum lab_probe_when when, int64_t now_
         gpu->slow_ns = now_ns;
 }
 
+/* What we count ourselves, which is known of a GPU that talks nonsense too, is no answer. */
 static bool says_nothing(const struct nvml_gpu *gpu) {
-    uint64_t any = 0;
-    for (int i = 0; i < LAB_VALID_WORDS(NVML_METRICS); i++)
-        any |= gpu->unit.valid[i];
-    return !any;
+    for (int metric = 0; metric < NVML_METRICS; metric++)
+        if (metric != LAB_METRIC_XIDS && metric != LAB_METRIC_LAST_XID &&
+            metric != LAB_METRIC_PROCESSES && lab_valid_get(gpu->unit.valid, metric))
+            return false;
+    return true;
 }
 
 /* Inside NVML's session. */

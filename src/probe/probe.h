@@ -73,7 +73,8 @@ struct lab_probe {
 
     /*
      * Looks what is there. LAB_ERR_UNSUPPORTED: nothing of the kind, and why. Must not take longer than
-     * a moment, whatever state the hardware is in, save for what the driver's own start takes.
+     * a moment, whatever state the hardware is in, save for what the driver's own start takes. From a
+     * thread of its own, which takes no signals: one that hangs is given up after a while.
      */
     int (*open)(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err);
     void (*close)(void *state); /* no lane is being read any more, or it hangs for good */
@@ -83,8 +84,8 @@ struct lab_probe {
     const char *(*lane_name)(void *state, int lane);
 
     /*
-     * Tells the lane's entities, before the first reading and from the thread that opened. One with an
-     * entity that isn't there now tells it all the same, as it was last seen.
+     * Tells the lane's entities, before the first reading and after it was opened. One with an entity
+     * that isn't there now tells it all the same, as it was last seen.
      */
     void (*describe)(void *state, int lane, const struct lab_probe_sink *sink);
 

@@ -12,13 +12,17 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define INTERVAL_MIN_NS LAB_NS_PER_MS
 #define INTERVAL_MAX_NS (86400 * LAB_NS_PER_S)
 #define PATIENCE_MIN_NS (2 * LAB_NS_PER_S)
 #define PATIENCE_TICKS  20
-#define CLOSE_WAIT_NS   (LAB_NS_PER_S / 4)
+#define OPEN_PATIENCE_NS                                                                           \
+    (30 * LAB_NS_PER_S) /* eight GPUs that nothing keeps awake take a dozen seconds to start */
+#define CLOSE_WAIT_NS (LAB_NS_PER_S / 4)
+#define SLACK_SHARE   1000
 #define STACK_BYTES                                                                                \
     ((size_t)512 << 10) /* drivers take more than they should; untouched, it is free */
 
@@ -65,6 +69,7 @@ static int check_names(const struct sampler_parts *parts, const struct lab_sampl
 /* Those that refuse are no failure, unless all do. */
 static int open_probes(struct lab_sampler *sampler, const struct sampler_parts *parts,
                        const struct lab_sampler_config *config, struct lab_err *err) {
+    int64_t patience_ns = parts->open_patience_ns ? parts->open_patience_ns : OPEN_PATIENCE_NS;
     int count = 0, open = 0;
     while (parts->probes[count])
         count++;
@@ -81,7 +86,7 @@ static int open_probes(struct lab_sampler *sampler, const struct sampler_parts *
             probe->refusal = lab_mem_strdup("it was not asked for");
             continue;
         }
-        if (probe->probe->open(&sampler->setup, &probe->state, &why) == 0) {
+        if (sampler_open_probe(sampler, probe, patience_ns, &why) == 0) {
             atomic_store(&probe->users, 1);
             open++;
             continue;
@@ -210,6 +215,8 @@ static void *lane_main(void *argument) {
     char name[16]; /* as long as Linux allows */
     snprintf(name, sizeof name, "lab-%s%d", lane->probe->probe->name, lane->index);
     pthread_setname_np(pthread_self(), name);
+    /* how late the kernel may wake it so as to wake others at the same time: 50 us unless told */
+    prctl(PR_SET_TIMERSLACK, (unsigned long)sampler->interval_ns / SLACK_SHARE);
     lane_run(lane);
     sampler_probe_release(lane->probe);
     thread_ends(sampler);
@@ -338,7 +345,7 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_mutex_init(&sampler->mutex, NULL);
     pthread_cond_init(&sampler->ended, &monotonic);
-    pthread_cond_init(&sampler->watch_wake, &monotonic);
+    sem_init(&sampler->watch_wake, 0, 0);
     pthread_condattr_destroy(&monotonic);
     outlet_init(&sampler->outlet, 8);
     sampler->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -390,7 +397,7 @@ void sampler_release(struct lab_sampler *sampler) {
     outlet_release(&sampler->outlet);
     pthread_mutex_destroy(&sampler->mutex);
     pthread_cond_destroy(&sampler->ended);
-    pthread_cond_destroy(&sampler->watch_wake);
+    sem_destroy(&sampler->watch_wake);
     lab_arena_release(&sampler->arena);
     lab_mem_free(sampler);
 }
@@ -411,12 +418,12 @@ void lab_sampler_close(struct lab_sampler *sampler) {
         struct sampler_lane *lane = sampler->lanes[i];
         pthread_mutex_lock(&lane->outlet.mutex);
         lane->stop = true;
-        pthread_cond_signal(&lane->wake);
         pthread_mutex_unlock(&lane->outlet.mutex);
+        sem_post(&lane->wake);
     }
     pthread_mutex_lock(&sampler->mutex);
     sampler->stop = true;
-    pthread_cond_signal(&sampler->watch_wake);
+    sem_post(&sampler->watch_wake);
     wait_for_threads(sampler);
     if (sampler->event_fd >= 0)
         close(sampler->event_fd);

@@ -13,12 +13,14 @@
 #include "probe/probe_outlet.h"
 #include "probe/sampler.h"
 
+#include <semaphore.h>
 #include <stdatomic.h>
 
 /* What tests bring in place of the real thing. */
 struct sampler_parts {
     const struct lab_probe *const *probes; /* NULL-terminated */
     int64_t (*wall_offset_ns)(void);       /* wall clock less CLOCK_MONOTONIC */
+    int64_t open_patience_ns;              /* of the system's clock; 0 = 30 s */
 };
 
 int lab_sampler_open_parts(const struct sampler_parts *parts,
@@ -59,8 +61,8 @@ struct sampler_lane {
     bool wanted; /* false: only GPUs that were not asked for; it has no thread */
     struct lab_probe_sink sink;
 
+    sem_t wake;           /* a condition would cost a second system call at each tick */
     struct outlet outlet; /* its mutex guards what follows, too */
-    pthread_cond_t wake;
     bool stop, edge;
     int64_t reading_since_ns; /* -1 = it isn't reading */
     int64_t gap_since_ns;     /* -1 = it is there */
@@ -122,12 +124,19 @@ struct lab_sampler {
     int entity_numbers; /* given so far */
     int present, delivered;
     bool news, stop;
-    pthread_cond_t watch_wake;
+    sem_t watch_wake;
     int event_fd;
 
     int64_t (*wall_offset_ns)(void);
     int64_t wall_checked_ns, wall_last_ns;
 };
+
+/*
+ * The probe's open, for so long and no longer: then it is refused, and if it comes back it is closed.
+ * Signals reach the caller meanwhile, and nothing that the driver starts.
+ */
+int sampler_open_probe(struct lab_sampler *sampler, struct sampler_probe *probe,
+                       int64_t patience_ns, struct lab_err *err);
 
 /* Whether a GPU of this index was asked for. */
 bool sampler_wants_gpu(const struct lab_sampler *sampler, int index);
@@ -149,11 +158,10 @@ void sampler_watch(struct lab_sampler *sampler);
 void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread that does so */
 
 /*
- * Waits with the mutex held until the time has come or the condition is signalled. Sleepers on a clock
- * of a test's own can't be woken: they look again after a while.
+ * Waits until the time has come or somebody posts; maybe less. Sleepers on a clock of a test's own can't
+ * be woken: they look again after a while.
  */
-void sampler_wait(struct lab_sampler *sampler, pthread_mutex_t *mutex, pthread_cond_t *wake,
-                  int64_t until_ns);
+void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns);
 
 void sampler_release(struct lab_sampler *sampler);       /* one reference */
 void sampler_probe_release(struct sampler_probe *probe); /* one user */

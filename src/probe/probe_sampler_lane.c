@@ -189,11 +189,7 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
     lane->reading_since_ns = lane->gap_since_ns = -1;
     lane->sink = (struct lab_probe_sink){sink_entity,        sink_tick,      sink_event,
                                          sink_gpu_processes, sink_processes, lane};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&lane->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    sem_init(&lane->wake, 0, 0);
     pthread_mutex_init(&lane->outlet.mutex, NULL); /* until the outlet's size is known */
     probe->probe->describe(probe->state, index, &lane->sink);
     pthread_mutex_destroy(&lane->outlet.mutex);
@@ -211,7 +207,7 @@ void lane_release(struct sampler_lane *lane) {
     lab_mem_free(lane->entities);
     lab_arena_release(&lane->arena);
     outlet_release(&lane->outlet);
-    pthread_cond_destroy(&lane->wake);
+    sem_destroy(&lane->wake);
 }
 
 /* Those that were staged before `sequence`. */
@@ -278,9 +274,7 @@ void lane_watch(struct sampler_lane *lane, int64_t now_ns) {
     pthread_mutex_lock(&lane->outlet.mutex);
     if (lane->reading_since_ns >= 0 && lane->gap_since_ns < 0 &&
         now_ns - lane->reading_since_ns > patience_ns) {
-        char why[64];
-        snprintf(why, sizeof why, "no answer for %.3g s", (double)patience_ns / 1e9);
-        begin_gap(lane, lane->reading_since_ns + patience_ns, why);
+        begin_gap(lane, lane->reading_since_ns + patience_ns, "its reading hangs");
         hangs = true;
     }
     pthread_mutex_unlock(&lane->outlet.mutex);
@@ -385,7 +379,9 @@ static bool settle(struct sampler_lane *lane, struct pace *pace, int result,
 }
 
 static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_probe_when when) {
-    struct lab_err err = LAB_ERR_INIT;
+    struct lab_err err; /* not all of its text: that would be a kilobyte at every tick */
+    err.code = LAB_ERR_NONE;
+    err.text[0] = '\0';
     sampler_reading(lane->sampler, lane);
     int64_t before_ns = thread_time_ns();
     int result = lane->probe->probe->read(lane->probe->state, lane->index, when, &lane->sink, &err);
@@ -400,11 +396,18 @@ static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_pro
         sampler_delivered(lane->sampler, lane, news, rest(lane, pace));
 }
 
-/* Waits for the time, an edge or the end; the mutex is held. false = the end. */
+/* Waits for the time, an edge or the end. true = it reads now, and holds the mutex. */
 static bool wait_for_turn(struct sampler_lane *lane, int64_t due_ns) {
-    while (!lane->stop && !lane->edge && lab_clock_now(lane->sampler->clock) < due_ns)
-        sampler_wait(lane->sampler, &lane->outlet.mutex, &lane->wake, due_ns);
-    return !lane->stop;
+    for (;;) {
+        pthread_mutex_lock(&lane->outlet.mutex);
+        if (!lane->stop && (lane->edge || lab_clock_now(lane->sampler->clock) >= due_ns))
+            return true;
+        bool stop = lane->stop;
+        pthread_mutex_unlock(&lane->outlet.mutex);
+        if (stop)
+            return false;
+        sampler_wait(lane->sampler, &lane->wake, due_ns);
+    }
 }
 
 void lane_run(struct sampler_lane *lane) {
@@ -414,9 +417,8 @@ void lane_run(struct sampler_lane *lane) {
         int64_t due_ns = sampler->start_ns + pace.next * sampler->interval_ns;
         if (pace.backoff_ns > 0)
             due_ns = lab_clock_now(sampler->clock) + pace.backoff_ns;
-        pthread_mutex_lock(&lane->outlet.mutex);
         if (!wait_for_turn(lane, due_ns))
-            break;
+            return;
         bool edge = lane->edge, on_time = !edge && pace.backoff_ns == 0;
         lane->edge = false;
         lane->reading_since_ns = lane->began_ns = lab_clock_now(sampler->clock);
@@ -427,5 +429,4 @@ void lane_run(struct sampler_lane *lane) {
         pace.next += on_time;
         read_once(lane, &pace, edge ? LAB_PROBE_EDGE : LAB_PROBE_TICK);
     }
-    pthread_mutex_unlock(&lane->outlet.mutex);
 }

@@ -11,7 +11,7 @@
 
 #define WATCH_NS      LAB_NS_PER_S
 #define CLOCK_JUMP_NS (LAB_NS_PER_S / 10)
-#define SLICE_NS      (LAB_NS_PER_S / 10) /* after which a sleeper who can't be woken looks again */
+#define SLICE_NS      (LAB_NS_PER_S / 10) /* at least, before a sleeper who can't be woken looks again */
 
 /* --- waking --- */
 
@@ -74,23 +74,21 @@ void lab_sampler_edge(struct lab_sampler *sampler) {
         struct sampler_lane *lane = sampler->lanes[i];
         pthread_mutex_lock(&lane->outlet.mutex);
         lane->edge = true;
-        pthread_cond_signal(&lane->wake);
         pthread_mutex_unlock(&lane->outlet.mutex);
+        sem_post(&lane->wake);
     }
 }
 
-void sampler_wait(struct lab_sampler *sampler, pthread_mutex_t *mutex, pthread_cond_t *wake,
-                  int64_t until_ns) {
+void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns) {
     if (sampler->system_clock) {
         struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S,
                                  .tv_nsec = until_ns % LAB_NS_PER_S};
-        pthread_cond_timedwait(wake, mutex, &until);
+        sem_clockwait(wake, CLOCK_MONOTONIC, &until);
         return;
     }
-    int64_t slice_ns = lab_clock_now(sampler->clock) + SLICE_NS;
-    pthread_mutex_unlock(mutex);
-    sampler->clock->sleep_until(sampler->clock, until_ns < slice_ns ? until_ns : slice_ns);
-    pthread_mutex_lock(mutex);
+    int64_t slice_ns = sampler->interval_ns > SLICE_NS ? sampler->interval_ns : SLICE_NS;
+    int64_t look_ns = lab_clock_now(sampler->clock) + slice_ns;
+    sampler->clock->sleep_until(sampler->clock, until_ns < look_ns ? until_ns : look_ns);
 }
 
 /* --- watching --- */
@@ -127,19 +125,22 @@ void sampler_watch(struct lab_sampler *sampler) {
     check_wall_clock(sampler, now_ns);
 }
 
-void sampler_watch_run(struct lab_sampler *sampler) {
+static bool is_stopped(struct lab_sampler *sampler) {
     pthread_mutex_lock(&sampler->mutex);
-    while (!sampler->stop) {
-        int64_t due_ns = lab_clock_now(sampler->clock) + WATCH_NS;
-        while (!sampler->stop && lab_clock_now(sampler->clock) < due_ns)
-            sampler_wait(sampler, &sampler->mutex, &sampler->watch_wake, due_ns);
-        if (sampler->stop)
-            break;
-        pthread_mutex_unlock(&sampler->mutex);
-        sampler_watch(sampler);
-        pthread_mutex_lock(&sampler->mutex);
-    }
+    bool stop = sampler->stop;
     pthread_mutex_unlock(&sampler->mutex);
+    return stop;
+}
+
+void sampler_watch_run(struct lab_sampler *sampler) {
+    for (;;) {
+        int64_t due_ns = lab_clock_now(sampler->clock) + WATCH_NS;
+        while (!is_stopped(sampler) && lab_clock_now(sampler->clock) < due_ns)
+            sampler_wait(sampler, &sampler->watch_wake, due_ns);
+        if (is_stopped(sampler))
+            return;
+        sampler_watch(sampler);
+    }
 }
 
 /* --- taking --- */

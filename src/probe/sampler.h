@@ -9,7 +9,7 @@
  * after 0.1 s, then 0.2 s, up to 5 s. The caller never waits for a driver.
  *
  * The clock is asked by several threads at once. On another than the system's, sleepers can't be woken:
- * edges and the end are noticed within 0.1 s of its time.
+ * edges and the end are noticed within 0.1 s or an interval of its time, whichever is longer.
  */
 #ifndef LAB_PROBE_SAMPLER_H
 #define LAB_PROBE_SAMPLER_H

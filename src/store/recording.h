@@ -2,10 +2,10 @@
  * recording.h: samples on disk. A recording is one SQLite file; a study's database holds the same
  * tables, so that whatever reads one reads the other.
  *
- * Ticks are packed in chunks of one entity: column by column, differences of times and values in as few
- * bits as they need, a column that never changes in two bytes and its value. The open chunk is written anew once a
- * second until it is full, so that a crash loses at most the last second while a day stays small. One
- * process writes; any number read meanwhile.
+ * Ticks are packed in chunks of one entity: column by column, differences of times and values in as
+ * few bits as they need, a column that never changes in two bytes and its value. The open chunk is
+ * written anew once a second until it is full, so that a crash loses at most the last second while a
+ * day stays small. One process writes; any number read meanwhile.
  *
  * Recordings have an `application_id` and `user_version` of their own. A truncated or damaged one is
  * read as far as it goes, and says what is missing.
@@ -72,7 +72,8 @@ struct lab_recording_query {
  * two times, they are as they were.
  */
 
-/* A recording or a study's database; `query` NULL = all of it. Ten million values take under a second. */
+/* A recording or a study's database; `query` NULL = all of it. Ten million values take a tenth of a
+ * second. */
 int lab_recording_read(const char *path, const struct lab_recording_query *query,
                        struct lab_arena *arena, struct lab_recording *ret_recording,
                        struct lab_err *err);

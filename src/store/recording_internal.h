@@ -191,7 +191,7 @@ struct lab_recording_stretch *lab_recording_stretch(struct lab_recording_reading
 struct lab_recording_source *lab_recording_source(struct lab_recording_reading *reading,
                                                   int64_t row);
 
-/* Times beyond these (18 years of uptime, the year 2116) are damage, and sums of others can't overflow. */
+/* Times beyond these (18 years of uptime, the year 2116) are damage; sums of others can't overflow. */
 #define LAB_RECORDING_TIME_MAX (INT64_C(1) << 59)
 #define LAB_RECORDING_WALL_MAX (INT64_C(1) << 62)
 

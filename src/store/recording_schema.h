@@ -1,6 +1,6 @@
 /*
- * recording_schema.h: the tables of a recording, the same in a file of its own and in a study's. Described
- * for those who read them with other programs in docs/FORMATS.md.
+ * recording_schema.h: the tables of a recording, the same in a file of its own and in a study's.
+ * Described for those who read them with other programs in docs/FORMATS.md.
  *
  * They are made to be read by people too (`sqlite3 FILE`): kinds are words, columns have names, times
  * are nanoseconds of CLOCK_MONOTONIC in the epoch that the row names. Only ticks and the lists of

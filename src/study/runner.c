@@ -16,6 +16,9 @@
 #define TICK_NS     (200 * LAB_NS_PER_MS) /* between two questions whether to stop */
 #define PROGRESS_NS (500 * LAB_NS_PER_MS) /* between two lines about where runs stand */
 
+#define MEMORY_LEFT_BYTES ((int64_t)64 << 20) /* on a GPU after a run: less is the driver's own */
+#define MEMORY_BACK_NS    (10 * LAB_NS_PER_S)
+
 /* --- telling --- */
 
 void runner_tell(const struct runner *runner, const struct runner_run *run,
@@ -110,6 +113,33 @@ static bool devices_are_free(const struct runner *runner, const struct lab_plan_
     return true;
 }
 
+bool runner_uses_gpu(const struct lab_plan_run *planned) {
+    for (int rank = 0; rank < planned->rank_count; rank++)
+        if (lab_str_starts(planned->ranks[rank].device, "cuda:"))
+            return true;
+    return false;
+}
+
+/* What an ended process held is given back by the driver, in its own time. */
+static bool memory_is_back(struct runner *runner, const struct lab_plan_run *planned,
+                           int64_t now_ns) {
+    if (runner_uses_gpu(planned) && !lab_watch_is_settled(runner->watch) &&
+        now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
+        return false; /* what was last read is from before */
+    for (int rank = 0; rank < planned->rank_count; rank++) {
+        const char *device = planned->ranks[rank].device;
+        int64_t left = lab_watch_memory_left(runner->watch, device);
+        if (left < MEMORY_LEFT_BYTES || runs_on(runner, device) > 0)
+            continue;
+        if (now_ns < runner->empty_ns)
+            return false;
+        runner_warn(runner, NULL,
+                    "%s has %lld MiB more in use than before the study, %lld s after its last run",
+                    device, (long long)(left >> 20), MEMORY_BACK_NS / LAB_NS_PER_S);
+    }
+    return true;
+}
+
 static bool has_pending(struct runner *runner) {
     while (runner->first_pending < runner->spec->item_count && runner->taken[runner->first_pending])
         runner->first_pending++;
@@ -121,11 +151,12 @@ static bool may_start(const struct runner *runner) {
 }
 
 /* The first that waits for nothing; -1 = none. */
-static int find_startable(struct runner *runner) {
+static int find_startable(struct runner *runner, int64_t now_ns) {
     if (!has_pending(runner) || runner->active_count >= runner->run_capacity)
         return -1;
     for (int i = runner->first_pending; i < runner->spec->item_count; i++)
-        if (!runner->taken[i] && devices_are_free(runner, runner->spec->items[i].planned))
+        if (!runner->taken[i] && devices_are_free(runner, runner->spec->items[i].planned) &&
+            memory_is_back(runner, runner->spec->items[i].planned, now_ns))
             return i;
     return -1;
 }
@@ -139,7 +170,7 @@ static struct runner_run *find_place(struct runner *runner) {
 
 static void start_runs(struct runner *runner, int64_t now_ns) {
     while (may_start(runner) && now_ns >= runner->cool_ns) {
-        int item = find_startable(runner);
+        int item = find_startable(runner, now_ns);
         if (item < 0)
             return;
         runner->taken[item] = true;
@@ -248,6 +279,9 @@ static int64_t next_due(const struct runner *runner, int64_t now_ns) {
     }
     if (runner->cool_ns > now_ns && runner->cool_ns < due_ns)
         due_ns = runner->cool_ns;
+    if (runner->watch && !lab_watch_is_settled(runner->watch) &&
+        now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
+        due_ns = now_ns + RUNNER_SETTLE_LOOK_NS;
     return due_ns;
 }
 
@@ -276,13 +310,17 @@ static void advance(struct runner *runner, int64_t now_ns) {
             runner_run_abandon(runner, run, now_ns);
     }
     check_failures(runner);
-    if (runner->active_count < active_before)
+    if (runner->active_count < active_before) {
+        runner->empty_ns = now_ns + MEMORY_BACK_NS;
+        lab_watch_edge(runner->watch);
         cool_down(runner, now_ns);
+    }
 }
 
 static void loop(struct runner *runner) {
     for (;;) {
         int64_t now_ns = lab_clock_now(lab_clock_system());
+        lab_watch_tend(runner->watch);
         ask_to_stop(runner, now_ns);
         check_budget(runner, now_ns);
         advance(runner, now_ns);
@@ -291,18 +329,10 @@ static void loop(struct runner *runner) {
         if (progress_is_due(runner, now_ns) && write_progress(runner, now_ns, &refusal) < 0)
             runner_give_up(runner, &refusal, true);
         lab_children_look(&runner->children, now_ns);
-        lab_watch_tend(runner->watch);
         if (runner->active_count == 0 && (!may_start(runner) || !has_pending(runner)))
             return;
         wait_for_events(runner);
     }
-}
-
-bool runner_uses_gpu(const struct lab_plan_run *planned) {
-    for (int rank = 0; rank < planned->rank_count; rank++)
-        if (lab_str_starts(planned->ranks[rank].device, "cuda:"))
-            return true;
-    return false;
 }
 
 static bool uses_gpus(const struct lab_runner_spec *spec) {

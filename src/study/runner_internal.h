@@ -116,7 +116,8 @@ struct runner {
     bool *taken; /* by item */
     int first_pending;
     int64_t start_ns;
-    int64_t cool_ns; /* nothing starts before */
+    int64_t cool_ns;  /* nothing starts before */
+    int64_t empty_ns; /* until then GPUs have time to give back what the last run took */
     int stop_level;
     bool closed; /* nothing more starts: fail_fast, or the budget is used */
     bool ever_started;
@@ -130,6 +131,10 @@ struct runner {
 };
 
 /* --- runner.c --- */
+
+/* How long GPUs have for a reading that was asked for, and how often it is looked for. */
+#define RUNNER_SETTLE_NS      (500 * LAB_NS_PER_MS) /* only one that hangs takes so long */
+#define RUNNER_SETTLE_LOOK_NS (2 * LAB_NS_PER_MS)
 
 /* Whether it runs on a GPU. */
 bool runner_uses_gpu(const struct lab_plan_run *planned);

@@ -17,9 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SETTLE_NS      (100 * LAB_NS_PER_MS)
-#define SETTLE_LOOK_NS (2 * LAB_NS_PER_MS)
-
 /* How often the kernel has killed for want of memory; -1 = it doesn't say. */
 static int64_t read_oom_kills(struct lab_arena *arena) {
     char *text;
@@ -481,7 +478,7 @@ static bool is_settled(struct runner *runner, struct runner_run *run, int64_t no
     if (!runner->watch || !runner_uses_gpu(run->item->planned))
         return true;
     if (run->settle_ns == 0) {
-        run->settle_ns = now_ns + SETTLE_NS;
+        run->settle_ns = now_ns + RUNNER_SETTLE_NS;
         lab_watch_edge(runner->watch);
     }
     return now_ns >= run->settle_ns || lab_watch_is_settled(runner->watch);
@@ -530,7 +527,7 @@ int64_t runner_run_due(const struct runner *runner, const struct runner_run *run
     bool all_gone = true;
     int64_t due_ns = run->state == RUNNER_WORKING ? run->deadline_ns : run->leave_ns;
     if (run->state == RUNNER_WORKING && run->settle_ns > 0)
-        due_ns = now_ns + SETTLE_LOOK_NS;
+        due_ns = now_ns + RUNNER_SETTLE_LOOK_NS;
     for (int i = 0; i < run->worker_count; i++) {
         const struct runner_worker *worker = &run->workers[i];
         int64_t worker_ns = worker_due(runner, run, worker, now_ns);

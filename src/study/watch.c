@@ -19,9 +19,11 @@
 #define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
 #define HELD_BACK_LEAST_S 0.2  /* two readings: a single one may be a moment's */
 
-struct gpu {         /* an entity that is one */
+struct gpu {         /* an entity, if it is one */
     int64_t last_ns; /* of its ticks */
     bool is_gpu, away;
+    int index, memory_column;
+    int64_t before_kib, now_kib; /* memory in use at first, and now; -1 = unknown */
 };
 
 struct lab_watch {
@@ -41,15 +43,22 @@ static void on_entity(void *state, int number, const struct lab_entity *entity) 
     struct lab_watch *watch = state;
     while (watch->gpu_count <= number) {
         LAB_MEM_GROW(&watch->gpus, watch->gpu_count, &watch->gpu_capacity);
-        watch->gpus[watch->gpu_count++] = (struct gpu){0};
+        watch->gpus[watch->gpu_count++] = (struct gpu){.before_kib = -1, .now_kib = -1};
     }
     watch->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
+    watch->gpus[number].index = entity->index;
+    watch->gpus[number].memory_column = lab_entity_column(entity, LAB_METRIC_MEMORY_USED, -1);
     watch->inner.entity(watch->inner.state, number, entity);
 }
 
 static void on_tick(void *state, const struct lab_tick *tick) {
     struct lab_watch *watch = state;
-    watch->gpus[tick->entity].last_ns = tick->time_ns;
+    struct gpu *gpu = &watch->gpus[tick->entity];
+    gpu->last_ns = tick->time_ns;
+    if (gpu->is_gpu && gpu->memory_column >= 0 && lab_valid_get(tick->valid, gpu->memory_column)) {
+        gpu->now_kib = tick->values[gpu->memory_column];
+        gpu->before_kib = gpu->before_kib < 0 ? gpu->now_kib : gpu->before_kib;
+    }
     watch->inner.tick(watch->inner.state, tick);
 }
 
@@ -134,6 +143,19 @@ bool lab_watch_is_settled(const struct lab_watch *watch) {
             watch->gpus[i].last_ns < watch->edge_ns)
             return false;
     return true;
+}
+
+int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device) {
+    char *end;
+    if (!watch || !lab_str_starts(device, "cuda:"))
+        return 0;
+    long index = strtol(device + strlen("cuda:"), &end, 10);
+    for (int i = 0; i < watch->gpu_count && end != device + strlen("cuda:"); i++) {
+        const struct gpu *gpu = &watch->gpus[i];
+        if (gpu->is_gpu && gpu->index == index && !gpu->away && gpu->now_kib > gpu->before_kib)
+            return (gpu->now_kib - gpu->before_kib) * 1024;
+    }
+    return 0;
 }
 
 /* --- which GPU --- */

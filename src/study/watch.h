@@ -43,6 +43,12 @@ void lab_watch_edge(struct lab_watch *watch);
 /* Whether what was asked for by the last edge has come, from every GPU that answers at all. */
 bool lab_watch_is_settled(const struct lab_watch *watch);
 
+/*
+ * How much more memory of the device's GPU is in use than before the study began, by the last reading;
+ * 0 = none, or it isn't known: no GPU, none that answers.
+ */
+int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device);
+
 /* What is asked about a run. */
 struct lab_watch_question {
     const struct lab_run_rank *ranks;

@@ -9,6 +9,7 @@ FAKE_EXPORT void nvmlDeviceGetConfComputeMemSizeInfo(void);
 FAKE_EXPORT void nvmlDeviceGetRunningProcessDetailList(void);
 
 static const char *wrong; /* with the script */
+static bool injects;      /* FAKE_CUDA_FAIL was there when it was loaded */
 static double begun_s;
 static _Atomic double stands_at_s = NAN;
 static atomic_int calls[FAKE_FUNCTION_COUNT][FAKE_GPUS_MAX + 1]; /* the last: of no GPU */
@@ -46,7 +47,7 @@ void lab_fake_nvml_set_time(double time_s) {
 /* --- sessions --- */
 
 static bool is_away(int gpu, bool only_unlisted) {
-    double now = fake_now();
+    double now = fake_script.away_count ? fake_now() : 0;
     for (int i = 0; i < fake_script.away_count; i++) {
         const struct fake_away *away = &fake_script.away[i];
         if (away->gpu == gpu && now >= away->from_s && now < away->until_s &&
@@ -82,6 +83,7 @@ const char *lab_fake_nvml_play(const char *script) {
 
 /* Before any thread asks. */
 __attribute__((constructor)) static void play_environment(void) {
+    injects = getenv("FAKE_CUDA_FAIL");
     lab_fake_nvml_play(getenv("GPULAB_FAKE_NVML"));
 }
 
@@ -122,7 +124,7 @@ static int play_faults(const char *name, int gpu, int call) {
 
 int fake_begin(enum fake_function function, int gpu) {
     int call = atomic_fetch_add(&calls[function][gpu < 0 ? FAKE_GPUS_MAX : gpu], 1) + 1;
-    int code = fake_injected(function_names[function]);
+    int code = injects ? fake_injected(function_names[function]) : 0;
     if (!code)
         code = play_faults(function_names[function], gpu, call);
     if (!code && function != FAKE_nvmlInit_v2 && atomic_load(&users) == 0)

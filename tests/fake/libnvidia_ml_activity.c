@@ -75,9 +75,9 @@ lab_nvml_result nvmlGpmMetricsGet(struct lab_nvml_gpm_metrics *metrics) {
     BEGIN(nvmlGpmMetricsGet);
     if (metrics->version != LAB_NVML_GPM_METRICS_VERSION)
         return LAB_NVML_VERSION_MISMATCH;
-    /* the real one may touch all of the slots, so this one does */
-    memset(&metrics->metrics[metrics->count], 0,
-           (LAB_NVML_GPM_SLOTS - metrics->count) * sizeof *metrics->metrics);
+    /* the real one may touch all of the slots; the last one shows whether they are there */
+    if (metrics->count < LAB_NVML_GPM_SLOTS)
+        memset(&metrics->metrics[LAB_NVML_GPM_SLOTS - 1], 0, sizeof *metrics->metrics);
     for (unsigned i = 0; i < metrics->count; i++)
         read_metric(metrics->from, metrics->until, &metrics->metrics[i]);
     return 0;

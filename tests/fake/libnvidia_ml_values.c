@@ -40,12 +40,11 @@ static double steps_sum(const struct fake_value *value, double time_s) {
 
 int fake_at(int gpu, enum fake_key key, double *ret_value) {
     const struct fake_value *value = &fake_script.values[gpu][key];
-    double now = fake_now();
     if (value->kind == FAKE_ABSENT)
         return LAB_NVML_NOT_SUPPORTED;
     *ret_value = value->kind == FAKE_NONSENSE ? NAN
-                 : value->kind == FAKE_WAVE   ? wave(value, gpu, now)
-                 : value->kind == FAKE_STEPS  ? steps_at(value, now)
+                 : value->kind == FAKE_WAVE   ? wave(value, gpu, fake_now())
+                 : value->kind == FAKE_STEPS  ? steps_at(value, fake_now())
                                               : value->low;
     return 0;
 }

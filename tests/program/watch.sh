@@ -73,6 +73,17 @@ study device=cuda:0/2 'experiment.hardware.gpu_ids=[[0,1]]'
 json 'all(rank["gpu"]["whole_gpu"] is True for rank in d[0]["ranks"])'
 json 'abs(d[0]["power_w"] - 250) < 1'
 
+# memory that the first run took and that comes back a moment later is waited for
+export GPULAB_FAKE_NVML="gpus=2; memory_total=1000; memory=300@0:900@0.2:300@1.9"
+rm -rf outputs
+run run quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0},{depth: 0, patch_size: 16}]' \
+    experiment.duration=0.4 experiment.trace=false experiment.test.memory_size_mb=8 \
+    experiment.test.batch_size=1 experiment.resume=false
+expect_status 0
+cp "$(find outputs -name results.json)" out
+json 'len(d) == 2 and max(r["start_time"] for r in d) > min(r["start_time"] for r in d)'
+json '(lambda t: (t[1] - t[0]).total_seconds() > 1)(sorted(__import__("datetime").datetime.fromisoformat(r["start_time"]) for r in d))'
+
 # a driver that hangs or is lost fails no run
 export GPULAB_FAKE_NVML="$calm; lost=0@0.1..60"
 study

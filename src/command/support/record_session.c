@@ -15,9 +15,11 @@
 #include <unistd.h>
 
 #define FLUSH_NS LAB_NS_PER_S
-#define LAST_NS  (200 * LAB_NS_PER_MS) /* for the last readings, which read everything */
-#define LOOK_NS  (50 * LAB_NS_PER_MS)  /* between looks where there is no descriptor to wait on */
-#define IDLE_NS  (10 * LAB_NS_PER_S)
+#define TAKE_NS                                                                                    \
+    (LAB_NS_PER_S / 2) /* files need nothing sooner; the sampler keeps four times that */
+#define LAST_NS (200 * LAB_NS_PER_MS) /* for the last readings, which read everything */
+#define LOOK_NS (50 * LAB_NS_PER_MS)  /* between looks where there is no descriptor to wait on */
+#define IDLE_NS (10 * LAB_NS_PER_S)
 
 static int64_t now(void) {
     return lab_clock_now(lab_clock_system());
@@ -25,8 +27,8 @@ static int64_t now(void) {
 
 /* --- signals --- */
 
-/* Before any thread is started: they inherit that these are blocked, and only we read them. A shell's
- * background job ignores SIGINT, nohup ignores SIGHUP; that stays so. */
+/* Only we read them: the sampler's threads take none. A shell's background job ignores SIGINT, nohup
+ * ignores SIGHUP; that stays so. */
 static void watch_signals(struct lab_record_session *session) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t watched;
@@ -97,8 +99,9 @@ static int open_csv(struct lab_record_session *session, const struct lab_record_
 
 static int open_outputs(struct lab_record_session *session,
                         const struct lab_record_request *request, struct lab_err *err) {
-    struct lab_recorder_setup recorder = {.interval_ns = request->interval_ns,
-                                          .note = request->note};
+    /* a little less than our own, so that each of ours finds it due */
+    struct lab_recorder_setup recorder = {
+        .interval_ns = request->interval_ns, .note = request->note, .flush_ns = FLUSH_NS * 9 / 10};
     struct lab_monitor_stream_setup stream = {.interval_ns = request->interval_ns, .gpu = -1};
     if (lab_recorder_create(request->path, &recorder, &session->recorder, err) < 0)
         return -1;
@@ -113,10 +116,13 @@ int lab_record_begin(struct lab_record_session *session, const struct lab_record
     *session = (struct lab_record_session){.csv_fd = -1, .signal_fd = -1};
     session->child = (struct lab_record_child){.argv = request->argv, .pidfd = -1};
     lab_record_summary_init(&session->summary);
-    watch_signals(session);
-    /* the sampler first: it knows which GPUs there are, and makes no file */
-    if (open_sampler(session, request, err) == 0 && open_outputs(session, request, err) == 0)
-        return 0;
+    /* the sampler first: it knows which GPUs there are, and makes no file; so while a driver takes long
+     * to start, Ctrl-C may simply end it all */
+    if (open_sampler(session, request, err) == 0) {
+        watch_signals(session);
+        if (open_outputs(session, request, err) == 0)
+            return 0;
+    }
     lab_record_undo(session, request);
     return -1;
 }
@@ -165,10 +171,10 @@ static void mark(struct lab_record_session *session, int64_t number, const char 
     sink.event(sink.state, &event);
 }
 
-/* Waits for anything to do, until `until_ns` at most. */
-static void wait_for_work(struct lab_record_session *session, int64_t until_ns) {
+/* Waits for anything to do, until `until_ns` at most; for samples too only if they are `urgent`. */
+static void wait_for_work(struct lab_record_session *session, bool urgent, int64_t until_ns) {
     struct pollfd watched[3];
-    int count = 0, sampler_fd = session->sampler ? lab_sampler_fd(session->sampler) : -1;
+    int count = 0, sampler_fd = urgent ? lab_sampler_fd(session->sampler) : -1;
     bool running = session->child.pid && !session->child.ended;
     watched[count++] = (struct pollfd){.fd = session->signal_fd, .events = POLLIN};
     if (sampler_fd >= 0)
@@ -176,7 +182,7 @@ static void wait_for_work(struct lab_record_session *session, int64_t until_ns) 
     if (running && session->child.pidfd >= 0)
         watched[count++] = (struct pollfd){.fd = session->child.pidfd, .events = POLLIN};
     int64_t wait_ns = until_ns - now();
-    bool looks = (session->sampler && sampler_fd < 0) || (running && session->child.pidfd < 0);
+    bool looks = (urgent && sampler_fd < 0) || (running && session->child.pidfd < 0);
     if (looks && wait_ns > LOOK_NS)
         wait_ns = LOOK_NS;
     struct timespec wait = {.tv_sec = wait_ns > 0 ? wait_ns / LAB_NS_PER_S : 0,
@@ -189,7 +195,7 @@ static void take_last(struct lab_record_session *session) {
     int64_t edge_ns = now();
     lab_sampler_edge(session->sampler);
     while (now() < edge_ns + LAST_NS && !lab_record_summary_is_since(&session->summary, edge_ns)) {
-        wait_for_work(session, edge_ns + LAST_NS);
+        wait_for_work(session, true, edge_ns + LAST_NS);
         take(session);
     }
 }
@@ -209,16 +215,17 @@ static bool is_over(struct lab_record_session *session, const struct lab_record_
 static void sample(struct lab_record_session *session, const struct lab_record_request *request) {
     int64_t flush_ns = session->start_ns + FLUSH_NS;
     for (;;) {
-        int64_t now_ns = now(), until_ns = flush_ns;
+        int64_t now_ns = now(), until_ns;
         take(session);
         flush(session, now_ns >= flush_ns);
         if (now_ns >= flush_ns)
             flush_ns = now_ns + FLUSH_NS;
         if (is_over(session, request, now_ns))
             return;
+        until_ns = now_ns + TAKE_NS < flush_ns ? now_ns + TAKE_NS : flush_ns;
         if (request->duration_ns && session->start_ns + request->duration_ns < until_ns)
             until_ns = session->start_ns + request->duration_ns;
-        wait_for_work(session, until_ns);
+        wait_for_work(session, session->csv, until_ns);
         take_signals(session);
     }
 }
@@ -226,7 +233,7 @@ static void sample(struct lab_record_session *session, const struct lab_record_r
 /* The time is up, but the command goes on: its exit status is ours. */
 static void wait_for_child(struct lab_record_session *session) {
     while (session->child.pid && !lab_record_child_ended(&session->child)) {
-        wait_for_work(session, now() + IDLE_NS);
+        wait_for_work(session, false, now() + IDLE_NS);
         take_signals(session);
     }
 }

@@ -6,7 +6,6 @@
 #include "store/monitor_file.h"
 
 #include <poll.h>
-#include <signal.h>
 #include <unistd.h>
 
 #define SETTLE_NS (1500 * LAB_NS_PER_MS) /* processes are read once a second */
@@ -27,20 +26,6 @@ static void add_notes(const struct lab_command_call *call, struct lab_top_source
     }
 }
 
-/* The sampler's threads get none of the signals that the screen's own thread has to see. */
-static int open_sampler(const struct lab_sampler_config *config, struct lab_sampler **ret_sampler,
-                        struct lab_err *err) {
-    static const int kept[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGCONT, SIGWINCH};
-    sigset_t block, before;
-    sigemptyset(&block);
-    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
-        sigaddset(&block, kept[i]);
-    pthread_sigmask(SIG_BLOCK, &block, &before);
-    int result = lab_sampler_open(config, ret_sampler, err);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return result;
-}
-
 int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns,
                         struct lab_top_source *ret_source, struct lab_err *err) {
     struct lab_top_source source = {.interval_ns = interval_ns};
@@ -56,7 +41,7 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
     gethostname(host, sizeof host - 1);
     if (lab_support_watched_gpus(source.machine, call->shared->device, call->arena, &config.gpus,
                                  &config.gpu_count, err) < 0 ||
-        open_sampler(&config, &source.sampler, err) < 0) {
+        lab_sampler_open(&config, &source.sampler, err) < 0) {
         lab_machine_close(source.machine);
         return -1;
     }

@@ -72,8 +72,12 @@ bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool
     return slow || !(unit->dear >> question & 1);
 }
 
+int64_t nvml_weighs(const struct nvml_unit *unit, enum nvml_question question) {
+    return unit->costs[question].tries < DEAR_TRIES ? lab_clock_now(lab_clock_system()) : -1;
+}
+
 void nvml_weigh(struct nvml_unit *unit, enum nvml_question question, int64_t began_ns) {
-    if (unit->costs[question].tries == DEAR_TRIES)
+    if (began_ns < 0)
         return;
     int64_t cost_ns = lab_clock_now(lab_clock_system()) - began_ns;
     if (!unit->costs[question].tries++ || cost_ns < unit->costs[question].least_ns)

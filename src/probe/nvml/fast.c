@@ -129,7 +129,7 @@ static void read_weighed(struct nvml_unit *unit, bool slow) {
     for (size_t i = 0; i < sizeof weighed / sizeof *weighed; i++) {
         if (!nvml_is_due(unit, weighed[i].question, slow))
             continue;
-        int64_t began_ns = lab_clock_now(lab_clock_system());
+        int64_t began_ns = nvml_weighs(unit, weighed[i].question);
         weighed[i].read(unit);
         nvml_weigh(unit, weighed[i].question, began_ns);
     }

@@ -161,6 +161,8 @@ bool nvml_is_refusal(lab_nvml_result result);
  * of the first four times is asked in the slow tier alone from then on.
  */
 bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool slow);
+/* Around the question: the time, or -1 once its cost is known. */
+int64_t nvml_weighs(const struct nvml_unit *unit, enum nvml_question question);
 void nvml_weigh(struct nvml_unit *unit, enum nvml_question question, int64_t began_ns);
 
 /* Values outside of what can be are left out. */

@@ -77,25 +77,30 @@ static inline void stepped_settle(struct stepped *stepped, int sleepers) {
     pthread_mutex_unlock(&stepped->mutex);
 }
 
-/* Moves on in steps of 10 ms, each of them once that many threads sleep. */
-static inline void stepped_pass(struct stepped *stepped, int64_t duration_ns, int sleepers) {
-    for (; duration_ns > 0; duration_ns -= 10 * MS) {
-        stepped_settle(stepped, sleepers);
-        pthread_mutex_lock(&stepped->mutex);
-        stepped->now_ns += 10 * MS;
-        for (struct sleeper **at = &stepped->first; *at;) {
-            struct sleeper *sleeper = *at;
-            if (sleeper->until_ns > stepped->now_ns) {
-                at = &sleeper->next;
-                continue;
-            }
-            *at = sleeper->next;
-            sleeper->asleep = false;
-            stepped->sleepers--;
+/* Moves on at once, when that many threads sleep, and waits until they do again. */
+static inline void stepped_jump(struct stepped *stepped, int64_t duration_ns, int sleepers) {
+    stepped_settle(stepped, sleepers);
+    pthread_mutex_lock(&stepped->mutex);
+    stepped->now_ns += duration_ns;
+    for (struct sleeper **at = &stepped->first; *at;) {
+        struct sleeper *sleeper = *at;
+        if (sleeper->until_ns > stepped->now_ns) {
+            at = &sleeper->next;
+            continue;
         }
-        pthread_cond_broadcast(&stepped->changed);
-        pthread_mutex_unlock(&stepped->mutex);
+        *at = sleeper->next;
+        sleeper->asleep = false;
+        stepped->sleepers--;
     }
+    pthread_cond_broadcast(&stepped->changed);
+    pthread_mutex_unlock(&stepped->mutex);
+    stepped_settle(stepped, sleepers);
+}
+
+/* Likewise in steps of 10 ms. */
+static inline void stepped_pass(struct stepped *stepped, int64_t duration_ns, int sleepers) {
+    for (; duration_ns > 0; duration_ns -= 10 * MS)
+        stepped_jump(stepped, 10 * MS, sleepers);
     stepped_settle(stepped, sleepers);
 }
 
@@ -347,7 +352,7 @@ static inline void rig_open(struct rig *rig, int lanes) {
 
 static inline void rig_start(struct rig *rig) {
     struct lab_err err = LAB_ERR_INIT;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
     if (lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, &err) < 0)
         fail_msg("%s", err.text);
     stepped_settle(&rig->clock, rig->asleep);

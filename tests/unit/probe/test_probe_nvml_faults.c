@@ -174,17 +174,31 @@ static void what_is_not_supported_is_asked_once(void **state) {
 
 static void nonsense_is_not_valid(void **state) {
     (void)state;
-    void *probe = open_script("gpus=2; garbage=0; utilization=?,3");
+    void *probe = open_script("gpus=2; garbage=0; temperature=40; utilization=?,3");
     struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < 2; i++) {
-        read_when(probe, 0, LAB_PROBE_EDGE, &err);
+        assert_int_equal(read_when(probe, 0, LAB_PROBE_EDGE, &err), 0);
         advance(0.2);
     }
     for (int metric = 0; metric < LAB_METRIC_PROCESSES; metric++)
-        if (metric != LAB_METRIC_XIDS && !isnan(value(0, metric)))
+        if (metric != LAB_METRIC_XIDS && metric != LAB_METRIC_TEMPERATURE &&
+            !isnan(value(0, metric)))
             fail_msg("%s is %g", lab_metric(metric)->name, value(0, metric));
+    ASSERT_VALUE(0, TEMPERATURE, 40);
     read_ok(probe, 1);
     ASSERT_VALUE(1, UTILIZATION, 3);
+    lab_probe_nvml.close(probe);
+}
+
+/* Given nothing but nonsense, then the GPU is away; also when processes and Xids are counted. */
+static void a_gpu_that_talks_only_nonsense_is_away_all_the_time(void **state) {
+    (void)state;
+    void *probe = open_script("gpus=2; garbage=0");
+    for (int i = 0; i < 30; i++) { /* through several readings of the slow tier */
+        read_fails(probe, 0, "answers nothing");
+        advance(0.1);
+    }
+    read_ok(probe, 1);
     lab_probe_nvml.close(probe);
 }
 
@@ -337,6 +351,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(a_question_that_fails_for_ever_costs_its_own_value_only),
         cmocka_unit_test(what_is_not_supported_is_asked_once),
         cmocka_unit_test(nonsense_is_not_valid),
+        cmocka_unit_test(a_gpu_that_talks_only_nonsense_is_away_all_the_time),
         cmocka_unit_test(a_counter_that_wraps_falls),
         cmocka_unit_test(a_sleeping_gpu_is_not_woken),
         cmocka_unit_test(a_lane_that_hangs_does_not_hold_up_another),

@@ -11,7 +11,7 @@
 static void refused(const struct lab_sampler_config *config, const char *text) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_sampler *sampler = NULL;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
     assert_int_equal(lab_sampler_open_parts(&parts, config, &sampler, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     if (!strstr(err.text, text))
@@ -62,7 +62,7 @@ static void a_probe_that_does_not_work_here_says_why(void **state) {
     struct rig rig;
     rig_open(&rig, 1);
     const struct lab_probe *const probes[] = {&broken_probe, &fake_probe, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns, 0};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     assert_string_equal(lab_sampler_refusal(rig.sampler, "broken"), "nothing of the kind");
@@ -75,6 +75,36 @@ static void a_probe_that_does_not_work_here_says_why(void **state) {
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
     assert_string_equal(err.text, "nothing can be watched here: broken: nothing of the kind");
+    told_release(&rig.told);
+}
+
+/* --- a probe whose driver doesn't start --- */
+
+static int stuck_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
+    pthread_mutex_lock(&fake.mutex);
+    while (fake.lanes[0].hangs)
+        pthread_cond_wait(&fake.changed, &fake.mutex);
+    pthread_mutex_unlock(&fake.mutex);
+    return fake_open(setup, ret_state, err);
+}
+
+static void a_start_that_hangs_is_given_up_and_closed_when_it_comes_back(void **state) {
+    (void)state;
+    struct rig rig;
+    struct lab_probe stuck = fake_probe;
+    stuck.name = "stuck";
+    stuck.open = stuck_open;
+    rig_open(&rig, 1);
+    fake.lanes[0].hangs = true;
+    const struct lab_probe *const probes[] = {&stuck, NULL};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns, 20 * MS};
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
+    assert_string_equal(
+        err.text, "nothing can be watched here: stuck: its start hangs: no answer for 0.02 s");
+    assert_int_equal(fake.closed, 0);
+    FAKE_SET(0, hangs, false);
+    FAKE_WAIT(fake.closed == 1);
     told_release(&rig.told);
 }
 
@@ -128,7 +158,7 @@ static void an_entity_that_appears_later_is_told_before_its_first_tick(void **st
     probe.read = mig_read;
     late_mig = 1;
     const struct lab_probe *const probes[] = {&probe, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns, 0};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     rig_pass(&rig, 50);
@@ -200,7 +230,7 @@ static void processes_on_gpus_reach_the_lane_that_reads_proc(void **state) {
     fake.lanes[1].processes[1].pid = 100;
     fake.lanes[1].process_count = 2;
     const struct lab_probe *const probes[] = {&fake_probe, &lister_probe, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns, 0};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     rig.asleep = 4;
@@ -232,7 +262,7 @@ static void an_edge_is_read_at_once_and_the_end_waits_for_no_tick(void **state) 
     rig_open(&rig, 2);
     rig.config.setup.clock = lab_clock_system();
     rig.config.setup.interval_ns = 3600 * LAB_NS_PER_S;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     FAKE_WAIT(fake.lanes[0].readings == 1 && fake.lanes[1].readings == 1);
@@ -251,7 +281,7 @@ static void closing_leaves_a_lane_that_hangs_to_itself(void **state) {
     fake.lanes[1].hangs = true;
     rig.config.setup.clock = lab_clock_system();
     rig.config.setup.interval_ns = 10 * MS;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     FAKE_WAIT(fake.lanes[1].hanging);
@@ -299,6 +329,7 @@ int main(void) {
         cmocka_unit_test(intervals_that_make_no_sense_are_refused),
         cmocka_unit_test(unknown_gpus_and_probes_are_refused_with_those_that_exist),
         cmocka_unit_test(a_probe_that_does_not_work_here_says_why),
+        cmocka_unit_test(a_start_that_hangs_is_given_up_and_closed_when_it_comes_back),
         cmocka_unit_test(only_the_gpus_that_were_asked_for_are_read),
         cmocka_unit_test(an_entity_that_appears_later_is_told_before_its_first_tick),
         cmocka_unit_test(processes_on_gpus_reach_the_lane_that_reads_proc),

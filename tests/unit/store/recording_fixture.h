@@ -11,6 +11,18 @@
 #include "base/clock.h"
 #include "store/recording_internal.h"
 
+/* Sanitizers take ten times as long: tests that repeat themselves do so less often there. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0
+#endif
+
 enum { GPU, MIG, CPUS, ENTITIES };
 
 #define TICK_NS (100 * LAB_NS_PER_MS)

@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# A GPU in trouble leaves the monitor running, at next to no cost, with the gap marked: each fault that
+# the fake driver can play, in recordings; and a GPU that hangs, on the screen of top.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+fake=$(realpath "$3")/fake
+[ -e "$fake/libnvidia-ml.so.1" ] || { echo "skipped: no fake driver here"; exit 77; }
+cd "$work" || exit 1
+few=()
+case ${ASAN_OPTIONS:-}$3 in */asan | */tsan) few=(few) ;; esac
+python3 "$source_dir/tests/program/monitor_faults.py" "$gpulab" "$fake" "$work" "${few[@]}" &
+recordings=$!
+
+# --- top: given a GPU whose call into the driver doesn't return, then the screen goes on ---
+tm() {
+    tmux -S "$work/tmux" -f /dev/null "$@"
+}
+# shellcheck disable=SC2317 # the trap calls it
+clean() {
+    tm kill-server 2>/dev/null
+    wait
+    rm -rf "$work"
+}
+trap clean EXIT
+await() { # PATTERN: until some line of the screen matches
+    local i
+    for ((i = 0; i < 1000; i++)); do
+        tm capture-pane -p -t 0 | grep -Eq -- "$1" && return 0
+        sleep 0.02
+    done
+    fail "the screen never shows '$1':
+$(tm capture-pane -p -t 0)"
+}
+script="gpus=2; power=100; utilization=10@0:20@3.2; hang=nvmlDeviceGetPowerUsage:60@4/1"
+tm new-session -d -x 80 -y 24 "env LD_LIBRARY_PATH='$fake' GPULAB_FAKE_NVML='$script' \
+    ASAN_OPTIONS='${ASAN_OPTIONS:-}' TSAN_OPTIONS='${TSAN_OPTIONS:-}' \
+    '$gpulab' top --interval 100ms; echo \"status \$?\"; sleep 60" || fail "tmux doesn't start"
+await '^ +1 .*no answer for .*: its reading hangs'
+await '^.? +0 .* 20% '
+tm send-keys -t 0 '?'
+await 'Shift-Tab'
+tm send-keys -t 0 Escape q
+await '^status 0'
+
+# --- given a driver whose start hangs, then TERM and Ctrl-C end what waits for it ---
+for words in "record -o never.db" "top --json"; do
+    # shellcheck disable=SC2086 # several words
+    env LD_LIBRARY_PATH="$fake" GPULAB_FAKE_NVML="gpus=2; hang=nvmlInit_v2:60@1" \
+        "$gpulab" $words >"$work/out" 2>&1 &
+    waits=$!
+    for ((i = 0; i < 1000; i++)); do
+        grep -qs lab-open /proc/$waits/task/*/comm && break
+        sleep 0.02
+    done
+    sleep 0.1 # probes before that one open in no time
+    kill -TERM $waits
+    wait $waits
+    result=$?
+    [ $result = 143 ] || fail "gpulab $words: status $result after TERM: $(cat "$work/out")"
+done
+[ ! -e never.db ] || fail "a recording was begun"
+
+wait "$recordings" || fail "see above"
+finish
