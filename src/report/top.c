@@ -53,7 +53,7 @@ static void draw_title(const struct lab_top_history *history, const struct lab_t
     int at = top_put(grid, 0, 1, end - 1, LAB_TOP_TITLE, "gpulab");
     if (!view->snapshot && grid->columns >= 60)
         at = top_print(grid, 0, at, end - at, LAB_TOP_TITLE, " · %s", pages[view->page]);
-    const char *source = view->source ? view->source : "", *slash = source;
+    const char *source = view->source ? view->source : "", *slash;
     bool whole = true;
     while (at + 4 + lab_str_columns(source) > end && (slash = strchr(source, '/'))) {
         source = slash + 1; /* the end of a path tells more than its beginning */

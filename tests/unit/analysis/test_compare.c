@@ -32,7 +32,8 @@ static void recordings_are_the_unit(void **state) {
     assert_near(change.low, -0.01143814591201, 1e-10);
     assert_near(change.high, 0.01743414857690, 1e-10);
     assert_int_equal(change.verdict, LAB_CHANGE_SAME);
-    assert_string_equal(lab_change_words(&change, &f->arena), "within 1.8 %"); /* 1.743, rounded up */
+    assert_string_equal(lab_change_words(&change, &f->arena),
+                        "within 1.8 %"); /* 1.743, rounded up */
 }
 
 /* One recording against three: the three's spread stands for both, with its degrees of freedom. */

@@ -214,7 +214,8 @@ static void the_value_is_whole(void **state) {
     assert_false(lab_value_get(devices->items[1], "answers")->boolean);
     assert_int_equal(lab_value_get(value, "host")->count, 3);
     struct lab_value *cpu = lab_value_get(value, "host")->items[0];
-    struct lab_value *cores = lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization_percent");
+    struct lab_value *cores =
+        lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization_percent");
     assert_int_equal(cores->count, 32);
     struct lab_value *processes = lab_value_get(value, "processes");
     assert_int_equal(processes->count, 3);
