@@ -8,7 +8,6 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_integration.h>
 #include <gsl/gsl_randist.h>
-#include <gsl/gsl_sf_gamma.h>
 #include <limits.h>
 #include <math.h>
 #include <pthread.h>
@@ -59,9 +58,21 @@ double lab_stats_t_two_sided(double t, double degrees_of_freedom) {
     return gsl_cdf_beta_Q(ratio / (1 + ratio), 0.5, v / 2);
 }
 
+/* Where all of √(χ²/ν) lies but 1e-14 on either side. GSL's χ² has no inverse for large ν, which
+ * is normal enough by then, with a deviation of 1/√2ν. */
+static void scale_range(double v, double *ret_low, double *ret_high) {
+    if (v > 200) {
+        *ret_low = 1 - 9 / sqrt(2 * v);
+        *ret_high = 1 + 9 / sqrt(2 * v);
+        return;
+    }
+    *ret_low = sqrt(gsl_cdf_chisq_Pinv(1e-14, v) / v);
+    *ret_high = sqrt(gsl_cdf_chisq_Qinv(1e-14, v) / v);
+}
+
 /*
- * P(T ≤ t) = ∫ Φ(t s − δ) f(s) ds, s = √(χ²/ν): the normal deviate over an estimated deviation,
- * taken apart. Gauss-Legendre over all of s but 1e-14 on either side.
+ * P(T ≤ t) = ∫ Φ(t s − δ) f(s) ds, s = √(χ²/ν): the normal deviate over an estimated deviation, taken
+ * apart. Gauss-Legendre; the density is divided by its own sum, which spares its constant.
  */
 double lab_stats_t_noncentral_cdf(double t, double degrees_of_freedom, double noncentrality) {
     prepare();
@@ -74,17 +85,18 @@ double lab_stats_t_noncentral_cdf(double t, double degrees_of_freedom, double no
     gsl_integration_glfixed_table *table = gsl_integration_glfixed_table_alloc(POINTS);
     if (!table)
         return NAN;
-    double low = sqrt(gsl_cdf_chisq_Pinv(1e-14, v) / v);
-    double high = sqrt(gsl_cdf_chisq_Qinv(1e-14, v) / v);
-    double ln_scale = log(2) + v / 2 * log(v / 2) - gsl_sf_lngamma(v / 2), sum = 0;
+    double low, high, sum = 0, total = 0;
+    scale_range(v, &low, &high);
     for (size_t i = 0; i < POINTS; i++) {
         double s, weight;
         gsl_integration_glfixed_point(low, high, i, &s, &weight, table);
-        double density = exp(ln_scale + (v - 1) * log(s) - v * s * s / 2);
-        sum += weight * density * gsl_cdf_ugaussian_P(t * s - noncentrality);
+        /* s^(ν−1) exp(−ν s²/2), 1 at s = 1 */
+        double density = weight * exp((v - 1) * log(s) - v * (s - 1) * (s + 1) / 2);
+        total += density;
+        sum += density * gsl_cdf_ugaussian_P(t * s - noncentrality);
     }
     gsl_integration_glfixed_table_free(table);
-    return fmin(1, sum);
+    return fmin(1, sum / total);
 }
 
 double lab_stats_beta_quantile(double p, double a, double b) {
