@@ -160,8 +160,9 @@ struct lab_effect {
 /*
  * Cliff's δ = 2U/(n_x n_y) − 1: from −1 (every x below every y) to 1. Interval by Cliff's unbiased
  * variance, asymmetric, as Feng and Cliff (2004) advise, with Student's t for n_x + n_y − 2 degrees;
- * where the samples don't overlap, from the smaller one's n: (n − t²)/(n + t²) to 1. It covers
- * 95 % of the time or a little more (test_stats_compare_coverage). Each sample needs 2 values.
+ * where the samples don't overlap, from the smaller one's n: (n − t²)/(n + t²) to 1. At 95 % it covers
+ * 97 to 99 % with 5 and 5 values, 95 to 97 % with more (test_stats_compare_coverage). Each sample
+ * needs 2 values for it.
  */
 struct lab_effect lab_stats_cliff_delta(const double *x, size_t nx, const double *y, size_t ny,
                                         double confidence);
@@ -193,8 +194,9 @@ double lab_stats_welch_freedom(double variance_x, double freedom_x, double varia
 /*
  * statistic(x) / statistic(y), such as the ratio of medians, with a BCa interval: both samples are
  * resampled, the acceleration comes from the jackknife of both. Neither varies: a point. Each needs 2
- * values; a statistic(y) of 0 among the resamples makes an end infinite, 0/0 both NaN. Like every
- * bootstrap it promises too much for few values; lab_stats_shift of logarithms doesn't.
+ * values; a statistic(y) of 0 among the resamples makes an end infinite, 0/0 both NaN. At 95 % it
+ * covers the ratio of medians of lognormal values (σ = 0.3) in 96 % with 5 and 5 of them and in 94 to
+ * 95 % with more; lab_stats_shift of logarithms keeps its promise at any n.
  */
 struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *y, size_t ny,
                                       lab_statistic *statistic, double confidence, int resamples,
@@ -254,10 +256,11 @@ struct lab_lag {
 };
 
 /*
- * The lag within ±most at which two series in the order of time go together best (least p; of equal
- * ones the shortest). Overlaps of less than half of n, or of 4, aren't tried. Each p counts as many
+ * The lag within ±most at which two series in the order of time go together best (least p, of equal
+ * ones the largest |r|). Overlaps of less than half of n, or of 4, aren't tried. Each p counts as many
  * independent pairs as lab_stats_pair_effective_size leaves. Lags aren't independent of each other, so
- * that p_any is on the safe side. For Spearman's give ranks.
+ * that p_any is on the safe side (at 5 %, 3 % of unrelated series over 11 lags). For Spearman's give
+ * ranks.
  */
 struct lab_lag lab_stats_lag(const double *x, const double *y, size_t n, size_t most);
 
@@ -283,7 +286,8 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n);
  * deviations; noncentral t, exact for normal values of equal spread. */
 double lab_stats_power_t(double effect, double nx, double ny, double alpha);
 /* Of Mann and Whitney's test: the t test's with `efficiency` times the values; 0 where no order of so
- * few values is significant. */
+ * few values is significant. That holds in the limit and promises a little much before: 78 % for 77 %
+ * with 12 and 12 normal values, 45 % for 41 % with 6 and 6. */
 double lab_stats_power_mann_whitney(double effect, double nx, double ny, double alpha,
                                     double efficiency);
 

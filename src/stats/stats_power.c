@@ -1,8 +1,8 @@
 /*
  * stats_power.c: how likely a difference is found, and how many values that takes.
  *
- * Mann and Whitney's test has no simple power; it needs 1/efficiency times the t test's values,
- * which holds in the limit and, as simulation shows, well enough from 5 values on.
+ * The power of Mann and Whitney's test depends on the whole distribution; by its asymptotic relative
+ * efficiency it is that of a t test with fewer values.
  */
 #include "stats/stats.h"
 
