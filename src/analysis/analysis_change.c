@@ -111,8 +111,7 @@ static void set_interval(struct lab_change *change, const struct lab_change_mean
     double distance = 0;
     if (sum > 0) {
         double freedom =
-            shared ? a->freedom
-                   : sum * sum / (from_a * from_a / a->freedom + from_b * from_b / b->freedom);
+            shared ? a->freedom : lab_stats_welch_freedom(from_a, a->freedom, from_b, b->freedom);
         distance = lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom) * sqrt(sum) / unit;
     }
     change->low = change->share - distance;

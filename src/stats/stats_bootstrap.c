@@ -31,33 +31,45 @@ static bool answerable(const double *x, size_t n, double confidence, int resampl
 }
 
 /*
- * Acceleration a = Σ d³ / (6 (Σ d²)^{3/2}) with d = mean of the leave-out values − each of them.
- * Leaving out groups instead of single values keeps its expectation: d is then a sum of h
+ * The statistic without each of up to JACKKNIFE_GROUPS groups of values, and how many groups. Leaving
+ * out groups instead of single values keeps the acceleration's expectation: each is then a sum of h
  * influences, whose skewness falls with √h as the number of groups falls with h.
  */
-static double acceleration(const double *x, size_t n, lab_statistic *statistic, double *rest) {
+static size_t leave_out(const double *x, size_t n, lab_statistic *statistic, double *rest,
+                        double *ret_values) {
     size_t groups = n < JACKKNIFE_GROUPS ? n : JACKKNIFE_GROUPS;
-    double left_out[JACKKNIFE_GROUPS] = {0};
     for (size_t g = 0; g < groups; g++) {
         size_t count = 0;
         for (size_t i = 0; i < n; i++) {
             rest[count] = x[i];
             count += i % groups != g; /* interleaved, so that a drift is no group's alone */
         }
-        left_out[g] = statistic(rest, count);
+        ret_values[g] = statistic(rest, count);
     }
-    double mean = lab_stats_mean(left_out, groups), largest = 0;
+    return groups;
+}
+
+/* In place: (mean of the leave-out values − each of them)·(g − 1)/g, what each group adds. */
+static void to_influences(double *values, size_t groups) {
+    double mean = lab_stats_mean(values, groups);
     for (size_t g = 0; g < groups; g++)
-        largest = fmax(largest, fabs(mean - left_out[g]));
+        values[g] = (mean - values[g]) * ((double)(groups - 1) / (double)groups);
+}
+
+/* Acceleration a = Σ d³ / (6 (Σ d²)^{3/2}) of influences, of one sample or of several together. */
+static double acceleration(const double *influences, size_t count) {
+    double largest = 0, squares = 0, cubes = 0;
+    for (size_t i = 0; i < count; i++)
+        largest = fmax(largest, fabs(influences[i]));
     if (!(largest > 0) || isinf(largest))
         return 0;
-    double squares = 0, cubes = 0;
-    for (size_t g = 0; g < groups; g++) {
-        double d = (mean - left_out[g]) / largest;
+    for (size_t i = 0; i < count; i++) {
+        double d = influences[i] / largest;
         squares += d * d;
         cubes += d * d * d;
     }
-    return cubes / (6 * pow(squares, 1.5));
+    double a = cubes / (6 * pow(squares, 1.5));
+    return isnan(a) ? 0 : a;
 }
 
 /* Bias z₀ = Φ⁻¹(share of resamples below the estimate), equal ones counting half, so that a
@@ -82,6 +94,25 @@ static double corrected(double bias_z, double z, double a) {
     return lab_stats_normal_cdf(bias_z + sum / divisor);
 }
 
+/* From `values`, which `ret_sorted` gets in order; NaN among them: none. */
+static struct lab_interval bca(const double *values, int resamples, double *ret_sorted,
+                               double estimate, double a, double confidence) {
+    if (isnan(estimate) || !lab_stats_sort(values, (size_t)resamples, ret_sorted))
+        return unknown;
+    double z0 = bias(ret_sorted, resamples, estimate);
+    double z = lab_stats_normal_quantile(0.5 + confidence / 2);
+    return (struct lab_interval){
+        lab_stats_quantile_sorted(ret_sorted, (size_t)resamples, corrected(z0, -z, a)),
+        lab_stats_quantile_sorted(ret_sorted, (size_t)resamples, corrected(z0, z, a)), confidence};
+}
+
+static double of_resample(const double *x, size_t n, lab_statistic *statistic, uint64_t seed,
+                          uint64_t *index, double *drawn) {
+    for (size_t i = 0; i < n; i++)
+        drawn[i] = x[lab_random_below(seed, (*index)++, n)];
+    return statistic(drawn, n);
+}
+
 struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statistic *statistic,
                                            double confidence, int resamples, uint64_t seed) {
     if (!answerable(x, n, confidence, resamples))
@@ -89,27 +120,53 @@ struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statis
     double estimate = statistic(x, n);
     if (constant(x, n))
         return (struct lab_interval){estimate, estimate, confidence};
-    double *drawn = lab_mem_resize(NULL, n, sizeof *drawn);
+    double *drawn = lab_mem_resize(NULL, n, sizeof *drawn), left_out[JACKKNIFE_GROUPS] = {0};
     double *values = lab_mem_resize(NULL, 2 * (size_t)resamples, sizeof *values);
-    double *sorted = values + resamples;
     uint64_t index = 0;
-    for (int r = 0; r < resamples; r++) {
-        for (size_t i = 0; i < n; i++)
-            drawn[i] = x[lab_random_below(seed, index++, n)];
-        values[r] = statistic(drawn, n);
-    }
-    struct lab_interval interval = unknown;
-    if (lab_stats_sort(values, (size_t)resamples, sorted)) {
-        double a = acceleration(x, n, statistic, drawn);
-        double z0 = bias(sorted, resamples, estimate);
-        double z = lab_stats_normal_quantile(0.5 + confidence / 2);
-        interval = (struct lab_interval){
-            lab_stats_quantile_sorted(sorted, (size_t)resamples, corrected(z0, -z, a)),
-            lab_stats_quantile_sorted(sorted, (size_t)resamples, corrected(z0, z, a)), confidence};
-    }
+    for (int r = 0; r < resamples; r++)
+        values[r] = of_resample(x, n, statistic, seed, &index, drawn);
+    size_t groups = leave_out(x, n, statistic, drawn, left_out);
+    to_influences(left_out, groups);
+    struct lab_interval interval = bca(values, resamples, values + resamples, estimate,
+                                       acceleration(left_out, groups), confidence);
     lab_mem_free(values);
     lab_mem_free(drawn);
     return interval;
+}
+
+struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *y, size_t ny,
+                                      lab_statistic *statistic, double confidence, int resamples,
+                                      uint64_t seed) {
+    struct lab_effect effect = {NAN, unknown};
+    if (nx == 0 || ny == 0)
+        return effect;
+    double of_x = statistic(x, nx), of_y = statistic(y, ny);
+    effect.value = of_x / of_y;
+    if (!answerable(x, nx, confidence, resamples) || !answerable(y, ny, confidence, resamples))
+        return effect;
+    if (constant(x, nx) && constant(y, ny)) {
+        effect.interval = (struct lab_interval){effect.value, effect.value, confidence};
+        return effect;
+    }
+    double *drawn = lab_mem_resize(NULL, nx > ny ? nx : ny, sizeof *drawn);
+    double *values = lab_mem_resize(NULL, 2 * (size_t)resamples, sizeof *values);
+    uint64_t index = 0;
+    for (int r = 0; r < resamples; r++) {
+        double above = of_resample(x, nx, statistic, seed, &index, drawn);
+        values[r] = above / of_resample(y, ny, statistic, seed, &index, drawn);
+    }
+    double left_out[2 * JACKKNIFE_GROUPS] = {0};
+    size_t groups_x = leave_out(x, nx, statistic, drawn, left_out);
+    size_t groups_y = leave_out(y, ny, statistic, drawn, left_out + groups_x);
+    for (size_t g = 0; g < groups_x + groups_y; g++)
+        left_out[g] = g < groups_x ? left_out[g] / of_y : of_x / left_out[g];
+    to_influences(left_out, groups_x);
+    to_influences(left_out + groups_x, groups_y);
+    effect.interval = bca(values, resamples, values + resamples, effect.value,
+                          acceleration(left_out, groups_x + groups_y), confidence);
+    lab_mem_free(values);
+    lab_mem_free(drawn);
+    return effect;
 }
 
 /* Lower tail that gives a percentile interval of `blocks` values the width of a t interval. */

@@ -109,6 +109,34 @@ double lab_stats_effective_size(const double *x, size_t n) {
     return time <= 1 ? (double)n : fmax(1, (double)n / time);
 }
 
+double lab_stats_pair_effective_size(const double *x, const double *y, size_t n) {
+    struct correlogram of_x = {.n = n}, of_y = {.n = n};
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(x[i]) || isnan(y[i]))
+            return NAN;
+    }
+    if (n == 0)
+        return NAN;
+    double *dx = deviations(x, n, &of_x.squares), *dy = deviations(y, n, &of_y.squares);
+    of_x.d = dx;
+    of_y.d = dy;
+    /* The products of two series' autocorrelations are those of the series of products, which is
+     * what a correlation is the mean of: Geyer's argument holds for it as well. */
+    double time = dx && dy ? -1 : 1;
+    for (size_t lag = 0; dx && dy && lag < n; lag += 2) {
+        double pair = correlation_at(&of_x, lag) * correlation_at(&of_y, lag) +
+                      correlation_at(&of_x, lag + 1) * correlation_at(&of_y, lag + 1);
+        if (pair <= 0)
+            break;
+        time += 2 * pair;
+    }
+    lab_mem_free(of_x.all);
+    lab_mem_free(of_y.all);
+    lab_mem_free(dx);
+    lab_mem_free(dy);
+    return time <= 1 ? (double)n : fmax(1, (double)n / time);
+}
+
 /* The lag behind which `run` correlations in a row are insignificant; `max` if there is none. */
 static size_t last_significant_lag(struct correlogram *c, size_t run, size_t max, double bound) {
     size_t quiet = 0, last = 0;

@@ -1,11 +1,8 @@
 /*
- * drift.h: whether a series of figures has a trend, and whether two series go together: by ranks, so
- * that one wild value can't make either.
+ * drift.h: whether a series of figures has a trend: by ranks, so that one wild value can't make it.
  */
 #ifndef LAB_ANALYSIS_BALANCE_DRIFT_H
 #define LAB_ANALYSIS_BALANCE_DRIFT_H
-
-#include <stdbool.h>
 
 struct lab_drift {
     int direction;      /* 1 = grows, -1 = falls, 0 = no trend that chance doesn't explain */
@@ -14,16 +11,10 @@ struct lab_drift {
 };
 
 /*
- * Values in the order of time, NaN = none. A trend is one by Mann and Kendall's test at 5 %, two-sided,
- * exact up to ties (which make it say less), whose thirds differ by a point (0.01) at least: smaller
- * ones matter to nobody.
+ * Values in the order of time, NaN = none. A trend is one by Mann and Kendall's test at 5 %, two-sided
+ * (lab_stats_mann_kendall), whose thirds differ by a point (0.01) at least: smaller ones matter to
+ * nobody.
  */
 struct lab_drift lab_drift_make(const double *values, int count);
-
-struct lab_rank_correlation {
-    double coefficient; /* Spearman's; NaN = fewer than five values, or all of them the same */
-    bool significant;   /* at 5 %, two-sided, by Student's t */
-};
-struct lab_rank_correlation lab_rank_correlation_make(const double *a, const double *b, int count);
 
 #endif

@@ -2,8 +2,11 @@
 #include "analysis/balance/balance.h"
 
 #include "base/str.h"
+#include "stats/stats.h"
 
 #include <math.h>
+
+#define RUNS_MIN 5 /* fewer can't be significant at 5 % by any order */
 
 const char *lab_balance_advice(const struct lab_balance *balance, struct lab_arena *arena) {
     int worst = lab_balance_worst(balance), gpus = balance->watch->gpu_count;
@@ -209,15 +212,17 @@ void lab_balance_add_rate_note(const struct lab_balance *balances, int count, co
         cvs[n] = balances[i].cv[LAB_WATCH_UTILIZATION];
         rates[n++] = source->rate;
     }
-    struct lab_rank_correlation found = lab_rank_correlation_make(cvs, rates, n);
-    if (isnan(found.coefficient))
+    if (n < RUNS_MIN)
+        return;
+    struct lab_correlation found = lab_stats_spearman(cvs, rates, (size_t)n, n, 0.95);
+    if (isnan(found.r))
         return;
     lab_watch_add_note(notes,
                        lab_arena_printf(arena,
                                         "Throughput against the CV of utilisation, %d runs: rank "
                                         "correlation %+.2f, %s.",
-                                        n, found.coefficient,
-                                        !found.significant      ? "which chance explains"
-                                        : found.coefficient < 0 ? "the less balanced, the slower"
-                                                                : "the less balanced, the faster"));
+                                        n, found.r,
+                                        !(found.p < 0.05) ? "which chance explains"
+                                        : found.r < 0     ? "the less balanced, the slower"
+                                                          : "the less balanced, the faster"));
 }

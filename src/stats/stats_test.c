@@ -1,0 +1,118 @@
+/* stats_test.c: tests of means and shares, and what is left of many tests' p values. */
+#include "base/mem.h"
+#include "stats/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const struct lab_interval unknown = {NAN, NAN, NAN};
+
+double lab_stats_welch_freedom(double variance_x, double freedom_x, double variance_y,
+                               double freedom_y) {
+    double sum = variance_x + variance_y; /* shares of it, whose squares can't overflow */
+    double share_x = variance_x / sum, share_y = variance_y / sum;
+    return 1 / (share_x * share_x / freedom_x + share_y * share_y / freedom_y);
+}
+
+struct lab_mean_test lab_stats_welch(const double *x, size_t nx, const double *y, size_t ny,
+                                     double confidence) {
+    struct lab_mean_test test = {NAN, NAN, NAN, NAN, unknown};
+    double of_x = lab_stats_stddev(x, nx), of_y = lab_stats_stddev(y, ny);
+    test.difference = lab_stats_mean(x, nx) - lab_stats_mean(y, ny);
+    if (!isfinite(of_x) || !isfinite(of_y) || !isfinite(test.difference))
+        return test;
+    double unit = fmax(of_x, of_y), error = 0;
+    if (unit > 0) {
+        double vx = of_x / unit * (of_x / unit) / (double)nx;
+        double vy = of_y / unit * (of_y / unit) / (double)ny;
+        error = unit * sqrt(vx + vy);
+        test.degrees_of_freedom =
+            lab_stats_welch_freedom(vx, (double)(nx - 1), vy, (double)(ny - 1));
+        test.t = test.difference / error;
+        test.p = lab_stats_t_two_sided(test.t, test.degrees_of_freedom);
+    }
+    if (confidence > 0 && confidence < 1) {
+        double half = 0;
+        if (unit > 0)
+            half = error * lab_stats_t_quantile(0.5 + confidence / 2, test.degrees_of_freedom);
+        test.interval =
+            (struct lab_interval){test.difference - half, test.difference + half, confidence};
+    }
+    return test;
+}
+
+/* --- many tests --- */
+
+struct numbered {
+    double p;
+    size_t index;
+};
+
+static int compare(const void *a, const void *b) {
+    double left = ((const struct numbered *)a)->p, right = ((const struct numbered *)b)->p;
+    return (left > right) - (left < right);
+}
+
+void lab_stats_adjust_bh(const double *p, size_t n, double *ret_adjusted) {
+    struct numbered *tests = lab_mem_resize(NULL, n + 1, sizeof *tests);
+    size_t count = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] >= 0 && p[i] <= 1)
+            tests[count++] = (struct numbered){p[i], i};
+        else
+            ret_adjusted[i] = NAN;
+    }
+    qsort(tests, count, sizeof *tests, compare);
+    double least = 1;
+    for (size_t rank = count; rank >= 1; rank--) {
+        const struct numbered *test = &tests[rank - 1];
+        least = fmin(least, test->p * ((double)count / (double)rank));
+        ret_adjusted[test->index] = least;
+    }
+    lab_mem_free(tests);
+}
+
+/* --- shares --- */
+
+/* The last k in [low, high] that is no more probable than `limit`, along a side of the distribution
+ * on which it grows; low − 1 if there is none. With `mirror` k counts from n downwards. */
+static int64_t last_improbable(int64_t low, int64_t high, int64_t n, double share, double limit,
+                               bool mirror) {
+    int64_t before = low - 1;
+    while (before < high) {
+        int64_t k = before + (high - before + 1) / 2;
+        if (lab_stats_binomial_pmf(mirror ? n - k : k, n, share) <= limit)
+            before = k;
+        else
+            high = k - 1;
+    }
+    return before;
+}
+
+double lab_stats_binomial_test(int64_t k, int64_t n, double share) {
+    double at = lab_stats_binomial_pmf(k, n, share);
+    if (isnan(at) || k < 0 || k > n || n == 0)
+        return NAN;
+    if (share == 0 || share == 1)
+        return (share == 0 ? k == 0 : k == n) ? 1 : 0;
+    double limit = at * (1 + 1e-7); /* equal ones may differ by rounding; R's margin */
+    int64_t mode = (int64_t)floor((double)(n + 1) * share);
+    mode = mode > n ? n : mode;
+    if (k == mode || at >= lab_stats_binomial_pmf(mode, n, share) / (1 + 1e-7))
+        return 1;
+    /* P(X ≥ k) = P(n − X ≤ n − k), which keeps the figures of a small one */
+    int64_t lower = k < mode ? k : last_improbable(0, mode - 1, n, share, limit, false);
+    int64_t upper = k < mode ? last_improbable(0, n - mode - 1, n, share, limit, true) : n - k;
+    return fmin(1, lab_stats_binomial_cdf(lower, n, share) +
+                       lab_stats_binomial_cdf(upper, n, 1 - share));
+}
+
+struct lab_interval lab_stats_binomial_interval(int64_t k, int64_t n, double confidence) {
+    if (k < 0 || n < 1 || k > n || !(confidence > 0 && confidence < 1))
+        return unknown;
+    double tail = (1 - confidence) / 2, hits = (double)k, misses = (double)(n - k);
+    double low = k == 0 ? 0 : lab_stats_beta_quantile(tail, hits, misses + 1);
+    /* from the other side: a share near 1 loses no figures of what it lacks */
+    double high = k == n ? 1 : 1 - lab_stats_beta_quantile(tail, misses, hits + 1);
+    return (struct lab_interval){low, high, confidence};
+}

@@ -1,0 +1,266 @@
+/* Two samples by their order, and ratios, against R (tests/fixtures/stats/reference_compare.R). */
+#include "fixtures/stats/reference_compare.h"
+
+#define assert_test(got, u_, p_, how_, relative)                                                   \
+    do {                                                                                           \
+        struct lab_rank_test test_ = (got);                                                        \
+        assert_close(test_.u, u_, 0);                                                              \
+        assert_close(test_.p, p_, relative);                                                       \
+        assert_int_equal(test_.how, how_);                                                         \
+    } while (0)
+
+static void mann_whitney_is_that_of_r(void **state) {
+    (void)state;
+    /* R: wilcox.test(x, y, exact = TRUE) */
+    draw_pair();
+    assert_test(lab_stats_mann_whitney(a, 12, b, 9), 29, 0.0815432245772803, LAB_TEST_EXACT, 1e-12);
+    assert_test(lab_stats_mann_whitney(b, 9, a, 12), 79, 0.0815432245772803, LAB_TEST_EXACT, 1e-12);
+    assert_test(lab_stats_mann_whitney(a, 3, b, 4), 5, 0.857142857142857, LAB_TEST_EXACT, 1e-12);
+    double x[60], y[60];
+    draw_ar1(x, 50, 0, 5);
+    draw_ar1(y, 60, 0, 6);
+    for (size_t i = 0; i < 60; i++)
+        y[i] += .4;
+    assert_test(lab_stats_mann_whitney(x, 50, y, 60), 816, 2.79753305110631e-05, LAB_TEST_EXACT,
+                1e-12);
+}
+
+static void exact_tails_keep_their_figures(void **state) {
+    (void)state;
+    double x[100], y[100];
+    for (size_t i = 0; i < 100; i++) {
+        x[i] = (double)i + 1.5;
+        y[i] = (double)i + 91;
+    }
+    assert_test(lab_stats_mann_whitney(x, 100, y, 100), 55, 6.59285248650697e-53, LAB_TEST_EXACT,
+                1e-12);
+}
+
+static void ties_are_counted_exactly(void **state) {
+    (void)state;
+    /* R: twice the smaller tail of the rank sum over combn */
+    assert_test(lab_stats_mann_whitney(tied, 10, tied2, 7), 16, 0.0553270259152612, LAB_TEST_EXACT,
+                1e-12);
+    assert_test(lab_stats_mann_whitney(tied2, 7, tied, 10), 54, 0.0553270259152612, LAB_TEST_EXACT,
+                1e-12);
+    double few[] = {1, 1, 2}, more[] = {2, 2, 3, 3};
+    assert_test(lab_stats_mann_whitney(few, 3, more, 4), 1, 0.171428571428571, LAB_TEST_EXACT,
+                1e-12);
+}
+
+static void many_ties_are_normal(void **state) {
+    (void)state;
+    /* R: wilcox.test(newcomb[1:33], newcomb[34:66]) */
+    assert_test(lab_stats_mann_whitney(newcomb, 33, newcomb + 33, 33), 467.5, 0.325474419658658,
+                LAB_TEST_APPROX, 1e-12);
+}
+
+static void exact_and_normal_agree_where_they_meet(void **state) {
+    (void)state;
+    double x[101], y[101];
+    draw_ar1(x, 101, 0, 41);
+    draw_ar1(y, 101, 0, 42);
+    for (size_t i = 0; i < 101; i++)
+        y[i] += .15;
+    struct lab_rank_test exact = lab_stats_mann_whitney(x, 100, y, 100);
+    x[0] = y[0]; /* a tie makes it normal */
+    struct lab_rank_test normal = lab_stats_mann_whitney(x, 100, y, 100);
+    assert_int_equal(exact.how, LAB_TEST_EXACT);
+    assert_int_equal(normal.how, LAB_TEST_APPROX);
+    assert_true(fabs(exact.u - normal.u) <= 100);
+    assert_true(exact.p > 0 && exact.p < 1 && fabs(exact.p / normal.p - 1) < .4);
+}
+
+static void a_million_values_are_compared(void **state) {
+    (void)state;
+    draw_big();
+    assert_test(lab_stats_mann_whitney(big_x, BIG, big_y, BIG), 124627328569, 0.00982460611605696,
+                LAB_TEST_APPROX, 1e-10);
+    struct lab_effect delta = lab_stats_cliff_delta(big_x, BIG, big_y, BIG, .95);
+    assert_close(delta.value, 2 * 124627328569.0 / BIG / BIG - 1, 1e-10);
+    /* δ of two uniforms has the standard error √(1/3 (1/n + 1/n)) */
+    assert_close(delta.interval.high - delta.interval.low, 2 * 1.95996398454 * sqrt(2 / 3.0 / BIG),
+                 1e-3);
+    struct lab_effect shift = lab_stats_shift(big_x, BIG / 5, big_y, BIG / 5, .95);
+    assert_true(shift.interval.low < shift.value && shift.value < shift.interval.high);
+    assert_true(shift.interval.low < -.001 && shift.interval.high > -.001);
+}
+
+static void nothing_to_compare(void **state) {
+    (void)state;
+    double one = 1, other = 2, same[] = {4, 4};
+    double few[] = {1, 2}, more[] = {3, 4, 5}, endless[] = {-INFINITY, 1, INFINITY};
+    assert_test(lab_stats_mann_whitney(&one, 1, &other, 1), 0, 1, LAB_TEST_EXACT, 1e-12);
+    assert_test(lab_stats_mann_whitney(few, 2, more, 3), 0, .2, LAB_TEST_EXACT, 1e-12);
+    assert_test(lab_stats_mann_whitney(constant, 8, same, 2), 8, 1, LAB_TEST_EXACT, 0);
+    assert_test(lab_stats_mann_whitney(endless, 3, more, 3), 3, .7, LAB_TEST_EXACT, 1e-12);
+    struct lab_rank_test none = lab_stats_mann_whitney(NULL, 0, more, 3);
+    assert_nan(none.u);
+    assert_nan(none.p);
+    assert_int_equal(none.how, LAB_TEST_NONE);
+    assert_nan(lab_stats_mann_whitney(more, 3, NULL, 0).p);
+    assert_nan(lab_stats_mann_whitney(more, 3, with_nan, 5).p);
+    assert_nan(lab_stats_mann_whitney(with_nan, 5, more, 3).u);
+    assert_test(lab_stats_mann_whitney(huge, 4, more, 3), 12, 2 / 35.0, LAB_TEST_EXACT, 1e-12);
+    double *flat = calloc(4000, sizeof *flat);
+    assert_test(lab_stats_mann_whitney(flat, 2000, flat + 2000, 2000), 2e6, 1, LAB_TEST_APPROX, 0);
+    free(flat);
+}
+
+static void the_least_p_of_few_values(void **state) {
+    (void)state;
+    assert_close(lab_stats_mann_whitney_least_p(3, 3), .1, 1e-12);
+    assert_close(lab_stats_mann_whitney_least_p(4, 4), 2 / 70.0, 1e-12);
+    assert_close(lab_stats_mann_whitney_least_p(1, 1), 1, 0);
+    assert_close(lab_stats_mann_whitney_least_p(1000000, 1000000), 0, 0);
+    assert_nan(lab_stats_mann_whitney_least_p(0, 3));
+}
+
+static void cliff_is_that_of_all_pairs(void **state) {
+    (void)state;
+    /* R: from sign(outer(x, y, "-")) */
+    draw_pair();
+    struct lab_effect delta = lab_stats_cliff_delta(a, 12, b, 9, .95);
+    assert_close(delta.value, -0.462962962962963, 1e-12);
+    assert_interval(delta.interval, -0.801984886507761, 0.101646071031401, .95, 1e-11);
+    delta = lab_stats_cliff_delta(tied, 10, tied2, 7, .9);
+    assert_close(delta.value, -0.542857142857143, 1e-12);
+    assert_interval(delta.interval, -0.821017552950208, -0.0564039059122321, .9, 1e-11);
+    delta = lab_stats_cliff_delta(newcomb, 33, newcomb + 33, 33, .95);
+    assert_close(delta.value, -0.141414141414141, 1e-12);
+    assert_interval(delta.interval, -0.406689432274883, 0.145853923094355, .95, 1e-11);
+}
+
+static void cliff_at_its_ends(void **state) {
+    (void)state;
+    double low[] = {1, 2, 3, 4}, high[] = {5, 6, 7, 8, 9, 10};
+    struct lab_effect delta = lab_stats_cliff_delta(high, 6, low, 4, .95);
+    assert_close(delta.value, 1, 0);
+    assert_interval(delta.interval, -0.141414879758525, 1, .95, 1e-12);
+    delta = lab_stats_cliff_delta(low, 4, high, 6, .95);
+    assert_interval(delta.interval, -1, 0.141414879758525, .95, 1e-12);
+    delta = lab_stats_cliff_delta(huge, 4, low, 4, .95);
+    assert_close(delta.value, 1, 0);
+    delta = lab_stats_cliff_delta(constant, 8, constant, 8, .95);
+    assert_close(delta.value, 0, 0);
+    assert_true(delta.interval.low < 0 && delta.interval.high > 0);
+    delta = lab_stats_cliff_delta(low, 1, high, 6, .95);
+    assert_close(delta.value, -1, 0);
+    assert_nan(delta.interval.low);
+    assert_nan(lab_stats_cliff_delta(NULL, 0, high, 6, .95).value);
+    assert_nan(lab_stats_cliff_delta(with_nan, 5, high, 6, .95).value);
+    assert_nan(lab_stats_cliff_delta(low, 4, high, 6, 1).interval.high);
+}
+
+static void shifts_are_those_of_r(void **state) {
+    (void)state;
+    /* R: wilcox.test(x, y, conf.int = TRUE, exact = TRUE), reached by pwilcox */
+    draw_pair();
+    struct lab_effect shift = lab_stats_shift(a, 12, b, 9, .95);
+    assert_close(shift.value, -2.35788238996541, 1e-12);
+    assert_interval(shift.interval, -6.55654700498867, 0.443946778049668, 0.950927091484367, 1e-12);
+    shift = lab_stats_shift(a, 12, b, 9, .99);
+    assert_interval(shift.interval, -8.28990113562434, 3.41349868076551, 0.990712074303406, 1e-12);
+    double x[150] = {1, 2, 4}, y[120] = {1.5, 7, 9};
+    shift = lab_stats_shift(x, 3, y, 3, .95); /* the widest there is */
+    assert_close(shift.value, -5, 0);
+    assert_interval(shift.interval, -8, 2.5, .9, 1e-12);
+    shift = lab_stats_shift(tied, 10, tied2, 7, .95);
+    assert_close(shift.value, -2, 0);
+    assert_interval(shift.interval, -4, 0, 0.956910736322501, 1e-12);
+    draw_ar1(x, 150, 0, 5);
+    draw_ar1(y, 120, 0, 6);
+    for (size_t i = 0; i < 120; i++)
+        y[i] += .4;
+    shift = lab_stats_shift(x, 150, y, 120, .95);
+    assert_close(shift.value, -0.446444600469641, 1e-12);
+    assert_interval(shift.interval, -0.572148698555376, -0.319533004015467, .95, 1e-12);
+}
+
+static void shifts_that_are_points_or_none(void **state) {
+    (void)state;
+    double one = 1, other = 3, endless[] = {1, INFINITY}, same[] = {1, 1, 1};
+    struct lab_effect shift = lab_stats_shift(&one, 1, &other, 1, .95);
+    assert_close(shift.value, -2, 0);
+    assert_interval(shift.interval, -2, -2, 0, 0);
+    shift = lab_stats_shift(constant, 8, same, 3, .95);
+    assert_close(shift.value, 3, 0);
+    assert_close(shift.interval.low, 3, 0);
+    assert_close(shift.interval.high, 3, 0);
+    assert_close(lab_stats_shift(huge, 4, huge, 4, .95).value, 0, 0);
+    assert_nan(lab_stats_shift(endless, 2, same, 3, .95).value);
+    assert_nan(lab_stats_shift(NULL, 0, same, 3, .95).value);
+    assert_nan(lab_stats_shift(same, 3, with_nan, 5, .95).interval.low);
+    assert_nan(lab_stats_shift(same, 3, same, 3, 0).interval.low);
+}
+
+/* R: boot, 200,000 resamples, strata, jackknife influence. Ends of 20,000 resamples wander. */
+static void ratios_are_those_of_boot(void **state) {
+    (void)state;
+    double x[40], y[40];
+    draw_uniforms(x, 40, 5);
+    draw_uniforms(y, 40, 8);
+    for (size_t i = 0; i < 40; i++) {
+        x[i] = exp(2 * x[i]);
+        y[i] = exp(y[i]);
+    }
+    struct lab_effect ratio = lab_stats_bca_ratio(x, 40, y, 40, lab_stats_median, .95, 20000, 1);
+    assert_close(ratio.value, 1.68411895051423, 1e-12);
+    assert_interval(ratio.interval, 1.22372108234417, 2.53830146919895, .95, .02);
+    ratio = lab_stats_bca_ratio(x, 40, y, 40, lab_stats_mean, .95, 20000, 1);
+    assert_close(ratio.value, 1.95098760835831, 1e-12);
+    assert_interval(ratio.interval, 1.610535478581, 2.36773385970576, .95, .008);
+}
+
+static void ratios_repeat_by_their_seed(void **state) {
+    (void)state;
+    draw_pair();
+    double first = lab_stats_bca_ratio(a, 12, b, 9, lab_stats_mean, .95, 200, 1).interval.low;
+    double again = lab_stats_bca_ratio(a, 12, b, 9, lab_stats_mean, .95, 200, 1).interval.low;
+    double other = lab_stats_bca_ratio(a, 12, b, 9, lab_stats_mean, .95, 200, 2).interval.low;
+    assert_true(first == again);
+    assert_true(first != other);
+}
+
+static void ratios_that_are_points_or_none(void **state) {
+    (void)state;
+    double same[] = {2, 2, 2}, none[] = {0, 0}, one = 3, apart[] = {4e300, 6e300, 7e300};
+    struct lab_effect ratio =
+        lab_stats_bca_ratio(constant, 8, same, 3, lab_stats_median, .95, 99, 1);
+    assert_close(ratio.value, 2, 0);
+    assert_interval(ratio.interval, 2, 2, .95, 0);
+    ratio = lab_stats_bca_ratio(&one, 1, same, 3, lab_stats_median, .95, 99, 1);
+    assert_close(ratio.value, 1.5, 0);
+    assert_nan(ratio.interval.low);
+    ratio = lab_stats_bca_ratio(huge, 4, apart, 3, lab_stats_median, .95, 999, 1);
+    assert_close(ratio.value, 2.5 / 6, 1e-12);
+    assert_true(ratio.interval.low >= 1 / 7.0 - 1e-12 && ratio.interval.high <= 1.25 + 1e-12);
+    assert_true(isinf(lab_stats_bca_ratio(tied, 10, none, 2, lab_stats_median, .95, 99, 1).value));
+    assert_nan(lab_stats_bca_ratio(none, 2, none, 2, lab_stats_median, .95, 99, 1).value);
+    assert_nan(lab_stats_bca_ratio(NULL, 0, same, 3, lab_stats_median, .95, 99, 1).value);
+    ratio = lab_stats_bca_ratio(with_nan, 5, same, 3, lab_stats_median, .95, 99, 1);
+    assert_nan(ratio.value);
+    assert_nan(ratio.interval.low);
+    assert_nan(lab_stats_bca_ratio(tied, 10, tied2, 7, lab_stats_median, 1, 99, 1).interval.low);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mann_whitney_is_that_of_r),
+        cmocka_unit_test(exact_tails_keep_their_figures),
+        cmocka_unit_test(ties_are_counted_exactly),
+        cmocka_unit_test(many_ties_are_normal),
+        cmocka_unit_test(exact_and_normal_agree_where_they_meet),
+        cmocka_unit_test(a_million_values_are_compared),
+        cmocka_unit_test(nothing_to_compare),
+        cmocka_unit_test(the_least_p_of_few_values),
+        cmocka_unit_test(cliff_is_that_of_all_pairs),
+        cmocka_unit_test(cliff_at_its_ends),
+        cmocka_unit_test(shifts_are_those_of_r),
+        cmocka_unit_test(shifts_that_are_points_or_none),
+        cmocka_unit_test(ratios_are_those_of_boot),
+        cmocka_unit_test(ratios_repeat_by_their_seed),
+        cmocka_unit_test(ratios_that_are_points_or_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/*
+ * Do comparisons and correlations hold what they promise? Samples with a known answer, drawn by
+ * counter, so that every run of the test counts the same.
+ *
+ * Where the method is exact, the share must be the promised one within what the trials leave to
+ * chance, 3.3 standard errors. Where it is approximate, what it reaches was counted beforehand with
+ * another seed over 20,000 trials (lags: 10,000, ratios: 5,000), and here it must reach that, within
+ * chance again.
+ */
+#include "base/random.h"
+#include "fixtures/stats/reference.h"
+#include "stats/stats.h"
+
+#define SEED        17
+#define TRIALS      2000
+#define RATIOS      400 /* trials of them: they cost more */
+#define LAGS        1000
+#define MOST_VALUES 400
+
+static double x[MOST_VALUES], y[MOST_VALUES];
+
+static double normal(uint64_t index) {
+    return lab_stats_normal_quantile(lab_random_uniform(SEED, index) + 0x1p-54);
+}
+
+/* x and y of a trial: independent, normal, mean 0, deviation 1. */
+static void draw(size_t nx, size_t ny, int trial) {
+    uint64_t from = (uint64_t)trial * 2 * MOST_VALUES;
+    for (size_t i = 0; i < nx; i++)
+        x[i] = normal(from + i);
+    for (size_t i = 0; i < ny; i++)
+        y[i] = normal(from + MOST_VALUES + i);
+}
+
+static void change(double *values, size_t n, double factor, double shift) {
+    for (size_t i = 0; i < n; i++)
+        values[i] = factor * values[i] + shift;
+}
+
+/* Makes each value depend on the one before; deviation 1, stationary from the start. */
+static void make_dependent(double *values, size_t n, double phi) {
+    for (size_t i = 1; i < n; i++)
+        values[i] = phi * values[i - 1] + sqrt(1 - phi * phi) * values[i];
+}
+
+static bool covers(struct lab_interval interval, double truth) {
+    return interval.low <= truth && truth <= interval.high;
+}
+
+#define assert_between(value, low, high)                                                           \
+    do {                                                                                           \
+        double value_ = (value);                                                                   \
+        if (!(value_ >= (low) && value_ <= (high)))                                                \
+            fail_msg("share %.4f is outside %.4f to %.4f", value_, (double)(low), (double)(high)); \
+    } while (0)
+
+/* What chance leaves open of a share that was counted in so many trials. */
+static double chance(double share, int trials) {
+    return 3.3 * sqrt(share * (1 - share) / trials);
+}
+
+#define assert_share(count, share, trials)                                                         \
+    assert_between((double)(count) / (trials), (share)-chance(share, trials),                      \
+                   (share) + chance(share, trials))
+
+static void mann_whitney_is_wrong_as_often_as_it_says(void **state) {
+    (void)state;
+    int alarms = 0, tied_alarms = 0;
+    for (int t = 0; t < TRIALS; t++) {
+        draw(8, 8, t);
+        alarms += lab_stats_mann_whitney(x, 8, y, 8).p <= .05;
+        for (size_t i = 0; i < 8; i++) {
+            x[i] = round(x[i]);
+            y[i] = round(y[i]);
+        }
+        tied_alarms += lab_stats_mann_whitney(x, 8, y, 8).p <= .05;
+    }
+    assert_share(alarms, 0.0498834498834499, TRIALS); /* R: 2 * pwilcox(13, 8, 8) */
+    assert_share(tied_alarms, .0305, TRIALS);
+}
+
+static void welch_with_unequal_spread(void **state) {
+    (void)state;
+    int alarms = 0, covered = 0;
+    for (int t = 0; t < TRIALS; t++) {
+        draw(8, 20, t);
+        change(x, 8, 3, 0);
+        alarms += lab_stats_welch(x, 8, y, 20, .95).p <= .05;
+        change(x, 8, 1, 5);
+        covered += covers(lab_stats_welch(x, 8, y, 20, .95).interval, 5);
+    }
+    assert_share(alarms, .05, TRIALS);
+    assert_int_equal(covered, TRIALS - alarms);
+}
+
+/* δ of normal values that are `shift` apart is 2 Φ(shift/√2) − 1. */
+static double delta_covered(size_t n, double shift, bool rounded) {
+    int covered = 0;
+    double truth = 2 * lab_stats_normal_cdf(shift / sqrt(2)) - 1;
+    for (int t = 0; t < TRIALS; t++) {
+        draw(n, n, t);
+        change(x, n, 1, shift);
+        for (size_t i = 0; rounded && i < n; i++) {
+            x[i] = round(x[i]);
+            y[i] = round(y[i]);
+        }
+        covered += covers(lab_stats_cliff_delta(x, n, y, n, .95).interval, rounded ? 0 : truth);
+    }
+    return covered;
+}
+
+static void cliff_covers(void **state) {
+    (void)state;
+    assert_share(delta_covered(5, 0, false), .968, TRIALS);
+    assert_share(delta_covered(5, 1, false), .987, TRIALS);
+    assert_share(delta_covered(10, 0, false), .968, TRIALS);
+    assert_share(delta_covered(10, 1, false), .950, TRIALS);
+    assert_share(delta_covered(10, 0, true), .964, TRIALS);
+    assert_share(delta_covered(40, .5, false), .953, TRIALS);
+}
+
+static void shifts_cover_as_they_say(void **state) {
+    (void)state;
+    size_t sizes[] = {3, 5, 12};
+    for (size_t s = 0; s < COUNT(sizes); s++) {
+        int covered = 0;
+        double reached = 0;
+        for (int t = 0; t < TRIALS; t++) {
+            draw(sizes[s], sizes[s] + 1, t);
+            for (size_t i = 0; i < sizes[s]; i++)
+                x[i] = log(2) + .5 * x[i]; /* logarithms of what is twice y */
+            change(y, sizes[s] + 1, .5, 0);
+            struct lab_effect shift = lab_stats_shift(x, sizes[s], y, sizes[s] + 1, .95);
+            covered += covers(shift.interval, log(2));
+            reached = shift.interval.confidence;
+        }
+        assert_true(sizes[s] < 4 || reached >= .95);
+        assert_share(covered, reached, TRIALS);
+    }
+}
+
+/* Lognormal values, the one median twice the other. */
+static int ratio_covered(size_t n) {
+    int covered = 0;
+    for (int t = 0; t < RATIOS; t++) {
+        draw(n, n, t);
+        for (size_t i = 0; i < n; i++) {
+            x[i] = 2 * exp(.3 * x[i]);
+            y[i] = exp(.3 * y[i]);
+        }
+        covered += covers(
+            lab_stats_bca_ratio(x, n, y, n, lab_stats_median, .95, 300, (uint64_t)t).interval, 2);
+    }
+    return covered;
+}
+
+static void ratios_of_medians_cover(void **state) {
+    (void)state;
+    assert_share(ratio_covered(5), .960, RATIOS);
+    assert_share(ratio_covered(10), .946, RATIOS);
+    assert_share(ratio_covered(40), .944, RATIOS);
+}
+
+/* Twenty of a hundred differ: of those named, the false ones are 5 % of 80 % at most. */
+static void discoveries_are_seldom_false(void **state) {
+    (void)state;
+    double false_share = 0, found = 0, p[100];
+    for (int t = 0; t < TRIALS; t++) {
+        draw(100, 0, t);
+        for (size_t i = 0; i < 100; i++) {
+            double z = x[i] + (i < 20 ? 3.5 : 0);
+            p[i] = 2 * lab_stats_normal_cdf(-fabs(z));
+        }
+        lab_stats_adjust_bh(p, 100, p);
+        int named = 0, wrong = 0;
+        for (size_t i = 0; i < 100; i++) {
+            named += p[i] <= .05;
+            wrong += p[i] <= .05 && i >= 20;
+        }
+        false_share += named > 0 ? (double)wrong / named : 0;
+        found += (named - wrong) / 20.0;
+    }
+    /* its deviation is about 0.05 from trial to trial */
+    assert_between(false_share / TRIALS, .04 - .004, .04 + .004);
+    assert_between(found / TRIALS, .7, 1);
+}
+
+static void correlations_cover(void **state) {
+    (void)state;
+    int pearson = 0, spearman = 0;
+    double truth = 6 / acos(-1) * asin(.5 / 2); /* Spearman's of normal pairs with ρ = 0.5 */
+    for (int t = 0; t < TRIALS; t++) {
+        draw(25, 25, t);
+        for (size_t i = 0; i < 25; i++)
+            y[i] = .5 * x[i] + sqrt(.75) * y[i];
+        pearson += covers(lab_stats_pearson(x, y, 25, 25, .95).interval, .5);
+        spearman += covers(lab_stats_spearman(x, y, 25, 25, .95).interval, truth);
+    }
+    assert_share(pearson, .949, TRIALS);
+    assert_share(spearman, .956, TRIALS);
+}
+
+/* Two series that have nothing to do with each other, but each with itself. */
+static void dependence_is_no_correlation(void **state) {
+    (void)state;
+    int naive = 0, counted = 0, by_rank = 0, covered = 0;
+    static double ranks_x[MOST_VALUES], ranks_y[MOST_VALUES];
+    for (int t = 0; t < TRIALS; t++) {
+        draw(150, 150, t);
+        make_dependent(x, 150, .8);
+        make_dependent(y, 150, .8);
+        double size = lab_stats_pair_effective_size(x, y, 150);
+        naive += lab_stats_pearson(x, y, 150, 150, .95).p <= .05;
+        struct lab_correlation found = lab_stats_pearson(x, y, 150, size, .95);
+        counted += found.p <= .05;
+        covered += covers(found.interval, 0);
+        lab_stats_ranks(x, 150, ranks_x);
+        lab_stats_ranks(y, 150, ranks_y);
+        size = lab_stats_pair_effective_size(ranks_x, ranks_y, 150);
+        by_rank += lab_stats_spearman(x, y, 150, size, .95).p <= .05;
+    }
+    assert_share(naive, .349, TRIALS);
+    assert_share(counted, .0505, TRIALS);
+    assert_share(by_rank, .0518, TRIALS);
+    assert_share(covered, .949, TRIALS);
+}
+
+static void lags_are_seldom_found_by_chance(void **state) {
+    (void)state;
+    int alarms = 0, naive = 0, found = 0;
+    for (int t = 0; t < LAGS; t++) {
+        draw(150, 150, t);
+        make_dependent(x, 150, .6);
+        make_dependent(y, 150, .6);
+        struct lab_lag best = lab_stats_lag(x, y, 150, 5);
+        alarms += best.p_any <= .05;
+        naive += best.p <= .05;
+        for (size_t i = 149; i >= 2; i--)
+            y[i] += x[i - 2];
+        best = lab_stats_lag(x, y, 150, 5);
+        found += best.p_any <= .05 && best.lag == 2;
+    }
+    assert_share(alarms, .0296, LAGS);
+    assert_share(naive, .266, LAGS);
+    assert_between((double)found / LAGS, .99, 1);
+}
+
+static void trends_are_seldom_found_by_chance(void **state) {
+    (void)state;
+    int alarms = 0, many = 0;
+    for (int t = 0; t < TRIALS; t++) {
+        draw(60, 0, t);
+        alarms += lab_stats_mann_kendall(x, 12).p <= .05;
+        many += lab_stats_mann_kendall(x, 60).p <= .05;
+    }
+    assert_share(alarms, .045, TRIALS);
+    assert_share(many, .05, TRIALS);
+}
+
+static void power_is_what_it_says(void **state) {
+    (void)state;
+    int by_t = 0, by_rank = 0, few = 0;
+    for (int t = 0; t < TRIALS; t++) {
+        draw(12, 12, t);
+        change(x, 12, 1, 1.2);
+        by_rank += lab_stats_mann_whitney(x, 12, y, 12).p <= .05;
+        few += lab_stats_mann_whitney(x, 6, y, 6).p <= .05;
+        by_t += lab_stats_welch(x, 12, y, 12, .95).p <= .05;
+    }
+    assert_share(by_t, lab_stats_power_t(1.2, 12, 12, .05), TRIALS);
+    double said = lab_stats_power_mann_whitney(1.2, 12, 12, .05, LAB_STATS_ARE_NORMAL);
+    assert_between((double)by_rank / TRIALS, said - .04, said + .04);
+    said = lab_stats_power_mann_whitney(1.2, 6, 6, .05, LAB_STATS_ARE_NORMAL);
+    assert_between((double)few / TRIALS, said - .06, said + .06);
+}
+
+/* No trials: every outcome's probability is known. */
+static void shares_cover_at_least_as_they_say(void **state) {
+    (void)state;
+    for (int percent = 1; percent < 100; percent += 7) {
+        double covered = 0, alarms = 0;
+        for (int64_t k = 0; k <= 30; k++) {
+            double p = lab_stats_binomial_pmf(k, 30, percent / 100.0);
+            covered += covers(lab_stats_binomial_interval(k, 30, .95), percent / 100.0) ? p : 0;
+            alarms += lab_stats_binomial_test(k, 30, percent / 100.0) <= .05 ? p : 0;
+        }
+        assert_between(covered, .95, 1 + 1e-9);
+        assert_between(alarms, 0, .05);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mann_whitney_is_wrong_as_often_as_it_says),
+        cmocka_unit_test(welch_with_unequal_spread),
+        cmocka_unit_test(cliff_covers),
+        cmocka_unit_test(shifts_cover_as_they_say),
+        cmocka_unit_test(ratios_of_medians_cover),
+        cmocka_unit_test(discoveries_are_seldom_false),
+        cmocka_unit_test(correlations_cover),
+        cmocka_unit_test(dependence_is_no_correlation),
+        cmocka_unit_test(lags_are_seldom_found_by_chance),
+        cmocka_unit_test(trends_are_seldom_found_by_chance),
+        cmocka_unit_test(power_is_what_it_says),
+        cmocka_unit_test(shares_cover_at_least_as_they_say),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
