@@ -10,7 +10,7 @@
 
 enum lab_changes_cost {
     /* Normal values, common spread. Its σ is estimated from the differences of neighbours (their
-     * scaled MAD over √2), so that the changes themselves don't inflate it. */
+     * scaled MAD over √2; their root mean square where that is 0), so that changes hardly count. */
     LAB_CHANGES_MEAN,
     /* Normal values, each segment its own spread: −2 log likelihood. The spread isn't taken below
      * what rounding leaves: the least difference between distinct values, over √12. */

@@ -41,14 +41,17 @@ static double cost_of(const struct series *series, size_t begin, size_t end) {
     return (double)count * log(variance) + squares / variance;
 }
 
-/* σ² of what stays when slow changes are taken away. */
+/* σ² of what stays when slow changes are taken away; by mean square where most neighbours are tied
+ * and the MAD is 0. */
 static double variance_of_differences(const double *x, size_t n, double *scratch) {
-    for (size_t i = 0; i + 1 < n; i++)
+    double squares = 0;
+    for (size_t i = 0; i + 1 < n; i++) {
         scratch[i] = x[i + 1] - x[i];
-    double sigma = lab_stats_mad(scratch, n - 1, true) / sqrt(2);
-    if (!(sigma > 0)) /* mostly ties */
-        sigma = lab_stats_stddev(scratch, n - 1) / sqrt(2);
-    return sigma * sigma;
+        squares += scratch[i] * scratch[i];
+    }
+    double sigma = lab_stats_mad(scratch, n - 1, true);
+    bool told = sigma > 16 * DBL_EPSILON; /* values are at most 1: below is their rounding */
+    return (told ? sigma * sigma : squares / (double)(n - 1)) / 2;
 }
 
 /* The square of the least step between distinct values over 12: what rounding to steps adds. */
@@ -155,6 +158,30 @@ static void refine(const struct series *series, size_t step, size_t *starts, siz
     }
 }
 
+/* Takes out changes that don't pay, the least worth first. A grid leaves such: where a change lies
+ * between two places, both may be needed until one of them has moved there. */
+static size_t take_out(const struct series *series, size_t *starts, size_t count) {
+    while (count > 0) {
+        size_t worst = 0;
+        double least = INFINITY;
+        for (size_t k = 0; k < count; k++) {
+            size_t begin = k ? starts[k - 1] : 0, end = k + 1 < count ? starts[k + 1] : series->n;
+            double gain = cost_of(series, begin, end) - cost_of(series, begin, starts[k]) -
+                          cost_of(series, starts[k], end);
+            if (gain < least) {
+                least = gain;
+                worst = k;
+            }
+        }
+        if (least > series->penalty)
+            break;
+        count--;
+        for (size_t k = worst; k < count; k++)
+            starts[k] = starts[k + 1];
+    }
+    return count;
+}
+
 static size_t segment(const struct series *series, size_t *ret_starts) {
     size_t step = (series->n + PLACES_MAX - 1) / PLACES_MAX;
     size_t places = (series->n + step - 1) / step, count = 0;
@@ -166,8 +193,11 @@ static size_t segment(const struct series *series, size_t *ret_starts) {
     for (size_t place = previous[places]; place > 0; place = previous[place])
         ret_starts[--k] = place * step;
     lab_mem_free(previous);
-    if (step > 1)
+    if (step > 1) {
         refine(series, step, ret_starts, count);
+        count = take_out(series, ret_starts, count);
+        refine(series, step, ret_starts, count);
+    }
     return count;
 }
 
