@@ -25,8 +25,8 @@ struct lab_changes_options {
 
 /*
  * The segmentation of least cost + penalties, by PELT (Killick, Fearnhead and Eckley 2012): exact.
- * Beyond 4096 values changes are sought on a grid of 4096 places, all values still counting, and
- * each is then moved to the best value nearby. Fills `ret_starts` with the index where each segment
+ * Beyond 2048 values changes are sought on a grid of 2048 places, all values still counting; each is
+ * then moved to the best value nearby, and taken out if it doesn't pay any more. Fills `ret_starts` with the index where each segment
  * but the first begins, rising; it needs room for n / segment_min. False, and no changes, if a value
  * isn't finite or n is 0. Neighbours that depend on each other look like changes: penalties suppose
  * that they don't.

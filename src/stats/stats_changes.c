@@ -16,7 +16,7 @@
 
 #define PENALTY_PER_LOG   15.0
 #define SEGMENT_LEAST     2
-#define PLACES_MAX        4096
+#define PLACES_MAX        2048
 #define SPREAD_RESOLUTION 1e-9 /* of the largest deviation: the least σ that is believed */
 #define ALIKE_SHARE       0.001
 #define STEADY_SHARE      4 /* the last quarter must be steady */
@@ -86,18 +86,17 @@ static void add_up(const double *normal, size_t n, struct series *series) {
 struct candidate {
     size_t place;
     size_t last; /* last place at which it may still be best */
+    double cost; /* of all up to the place looked at, the last change being here; ∞: too near */
 };
 
 /* Candidates whose cost at `end` shows that a change there would have been better are kept only for
- * ends that are too near for such a change. */
-static size_t drop(const struct series *series, const double *best, struct candidate *candidates,
-                   size_t count, size_t step, size_t end, size_t end_value, size_t reach) {
+ * ends that are too near for such a change, `reach` places. */
+static size_t drop(struct candidate *candidates, size_t count, size_t end, double best,
+                   size_t reach) {
     size_t kept = 0;
     for (size_t k = 0; k < count; k++) {
         struct candidate one = candidates[k];
-        size_t begin = one.place * step;
-        if (one.last == SIZE_MAX && end_value - begin >= series->segment_min &&
-            best[one.place] + cost_of(series, begin, end_value) >= best[end])
+        if (one.last == SIZE_MAX && isfinite(one.cost) && one.cost >= best)
             one.last = end + reach - 1;
         if (one.last > end)
             candidates[kept++] = one;
@@ -107,7 +106,7 @@ static size_t drop(const struct series *series, const double *best, struct candi
 
 /*
  * The best last change before each place, places being `step` values apart and the last one n.
- * best[k] is the least cost of all up to place k, less one penalty.
+ * best[k] is the least cost of all up to place k, penalties included but for the first segment's.
  */
 static void search(const struct series *series, size_t step, size_t places, size_t *ret_previous) {
     double *best = lab_mem_resize(NULL, places + 1, sizeof *best);
@@ -115,25 +114,26 @@ static void search(const struct series *series, size_t step, size_t places, size
     /* on a grid one more: the last place may be nearer than a step */
     size_t count = 0, reach = (series->segment_min + step - 1) / step + (step > 1);
     best[0] = -series->penalty;
-    candidates[count++] = (struct candidate){0, SIZE_MAX};
+    candidates[count++] = (struct candidate){0, SIZE_MAX, INFINITY};
     for (size_t end = 1; end <= places; end++) {
         size_t end_value = end == places ? series->n : end * step;
         best[end] = INFINITY;
         ret_previous[end] = 0;
         for (size_t k = 0; k < count; k++) {
-            size_t place = candidates[k].place, begin = place * step;
+            struct candidate *one = &candidates[k];
+            size_t begin = one->place * step;
             if (end_value - begin < series->segment_min)
                 continue;
-            double cost = best[place] + cost_of(series, begin, end_value) + series->penalty;
-            if (cost < best[end]) {
-                best[end] = cost;
-                ret_previous[end] = place;
+            one->cost = best[one->place] + cost_of(series, begin, end_value);
+            if (one->cost + series->penalty < best[end]) {
+                best[end] = one->cost + series->penalty;
+                ret_previous[end] = one->place;
             }
         }
         if (isinf(best[end]))
             continue; /* too near to the start to end a segment */
-        count = drop(series, best, candidates, count, step, end, end_value, reach);
-        candidates[count++] = (struct candidate){end, SIZE_MAX};
+        count = drop(candidates, count, end, best[end], reach);
+        candidates[count++] = (struct candidate){end, SIZE_MAX, INFINITY};
     }
     lab_mem_free(candidates);
     lab_mem_free(best);
