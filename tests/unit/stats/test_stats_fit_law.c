@@ -229,6 +229,11 @@ static void lines_that_may_be_parallel_meet_anywhere_or_far_off(void **state) {
     struct lab_interval far = lab_fit_crossover(&one, &higher, 0, INFINITY, .95).interval;
     assert_true(far.low > 8); /* not where it was measured */
     assert_true(isinf(far.high));
+    struct lab_interval before = lab_fit_crossover(&one, &higher, -INFINITY, 8, .95).interval;
+    assert_true(isinf(before.low) && before.high < 1);
+    struct lab_interval either =
+        lab_fit_crossover(&one, &higher, -INFINITY, INFINITY, .95).interval;
+    assert_true(isinf(either.low) && isinf(either.high)); /* both, and what is between them */
     /* a line with itself */
     struct lab_crossover self = lab_fit_crossover(&one, &one, 0, 100, .95);
     assert_nan(self.at);
