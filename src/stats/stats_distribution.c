@@ -3,6 +3,7 @@
  * is switched off, so every way in does that first.
  */
 #include "stats/stats.h"
+#include "stats/stats_solve.h"
 
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_errno.h>
@@ -16,25 +17,25 @@ static void silence_gsl(void) {
     gsl_set_error_handler_off();
 }
 
-static void prepare(void) {
+void lab_solve_prepare(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, silence_gsl);
 }
 
 double lab_stats_normal_cdf(double z) {
-    prepare();
+    lab_solve_prepare();
     return isnan(z) ? NAN : gsl_cdf_ugaussian_P(z);
 }
 
 double lab_stats_normal_quantile(double p) {
-    prepare();
+    lab_solve_prepare();
     if (!(p >= 0 && p <= 1))
         return NAN;
     return p == 0 ? -INFINITY : p == 1 ? INFINITY : gsl_cdf_ugaussian_Pinv(p);
 }
 
 double lab_stats_t_quantile(double p, double degrees_of_freedom) {
-    prepare();
+    lab_solve_prepare();
     if (!(p >= 0 && p <= 1) || !(degrees_of_freedom > 0))
         return NAN;
     if (isinf(degrees_of_freedom))
@@ -114,7 +115,7 @@ double lab_stats_binomial_pmf(int64_t k, int64_t n, double p) {
 }
 
 double lab_stats_binomial_cdf(int64_t k, int64_t n, double p) {
-    prepare();
+    lab_solve_prepare();
     if (n < 0 || n > UINT_MAX || !(p >= 0 && p <= 1))
         return NAN;
     if (k < 0)
