@@ -84,7 +84,7 @@ struct lab_fit lab_fit_run_from(const struct lab_fit_model *model, const struct 
 double lab_fit_covariance(const struct lab_fit *fit, size_t i, size_t j);
 
 /* t interval of a coefficient. Of a non-negative fit: that of the unconstrained one cut at 0, so
- * that it covers every possible truth as often as it says. */
+ * that it covers every possible truth at least as often as it says. */
 struct lab_interval lab_fit_interval(const struct lab_fit *fit, size_t i, double confidence);
 
 /* Interval of 1/v for v ≥ 0: the rate where the fit has seconds per unit. 0 gives ∞. */
@@ -134,10 +134,10 @@ double lab_law_usl_peak(const double *c);
 
 /*
  * Where two lines fitted to independent data meet. The interval holds every x in [from, to] at which
- * their difference can't be told from 0 (Fieller 1954), with Welch's degrees of freedom there; it is
- * exact where the delta method is too narrow, and unbounded where slopes may be equal; two rays are
- * given as one interval with what is between them. Counted at 95 %: 95.7 %. `at` is NaN
- * if the lines don't meet in [from, to], the interval if no such x exists.
+ * their difference can't be told from 0 (Fieller 1954), with Welch's degrees of freedom at the
+ * crossing. It holds where the delta method is too narrow, and is unbounded where slopes may be
+ * equal; two rays are given as one interval with what is between them. `at` is NaN if the lines
+ * don't meet in [from, to], the interval if no such x exists.
  */
 struct lab_crossover {
     double at;
