@@ -45,7 +45,7 @@ double lab_stats_t_quantile(double p, double degrees_of_freedom) {
 
 /* By the incomplete beta function: GSL's own t loses figures above 30 degrees. */
 double lab_stats_t_two_sided(double t, double degrees_of_freedom) {
-    prepare();
+    lab_solve_prepare();
     double v = degrees_of_freedom;
     if (isnan(t) || !(v > 0))
         return NAN;
@@ -76,7 +76,7 @@ static void scale_range(double v, double *ret_low, double *ret_high) {
  * apart. Gauss-Legendre; the density is divided by its own sum, which spares its constant.
  */
 double lab_stats_t_noncentral_cdf(double t, double degrees_of_freedom, double noncentrality) {
-    prepare();
+    lab_solve_prepare();
     double v = degrees_of_freedom;
     if (isnan(t) || isnan(noncentrality) || !(v > 0))
         return NAN;
@@ -101,14 +101,14 @@ double lab_stats_t_noncentral_cdf(double t, double degrees_of_freedom, double no
 }
 
 double lab_stats_beta_quantile(double p, double a, double b) {
-    prepare();
+    lab_solve_prepare();
     if (!(p >= 0 && p <= 1) || !(a > 0) || !(b > 0))
         return NAN;
     return p == 0 || p == 1 ? p : gsl_cdf_beta_Pinv(p, a, b);
 }
 
 double lab_stats_binomial_pmf(int64_t k, int64_t n, double p) {
-    prepare();
+    lab_solve_prepare();
     if (n < 0 || n > UINT_MAX || !(p >= 0 && p <= 1))
         return NAN;
     return k < 0 || k > n ? 0 : gsl_ran_binomial_pdf((unsigned)k, p, (unsigned)n);
