@@ -59,11 +59,13 @@ struct sampler_lane {
     struct sampler_probe *probe;
     int index;   /* within the probe */
     bool wanted; /* false: only GPUs that were not asked for; it has no thread */
+    bool last;   /* speaks of what others found, the board: at an edge it reads after them */
     struct lab_probe_sink sink;
 
     sem_t wake;           /* a condition would cost a second system call at each tick */
     struct outlet outlet; /* its mutex guards what follows, too */
     bool stop, edge;
+    bool owes;                /* its reading of the last edge */
     int64_t reading_since_ns; /* -1 = it isn't reading */
     int64_t gap_since_ns;     /* -1 = it is there */
     int64_t ticks, missed, readings, cost_ns;
@@ -118,6 +120,8 @@ struct lab_sampler {
     int lane_count;
     struct outlet outlet; /* the sampler's own events */
 
+    atomic_int owed; /* readings of an edge that those who speak last wait for */
+
     pthread_mutex_t mutex;
     pthread_cond_t ended;
     int threads;        /* that have not ended */
@@ -152,6 +156,10 @@ void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, b
                        bool rests);
 void sampler_wake_taker(struct lab_sampler *sampler); /* at once */
 void sampler_count_present(struct lab_sampler *sampler, int by);
+
+/* One reading less is owed; after the last one those are asked who speak of the others. The mutex of a
+ * lane that owes may be held: they never owe. */
+void sampler_paid(struct lab_sampler *sampler);
 
 /* Looks for lanes that hang, and at the wall clock; any thread. */
 void sampler_watch(struct lab_sampler *sampler);

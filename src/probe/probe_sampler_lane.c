@@ -194,7 +194,7 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
     probe->probe->describe(probe->state, index, &lane->sink);
     pthread_mutex_destroy(&lane->outlet.mutex);
     outlet_init(&lane->outlet, ring_bytes(lane));
-    lane->wanted = lane->entity_count == 0;
+    lane->wanted = lane->last = lane->entity_count == 0;
     for (int i = 0; i < lane->entity_count; i++)
         lane->wanted = lane->wanted || is_wanted(lane, &lane->entities[i].details);
 }
@@ -253,8 +253,17 @@ static void tell_all(struct sampler_lane *lane, enum lab_event_kind kind, int64_
     outlet_put_note(&lane->outlet, outlet_note_event(&event));
 }
 
+/* Nobody waits for it any longer: it has read, or doesn't come back. */
+static void pay(struct sampler_lane *lane) {
+    if (!lane->owes)
+        return;
+    lane->owes = false;
+    sampler_paid(lane->sampler);
+}
+
 static void begin_gap(struct sampler_lane *lane, int64_t time_ns, const char *why) {
     lane->gap_since_ns = time_ns;
+    pay(lane);
     for (int i = 0; i < lane->entity_count; i++)
         if (lane->entities[i].number >= 0 && is_gpu(&lane->entities[i].details))
             lab_probe_board_tell(lane->sampler->board, lane->entities[i].number, NULL, 0);
@@ -389,6 +398,8 @@ static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_pro
     pthread_mutex_lock(&lane->outlet.mutex);
     bool news = lane->staged_bytes > 0 || lane->staged_notes.first;
     bool urgent = settle(lane, pace, result, &err, cost_ns);
+    if (when == LAB_PROBE_EDGE)
+        pay(lane);
     pthread_mutex_unlock(&lane->outlet.mutex);
     if (urgent || (news && result < 0))
         sampler_wake_taker(lane->sampler);

@@ -69,14 +69,41 @@ int lab_sampler_fd(struct lab_sampler *sampler) {
     return sampler->event_fd;
 }
 
-void lab_sampler_edge(struct lab_sampler *sampler) {
+static void ask_for_edge(struct sampler_lane *lane) {
+    lane->edge = true;
+    sem_post(&lane->wake);
+}
+
+void sampler_paid(struct lab_sampler *sampler) {
+    if (atomic_fetch_sub(&sampler->owed, 1) != 1)
+        return;
     for (int i = 0; i < sampler->lane_count; i++) {
         struct sampler_lane *lane = sampler->lanes[i];
+        if (!lane->last)
+            continue;
         pthread_mutex_lock(&lane->outlet.mutex);
-        lane->edge = true;
+        ask_for_edge(lane);
         pthread_mutex_unlock(&lane->outlet.mutex);
-        sem_post(&lane->wake);
     }
+}
+
+/* Who is on the GPUs is asked for once they have told it: a list made at the same time would be that of
+ * a second ago. */
+void lab_sampler_edge(struct lab_sampler *sampler) {
+    atomic_fetch_add(&sampler->owed, 1); /* ours, until all have been asked */
+    for (int i = 0; i < sampler->lane_count; i++) {
+        struct sampler_lane *lane = sampler->lanes[i];
+        if (lane->last || !lane->wanted)
+            continue;
+        pthread_mutex_lock(&lane->outlet.mutex);
+        if (!lane->owes && lane->gap_since_ns < 0) {
+            lane->owes = true;
+            atomic_fetch_add(&sampler->owed, 1);
+        }
+        ask_for_edge(lane);
+        pthread_mutex_unlock(&lane->outlet.mutex);
+    }
+    sampler_paid(sampler);
 }
 
 void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns) {

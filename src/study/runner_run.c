@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* How often the kernel has killed for want of memory; -1 = it doesn't say. */
 static int64_t read_oom_kills(struct lab_arena *arena) {
@@ -322,7 +323,8 @@ static struct lab_watch_question make_question(const struct runner_run *run,
                                        .start_ns = run->start_ns,
                                        .now_ns = lab_clock_now(lab_clock_system()),
                                        .own = own,
-                                       .own_count = count};
+                                       .own_count = count,
+                                       .runner = run->concurrent ? getpid() : 0};
 }
 
 /* Results are there: into the store first, then to whoever listens, then to the workers. */

@@ -16,6 +16,7 @@
 #define INTERVAL_GPU_NS   (100 * LAB_NS_PER_MS)
 #define INTERVAL_HOST_NS  (500 * LAB_NS_PER_MS)
 #define BEFORE_NS         (3 * LAB_NS_PER_S) /* who was on a GPU before a run: lists come each second */
+#define LONG_NS           (3 * INTERVAL_GPU_NS) /* so long without a reading is no accident */
 #define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
 #define HELD_BACK_LEAST_S 0.2  /* two readings: a single one may be a moment's */
 
@@ -33,7 +34,8 @@ struct lab_watch {
     struct lab_sink_samples inner, sink; /* the recorder's; ours around it */
     struct gpu *gpus;                    /* by entity */
     int gpu_count, gpu_capacity;
-    int64_t edge_ns;
+    int64_t edge_ns, list_ns; /* of the last edge and the last list of processes */
+    bool lists;               /* there are such lists */
     bool complained;
 };
 
@@ -71,6 +73,7 @@ static void on_event(void *state, const struct lab_sample_event *event) {
 
 static void on_processes(void *state, const struct lab_process_list *list) {
     struct lab_watch *watch = state;
+    watch->list_ns = list->time_ns;
     watch->inner.processes(watch->inner.state, list);
 }
 
@@ -92,6 +95,7 @@ int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_wat
         lab_watch_close(watch);
         return -1;
     }
+    watch->lists = !lab_sampler_refusal(watch->sampler, "process");
     watch->inner = lab_recorder_sink(watch->recorder);
     watch->sink = (struct lab_sink_samples){on_entity, on_tick, on_event, on_processes, watch};
     *ret_watch = watch;
@@ -142,7 +146,7 @@ bool lab_watch_is_settled(const struct lab_watch *watch) {
         if (watch->gpus[i].is_gpu && !watch->gpus[i].away &&
             watch->gpus[i].last_ns < watch->edge_ns)
             return false;
-    return true;
+    return !watch || !watch->lists || watch->list_ns >= watch->edge_ns;
 }
 
 int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device) {
@@ -189,6 +193,7 @@ struct strangers {
     const struct lab_watch_question *question;
     const struct lab_recording *recording;
     int track, whole;
+    int64_t fresh_ns; /* lists from here on are of this run */
     struct lab_arena *arena;
     struct lab_value *list; /* of those found */
 };
@@ -209,6 +214,22 @@ static const struct lab_process_gpu *find_use(const struct strangers *strangers,
     return NULL;
 }
 
+/*
+ * From when on lists tell who was on the GPU since the run began. Who is on it is read once a second; a
+ * list that is made before that still has the last run's worker. So the GPU has to have told it since, and
+ * a tick later than that is sure to find it written down.
+ */
+static int64_t find_fresh(const struct lab_track *track, int64_t start_ns) {
+    int column = lab_entity_column(&track->entity, LAB_METRIC_PROCESSES, -1);
+    bool told = false;
+    for (size_t i = 0; column >= 0 && track->values[column] && i < track->count; i++) {
+        if (told)
+            return track->times_ns[i];
+        told = track->times_ns[i] >= start_ns && track->valid[column][i];
+    }
+    return INT64_MAX;
+}
+
 static bool was_there_before(const struct strangers *strangers, pid_t pid) {
     const struct lab_recording *recording = strangers->recording;
     for (size_t i = 0; i < recording->process_count; i++) {
@@ -222,13 +243,20 @@ static bool was_there_before(const struct strangers *strangers, pid_t pid) {
     return false;
 }
 
+/* The service through which the processes of several share a GPU; what they do counts, it does nothing
+ * itself. */
+static bool is_service(const struct lab_process_sample *process) {
+    return lab_str_starts(process->name, "nvidia-cuda-mps");
+}
+
 /* In a container the driver may give numbers that mean nothing here: then only who was there before
  * the run is known to be a stranger. */
 static bool is_stranger(const struct strangers *strangers,
                         const struct lab_process_sample *process) {
     const struct lab_watch_question *question = strangers->question;
     if (is_listed(question->own, question->own_count, process->pid) ||
-        is_listed(question->own, question->own_count, process->parent_pid))
+        is_listed(question->own, question->own_count, process->parent_pid) ||
+        (question->runner && process->parent_pid == question->runner) || is_service(process))
         return false;
     return *process->name || was_there_before(strangers, process->pid);
 }
@@ -256,7 +284,7 @@ static void find_strangers(struct strangers *strangers) {
     const struct lab_recording *recording = strangers->recording;
     for (size_t i = 0; i < recording->process_count; i++) {
         const struct lab_process_list *list = &recording->processes[i];
-        if (list->time_ns < strangers->question->start_ns)
+        if (list->time_ns < strangers->fresh_ns)
             continue;
         for (int j = 0; j < list->count; j++) {
             const struct lab_process_gpu *use = find_use(strangers, &list->items[j]);
@@ -341,6 +369,10 @@ static bool is_hardware(int64_t xid) {
     return xid == 48 || xid == 64 || xid == 74 || xid == 79;
 }
 
+/* What the driver says of work that it cleared away with its program, as after a worker was killed: it
+ * comes late, in the time of the next run, which it does no harm. */
+#define XID_CLEARED 45
+
 static void set_xids(struct answer *answer) {
     struct lab_value *list = lab_value_list(answer->arena);
     for (size_t i = 0; i < answer->recording->event_count; i++) {
@@ -350,7 +382,7 @@ static void set_xids(struct answer *answer) {
             continue;
         lab_value_append(answer->arena, list, lab_value_int(answer->arena, event->number));
         add_sentence(
-            answer, answer->invalid,
+            answer, event->number == XID_CLEARED ? answer->warnings : answer->invalid,
             lab_arena_printf(answer->arena, "the driver reported %s (Xid %lld)",
                              is_hardware(event->number) ? "a fault of the hardware" : "an error",
                              (long long)event->number));
@@ -365,6 +397,8 @@ static void set_strangers(struct answer *answer) {
                                   .whole = answer->whole,
                                   .arena = answer->arena,
                                   .list = lab_value_list(answer->arena)};
+    strangers.fresh_ns =
+        find_fresh(&answer->recording->tracks[answer->track], answer->question->start_ns);
     find_strangers(&strangers);
     lab_value_set(answer->arena, answer->map, "foreign_processes", strangers.list);
     if (strangers.list->count == 0)
@@ -381,14 +415,22 @@ static void set_strangers(struct answer *answer) {
 
 /* Time without an answer of the GPU, of what was measured. */
 static void set_gaps(struct answer *answer) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    const char *why = NULL;
+    bool any = false;
     for (size_t i = 0; i < answer->recording->event_count; i++) {
         const struct lab_sample_event *event = &answer->recording->events[i];
         if (event->kind == LAB_EVENT_GAP && event->entity == answer->whole &&
             event->time_ns >= answer->from_ns && event->time_ns <= answer->until_ns)
-            add_sentence(
-                answer, answer->warnings,
-                lab_arena_printf(answer->arena, "the GPU could not be watched: %s", event->text));
+            why = event->text;
     }
+    for (size_t i = 0; i < whole->count; i++)
+        any |= whole->times_ns[i] >= answer->from_ns && whole->times_ns[i] <= answer->until_ns;
+    if (!why && !any && answer->until_ns - answer->from_ns > LONG_NS)
+        why = "it gave nothing meanwhile";
+    if (why)
+        add_sentence(answer, answer->warnings,
+                     lab_arena_printf(answer->arena, "the GPU could not be watched: %s", why));
 }
 
 static struct lab_value *answer_rank(struct answer *answer) {
@@ -422,7 +464,7 @@ void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *
         LAB_METRIC_UTILIZATION, LAB_METRIC_MEMORY_USED,   LAB_METRIC_POWER,
         LAB_METRIC_TEMPERATURE, LAB_METRIC_SM_CLOCK,      LAB_METRIC_CLOCK_REASONS,
         LAB_METRIC_SM_ACTIVE,   LAB_METRIC_TENSOR_ACTIVE, LAB_METRIC_DRAM_ACTIVE,
-        LAB_METRIC_ENERGY,
+        LAB_METRIC_ENERGY,      LAB_METRIC_PROCESSES,
     };
     struct lab_recording recording;
     struct lab_err err = LAB_ERR_INIT;

@@ -40,7 +40,8 @@ void lab_watch_tend(struct lab_watch *watch);
 /* A run begins or ends: everything is read now. */
 void lab_watch_edge(struct lab_watch *watch);
 
-/* Whether what was asked for by the last edge has come, from every GPU that answers at all. */
+/* Whether what was asked for by the last edge has come: from every GPU that answers at all, and who is on
+ * them. */
 bool lab_watch_is_settled(const struct lab_watch *watch);
 
 /*
@@ -57,6 +58,7 @@ struct lab_watch_question {
     const int64_t *first_ns, *last_ns; /* by rank: of what was measured; 0 = unknown */
     const pid_t *own;                  /* processes of the run, workers and whatever they started */
     int own_count;
+    pid_t runner; /* whose other workers are no strangers, since runs share GPUs; 0 = they are */
 };
 
 /*

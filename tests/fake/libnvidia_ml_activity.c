@@ -1,6 +1,9 @@
 /* libnvidia_ml_activity.c: GPM, events and processes of the fake machine (fake_nvml.h). */
 #include "fake/fake_nvml.h"
 
+#include <dirent.h>
+#include <unistd.h>
+
 /* --- GPM --- */
 
 struct lab_nvml_gpm_sample_st {
@@ -116,8 +119,8 @@ static lab_nvml_result wait_for_event(lab_nvml_event_set set, struct lab_nvml_ev
     }
     for (int i = 0; i < fake_script.xid_count; i++) {
         const struct fake_xid *xid = &fake_script.xids[i];
-        if (set->told[i] || !(set->gpus >> xid->gpu & 1) || xid->at_s > now ||
-            xid->at_s < set->since_s[xid->gpu])
+        double since_s = set->since_s[xid->gpu], at_s = xid->at_s + (xid->relative ? since_s : 0);
+        if (set->told[i] || !(set->gpus >> xid->gpu & 1) || at_s > now || at_s < since_s)
             continue;
         set->told[i] = true;
         event->device = fake_handle(xid->gpu, -1);
@@ -150,15 +153,41 @@ lab_nvml_result nvmlEventSetFree(lab_nvml_event_set set) {
 
 /* --- processes --- */
 
-static void write_process(const struct fake_process *process, char *item, size_t item_bytes) {
+static void write_process(const struct fake_process *process, unsigned pid, char *item,
+                          size_t item_bytes) {
     struct lab_nvml_process_v3 whole = {
-        .pid = process->pid,
+        .pid = pid,
         .used_bytes =
             process->memory_mib < 0 ? ~0ull : (unsigned long long)(process->memory_mib * 1048576),
         .gpu_instance = process->instance < 0 ? ~0u : (unsigned)process->instance + 1,
         .compute_instance = process->instance < 0 ? ~0u : 0,
     };
     memcpy(item, &whole, item_bytes);
+}
+
+/* The pids that an entry of the script stands for now; how many. */
+static int pids_of(const struct fake_process *process, unsigned pids[FAKE_LIST_MAX]) {
+    if (process->pid != FAKE_CHILDREN) {
+        pids[0] = process->pid;
+        return 1;
+    }
+    int count = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *entry; folder && count < FAKE_LIST_MAX && (entry = readdir(folder));) {
+        char path[300];
+        int parent = -1;
+        char state = 0;
+        snprintf(path, sizeof path, "/proc/%s/stat", entry->d_name);
+        FILE *file = *entry->d_name >= '1' && *entry->d_name <= '9' ? fopen(path, "r") : NULL;
+        if (file && fscanf(file, "%*d (%*[^)]) %c %d", &state, &parent) == 2 && state != 'Z' &&
+            parent == getpid())
+            pids[count++] = (unsigned)strtoul(entry->d_name, NULL, 10);
+        if (file)
+            fclose(file);
+    }
+    if (folder)
+        closedir(folder);
+    return count;
 }
 
 static lab_nvml_result list(lab_nvml_device device, char kind, size_t item_bytes, unsigned *count,
@@ -170,9 +199,13 @@ static lab_nvml_result list(lab_nvml_device device, char kind, size_t item_bytes
         if (process->gpu != device->gpu || process->kind != kind ||
             (device->instance >= 0 && process->instance != device->instance))
             continue;
-        if (items && *count < room)
-            write_process(process, items + *count * item_bytes, item_bytes);
-        ++*count;
+        unsigned pids[FAKE_LIST_MAX];
+        int listed = pids_of(process, pids);
+        for (int k = 0; k < listed; k++) {
+            if (items && *count < room)
+                write_process(process, pids[k], items + *count * item_bytes, item_bytes);
+            ++*count;
+        }
     }
     return *count > room ? LAB_NVML_INSUFFICIENT_SIZE : 0;
 }
@@ -207,7 +240,8 @@ lab_nvml_result nvmlDeviceGetProcessUtilization(lab_nvml_device device,
         return LAB_NVML_NOT_SUPPORTED;
     for (int i = 0; i < fake_script.process_count && since_us < now_us; i++) {
         const struct fake_process *process = &fake_script.processes[i];
-        if (process->gpu != device->gpu || process->sm_percent == 0)
+        if (process->gpu != device->gpu || process->sm_percent == 0 ||
+            process->pid == FAKE_CHILDREN)
             continue;
         if (ret_items && found < room)
             ret_items[found] = (struct lab_nvml_process_use){

@@ -87,9 +87,10 @@ static const char *read_process(struct fake_script *script, const char *text) {
                &process->sm_percent, &process->kind) < 3 ||
         sscanf(where, "%d.%d", &process->gpu, &process->instance) < 1)
         return complain("no process", text);
-    process->pid = strcmp(pid, "self") == 0     ? (unsigned)getpid()
-                   : strcmp(pid, "parent") == 0 ? (unsigned)getppid()
-                                                : (unsigned)strtoul(pid, NULL, 10);
+    process->pid = strcmp(pid, "self") == 0       ? (unsigned)getpid()
+                   : strcmp(pid, "parent") == 0   ? (unsigned)getppid()
+                   : strcmp(pid, "children") == 0 ? FAKE_CHILDREN
+                                                  : (unsigned)strtoul(pid, NULL, 10);
     script->process_count++;
     return NULL;
 }
@@ -98,6 +99,7 @@ static const char *read_xid(struct fake_script *script, const char *text) {
     struct fake_xid *xid = &script->xids[script->xid_count];
     if (sscanf(text, "%d:%u@%lf", &xid->gpu, &xid->code, &xid->at_s) != 3)
         return complain("no Xid", text);
+    xid->relative = strstr(text, "@+") != NULL;
     script->xid_count++;
     return NULL;
 }

@@ -62,10 +62,22 @@ export GPULAB_FAKE_NVML="$calm; reasons=0x20"
 study
 json 'd[0]["throttled_s"]["sw_thermal"] > 0.2'
 json 'any("held back" in text and "heat" in text for text in d[0]["validity"]["invalid"])'
-export GPULAB_FAKE_NVML="$calm; xid=0:79@0.2"
+export GPULAB_FAKE_NVML="$calm; xid=0:79@+0.1"
 study
 json 'd[0]["ranks"][0]["gpu"]["xids"] == [79]'
 json 'any("Xid 79" in text for text in d[0]["validity"]["invalid"])'
+
+# what is said of work that was cleared away with a worker harms nobody
+export GPULAB_FAKE_NVML="$calm; xid=0:45@+0.1"
+study
+json 'd[0]["validity"]["valid"] is True and any("Xid 45" in text for text in d[0]["validity"]["warnings"])'
+
+# given workers that the driver lists while they live, then no run takes the one before it for a stranger
+export GPULAB_FAKE_NVML="$calm; process=0:children:100:50:C"
+study experiment.repeat=3
+json 'len(d) == 3 and all(run["validity"]["valid"] and not run["foreign_processes"] for run in d)'
+study experiment.repeat=2 experiment.max_workers=2 experiment.runs_per_device=2 # nor one beside it
+json 'len(d) == 2 and all(run["validity"]["valid"] and not run["foreign_processes"] for run in d)'
 
 # two slices of one GPU: its energy counts once, and is said to be the whole GPU's
 export GPULAB_FAKE_NVML=$calm
@@ -88,6 +100,10 @@ json '(lambda t: (t[1] - t[0]).total_seconds() > 1)(sorted(__import__("datetime"
 export GPULAB_FAKE_NVML="$calm; lost=0@0.1..60"
 study
 json 'd[0]["success"] is True'
+export GPULAB_FAKE_NVML="$calm; fail=nvmlDeviceGetMemoryInfo_v2:15/0"
+study
+json 'd[0]["success"] is True and d[0]["power_w"] is None'
+json 'any("could not be watched" in text for text in d[0]["validity"]["warnings"])'
 
 # turned off, then nothing is sampled
 export GPULAB_FAKE_NVML=$calm

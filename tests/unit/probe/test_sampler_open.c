@@ -183,10 +183,12 @@ static void lister_describe(void *state, int lane, const struct lab_probe_sink *
     (void)state, (void)lane, (void)sink;
 }
 
+static int lister_edges; /* under the lanes' mutex */
+
 /* Lists whom the board names, as `process` does. */
 static int lister_read(void *state, int lane, enum lab_probe_when when,
                        const struct lab_probe_sink *sink, struct lab_err *err) {
-    (void)state, (void)lane, (void)when, (void)err;
+    (void)state, (void)lane, (void)err;
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_gpu_processes *gpus;
@@ -207,6 +209,10 @@ static int lister_read(void *state, int lane, enum lab_probe_when when,
         sink->processes(sink->state, &list);
     }
     lab_arena_release(&arena);
+    pthread_mutex_lock(&fake.mutex);
+    lister_edges += when == LAB_PROBE_EDGE;
+    pthread_cond_broadcast(&fake.changed);
+    pthread_mutex_unlock(&fake.mutex);
     return 0;
 }
 
@@ -274,6 +280,38 @@ static void an_edge_is_read_at_once_and_the_end_waits_for_no_tick(void **state) 
     assert_int_equal(fake.closed, 1);
 }
 
+static void at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs(void **state) {
+    (void)state;
+    struct rig rig;
+    rig_open(&rig, 2);
+    rig.config.setup.clock = lab_clock_system();
+    rig.config.setup.interval_ns = 3600 * LAB_NS_PER_S;
+    const struct lab_probe *const probes[] = {&fake_probe, &lister_probe, NULL};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns};
+    struct lab_err err = LAB_ERR_INIT;
+    lister_edges = 0;
+    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
+    FAKE_WAIT(fake.lanes[0].readings == 1 && fake.lanes[1].readings == 1);
+    /* given a GPU that takes its time, when an edge comes, then the list waits for it */
+    FAKE_SET(0, hangs, true);
+    lab_sampler_edge(rig.sampler);
+    FAKE_WAIT(fake.lanes[0].hanging && fake.lanes[1].edges == 1);
+    pthread_mutex_lock(&fake.mutex);
+    assert_int_equal(lister_edges, 0);
+    fake.lanes[0].processes[0].pid = 100;
+    fake.lanes[0].process_count = 1;
+    pthread_mutex_unlock(&fake.mutex);
+    FAKE_SET(0, hangs, false);
+    FAKE_WAIT(lister_edges == 1);
+    wait_readable(rig.sampler);
+    for (int i = 0; i < 1000 && !strstr(rig.told.processes.text, "100:0,"); i++) {
+        rig_take(&rig);
+        usleep(1000);
+    }
+    assert_non_null(strstr(rig.told.processes.text, "100:0,"));
+    rig_close(&rig);
+}
+
 static void closing_leaves_a_lane_that_hangs_to_itself(void **state) {
     (void)state;
     struct rig rig;
@@ -334,6 +372,7 @@ int main(void) {
         cmocka_unit_test(an_entity_that_appears_later_is_told_before_its_first_tick),
         cmocka_unit_test(processes_on_gpus_reach_the_lane_that_reads_proc),
         cmocka_unit_test(an_edge_is_read_at_once_and_the_end_waits_for_no_tick),
+        cmocka_unit_test(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs),
         cmocka_unit_test(closing_leaves_a_lane_that_hangs_to_itself),
         cmocka_unit_test(what_one_sink_gets_all_get),
     };
