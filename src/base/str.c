@@ -115,6 +115,40 @@ size_t lab_str_utf8_prefix(const char *bytes, size_t length) {
     return at;
 }
 
+static bool steers_terminal(const unsigned char *c, size_t bytes) {
+    if (bytes == 1)
+        return *c < 0x20 || *c == 0x7f;
+    if (bytes == 2)
+        return c[0] == 0xc2 && c[1] < 0xa0; /* U+0080 to U+009F */
+    /* U+200E, U+200F, U+2028 to U+202E, U+2066 to U+2069 */
+    return bytes == 3 && c[0] == 0xe2 &&
+           ((c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9));
+}
+
+size_t lab_str_next(const char *text, size_t length, bool *ret_printable) {
+    size_t bytes = code_point_bytes((const unsigned char *)text, length);
+    *ret_printable = bytes > 0 && !steers_terminal((const unsigned char *)text, bytes);
+    return bytes ? bytes : 1;
+}
+
+void lab_str_make_printable(char *text) {
+    size_t left = strlen(text);
+    char *to = text;
+    while (left > 0) {
+        bool printable;
+        size_t bytes = lab_str_next(text, left, &printable);
+        if (printable)
+            memmove(to, text, bytes);
+        else
+            *to = '?';
+        to += printable ? bytes : 1;
+        text += bytes;
+        left -= bytes;
+    }
+    *to = '\0';
+}
+
 void lab_str_add_double(struct lab_str *str, double value) {
     if (!isfinite(value)) {
         lab_str_add(str, isnan(value) ? "nan" : value > 0 ? "inf" : "-inf");

@@ -39,6 +39,16 @@ const char *lab_str_nearest(const char *word, const char *const *candidates);
 /* The length of the longest part from the start that is valid UTF-8; `length` if all of it is. */
 size_t lab_str_utf8_prefix(const char *bytes, size_t length);
 
+/*
+ * Bytes of the character that text begins with, 1 for a byte that isn't UTF-8; `length` > 0 of them are
+ * there. Not printable is what isn't UTF-8 and what steers a terminal: control characters, those of two
+ * bytes too, and marks that turn the direction of writing.
+ */
+size_t lab_str_next(const char *text, size_t length, bool *ret_printable);
+
+/* Puts '?' for what isn't printable, in place: for names that come from elsewhere. */
+void lab_str_make_printable(char *text);
+
 /* The fewest digits that read back as the same number, always with a point or exponent: 0.1, 1.0,
  * 1e+300; inf, -inf, nan. */
 void lab_str_add_double(struct lab_str *str, double value);

@@ -75,16 +75,39 @@ int lab_command_finish(void) {
     return write_errno;
 }
 
-void lab_command_print(const struct lab_command_call *call, const struct lab_str *text) {
-    if (call->style.unicode) {
-        lab_command_write(call, text->text, text->length);
-        return;
+/* Bytes of a colour's escape sequence, 0 = it is none. */
+static size_t colour_bytes(const char *text) {
+    if (text[0] != '\033' || text[1] != '[')
+        return 0;
+    size_t digits = strspn(text + 2, "0123456789;");
+    return text[2 + digits] == 'm' ? digits + 3 : 0;
+}
+
+/* Names in a report come from files and drivers: what would steer the terminal is shown as '?'. */
+static void add_shown(const struct lab_str *text, bool colour, struct lab_str *out) {
+    for (const char *at = text->text, *end = at + text->length; at < end;) {
+        bool printable;
+        size_t own = colour ? colour_bytes(at) : 0;
+        size_t bytes = own ? own : lab_str_next(at, (size_t)(end - at), &printable);
+        if (own || *at == '\n' || *at == '\t' || printable)
+            lab_str_add_bytes(out, at, bytes);
+        else
+            lab_str_add(out, "?");
+        at += bytes;
     }
-    struct lab_str plain;
+}
+
+void lab_command_print(const struct lab_command_call *call, const struct lab_str *text) {
+    struct lab_str shown, plain;
+    lab_str_init(&shown);
     lab_str_init(&plain);
-    lab_text_to_ascii(text->text, &plain);
-    lab_command_write(call, plain.text, plain.length);
+    add_shown(text, call->style.colour, &shown);
+    if (!call->style.unicode)
+        lab_text_to_ascii(shown.text, &plain);
+    const struct lab_str *written = call->style.unicode ? &shown : &plain;
+    lab_command_write(call, written->text, written->length);
     lab_str_release(&plain);
+    lab_str_release(&shown);
 }
 
 void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value) {
@@ -99,14 +122,16 @@ void lab_command_print_json(const struct lab_command_call *call, const struct la
 
 /* What a user typed comes back in messages: a line break or an escape in it must not act. */
 static void add_visible(const char *text, struct lab_str *out) {
-    for (; *text; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c == '\n')
+    for (size_t left = strlen(text), bytes; left > 0; text += bytes, left -= bytes) {
+        bool printable;
+        bytes = lab_str_next(text, left, &printable);
+        if (*text == '\n')
             lab_str_add(out, "\\n");
-        else if (c < ' ' || c == 0x7f)
-            lab_str_printf(out, "\\x%02x", c);
+        else if (printable)
+            lab_str_add_bytes(out, text, bytes);
         else
-            lab_str_add_bytes(out, text, 1);
+            for (size_t i = 0; i < bytes; i++)
+                lab_str_printf(out, "\\x%02x", (unsigned char)text[i]);
     }
 }
 

@@ -85,7 +85,9 @@ struct lab_arena *lab_monitor_builder_arena(struct lab_monitor_builder *builder)
 }
 
 const char *lab_monitor_builder_text(struct lab_monitor_builder *builder, const char *text) {
-    return text && *text ? lab_arena_strdup(builder->arena, text) : "";
+    char *copy = lab_arena_strdup(builder->arena, text ? text : "");
+    lab_str_make_printable(copy);
+    return copy;
 }
 
 /* --- what is odd --- */

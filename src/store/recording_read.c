@@ -13,8 +13,10 @@
 
 char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena) {
     const char *text = (const char *)sqlite3_column_text(row, column);
-    return text ? lab_arena_strndup(arena, text, (size_t)sqlite3_column_bytes(row, column))
-                : lab_arena_strdup(arena, "");
+    char *copy = lab_arena_strndup(arena, text ? text : "",
+                                   text ? (size_t)sqlite3_column_bytes(row, column) : 0);
+    lab_str_make_printable(copy); /* whoever made the file */
+    return copy;
 }
 
 /* The rows behind number `*after`, which goes along; SQLite's code at the end, or -1 from `each`. */

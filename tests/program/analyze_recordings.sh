@@ -33,6 +33,13 @@ expect_out '^    GPU 2: 12825\.0 MB \(±45\.4\)$'
 expect_out '^    GPU 3: 12780\.0 MB \(±45\.4\)$'
 expect_out '^    Total:  51155\.0 MB$'
 expect_out '^    Balance: CV = 0\.2 % \(excellent\)$'
+# given names that would steer the terminal, then they don't
+sed $'s/NVIDIA A10G/\\\\u001b[2J\\\\u009b31mA10G/' adamw_multi_gpu.json >$'evil\e[31m.json'
+run analyze balance $'evil\e[31m.json'
+expect_status 0
+expect_out '^evil\?\[31m \(4 × \?\[2J\?31mA10G, '
+run export $'evil\e[31m.json' --format csv
+expect_out ',\?\[2J\?31mA10G,'
 run analyze balance adamw_multi_gpu.json --json
 json 'd["recordings"][0]["name"] == "adamw" and abs(d["recordings"][0]["memory_total_mib"] - 51155) < 1e-6'
 json 'd["recordings"][0]["memory_grade"] == "excellent" and len(d["recordings"][0]["windows"]) == 10'

@@ -5,6 +5,7 @@
  */
 #include "probe/nvml/nvml.h"
 
+#include "base/str.h"
 #include "vendor/visible.h"
 
 #include <fcntl.h>
@@ -104,6 +105,7 @@ static void take_instance(struct nvml_gpu *gpu, int slot, lab_nvml_device handle
         unit->index = slot;
         if (nvml->nvmlDeviceGetName(handle, unit->name, sizeof unit->name) != LAB_NVML_SUCCESS)
             snprintf(unit->name, sizeof unit->name, "MIG instance of %.70s", gpu->unit.name);
+        lab_str_make_printable(unit->name);
         if (!nvml->nvmlDeviceGetGpuInstanceId ||
             nvml->nvmlDeviceGetGpuInstanceId(handle, &unit->gpu_instance) != LAB_NVML_SUCCESS)
             unit->refused |= UINT64_C(1) << NVML_ASK_GPM;
@@ -190,6 +192,7 @@ static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
     gpu->unit.handle = from->handle;
     gpu->unit.index = index;
     probe->nvml->nvmlDeviceGetName(from->handle, gpu->unit.name, sizeof gpu->unit.name);
+    lab_str_make_printable(gpu->unit.name);
     if (probe->nvml->nvmlDeviceGetPciInfo_v3(from->handle, &pci) == LAB_NVML_SUCCESS)
         snprintf(gpu->pci, sizeof gpu->pci, "%04x:%02x:%02x.0", pci.domain & 0xfffff,
                  pci.bus & 0xff, pci.device & 0xff);

@@ -15,15 +15,6 @@
 
 /* --- names --- */
 
-void details_make_printable(char *text) {
-    size_t length = strlen(text);
-    for (size_t valid; (valid = lab_str_utf8_prefix(text, length)) < length;)
-        text[valid] = '?';
-    for (; *text; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-}
-
 static const char *user_name(struct details_users *users, uint32_t uid) {
     for (int i = 0; i < users->count; i++)
         if (users->items[i].uid == uid)
@@ -36,7 +27,7 @@ static const char *user_name(struct details_users *users, uint32_t uid) {
     LAB_MEM_GROW(&users->items, users->count, &users->capacity);
     users->items[users->count].uid = uid;
     users->items[users->count].name = lab_mem_strdup(found ? found->pw_name : number);
-    details_make_printable(users->items[users->count].name);
+    lab_str_make_printable(users->items[users->count].name);
     return users->items[users->count++].name;
 }
 
@@ -104,7 +95,7 @@ void details_container(const char *cgroup, char *ret_name, size_t size) {
         before_length = length;
         part += length + (part[length] != '\0');
     }
-    details_make_printable(ret_name);
+    lab_str_make_printable(ret_name);
 }
 
 /* --- what stays --- */
@@ -118,7 +109,7 @@ static char *read_command(int32_t pid, const char *root) {
         if (text[i] == '\0' || text[i] == '\n')
             text[i] = ' ';
     text[length > 0 ? length : 0] = '\0';
-    details_make_printable(text);
+    lab_str_make_printable(text);
     char *copy = lab_mem_strdup(text);
     lab_mem_free(text);
     return copy;

@@ -26,7 +26,4 @@ void details_locate(struct known *known, const char *root, const struct probe_no
  * containerd, Kubernetes, LXC and systemd-nspawn write them. */
 void details_container(const char *cgroup, char *ret_name, size_t size);
 
-/* Control characters and what isn't UTF-8 become '?': names end up on terminals. */
-void details_make_printable(char *text);
-
 #endif

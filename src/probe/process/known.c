@@ -1,6 +1,8 @@
 /* known.c: the table of processes, and what /proc/PID/stat says of one. */
 #include "probe/process/known.h"
 
+#include "base/str.h"
+
 #include "probe/process/details.h"
 
 #include <math.h>
@@ -78,7 +80,7 @@ static bool parse(char *text, int64_t *fields, char *ret_name) {
         return false;
     *close = '\0';
     snprintf(ret_name, NAME_BYTES, "%s", open + 1);
-    details_make_printable(ret_name);
+    lab_str_make_printable(ret_name);
     const char *at = close + 3;
     for (int i = PPID; i <= CPU; i++)
         if (!probe_text_number(&at, &fields[i]))

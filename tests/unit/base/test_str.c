@@ -113,6 +113,32 @@ static void valid_utf8(void **state) {
                          cases[i].valid);
 }
 
+static void what_steers_a_terminal_is_not_printable(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *shown;
+    } cases[] = {
+        {"NVIDIA H200", "NVIDIA H200"},
+        {"é日本語 \xf0\x9f\x98\x80", "é日本語 \xf0\x9f\x98\x80"},
+        {"\033]0;title\a\033[2J", "?]0;title??[2J"},
+        {"a\tb\nc\x7f", "a?b?c?"},
+        {"\xc2\x9b"
+         "31m",
+         "?31m"}, /* CSI as one character */
+        {"\x9b"
+         "31m \xff\xe2\x82",
+         "?31m ???"},                                       /* no UTF-8 */
+        {"txt\xe2\x80\xaegpj \xe2\x81\xa6x", "txt?gpj ?x"}, /* turns the direction */
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s", cases[i].text);
+        lab_str_make_printable(text);
+        assert_string_equal(text, cases[i].shown);
+    }
+}
+
 static void doubles_read_back(void **state) {
     (void)state;
     static const struct {
@@ -175,9 +201,15 @@ static void numbers_for_people(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(it_grows),          TEST(comparing),           TEST(columns_are_not_bytes),
-        TEST(the_nearest_word),  TEST(lists_for_sentences), TEST(valid_utf8),
-        TEST(doubles_read_back), TEST(numbers_for_people),
+        TEST(it_grows),
+        TEST(comparing),
+        TEST(columns_are_not_bytes),
+        TEST(the_nearest_word),
+        TEST(lists_for_sentences),
+        TEST(valid_utf8),
+        TEST(what_steers_a_terminal_is_not_printable),
+        TEST(doubles_read_back),
+        TEST(numbers_for_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
