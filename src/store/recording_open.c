@@ -81,10 +81,9 @@ static int open_damaged(struct lab_store *store, struct lab_recording_notes *not
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     /* nothing is written: the file is open for reading; this only turns the check off */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_WRITABLE_SCHEMA, 1, NULL);
-    if (lab_store_exec(store, "PRAGMA cell_size_check = ON", err) < 0 || check(store, err) < 0)
-        return -1;
-    note_length(store, notes);
-    return 0;
+    return lab_store_exec(store, "PRAGMA cell_size_check = ON", err) < 0 || check(store, err) < 0
+               ? -1
+               : 0;
 }
 
 static bool is_beside(const char *path, const char *suffix, struct lab_arena *arena) {
@@ -92,17 +91,29 @@ static bool is_beside(const char *path, const char *suffix, struct lab_arena *ar
     return stat(lab_arena_printf(arena, "%s%s", path, suffix), &info) == 0;
 }
 
-/* A file that was not closed has its last changes beside it; without them it is whole, but older. */
-static void note_wal(struct lab_store *store, struct lab_recording_notes *notes) {
+/*
+ * A recording that was not closed is still being written, or whoever wrote it was killed or found no
+ * space. Its last changes lie beside it; without them it is whole, but older. A study's file is open as
+ * long as the study runs, and that is told elsewhere.
+ */
+static void note_open(struct lab_store *store, bool has_wal, struct lab_recording_notes *notes) {
     sqlite3_stmt *row;
+    int64_t application = 0;
+    lab_store_read_number(store, "PRAGMA application_id", &application, NULL);
     if (sqlite3_prepare_v2(store->db, "PRAGMA journal_mode", -1, &row, NULL))
         return;
     if (sqlite3_step(row) == SQLITE_ROW &&
-        lab_str_equal((const char *)sqlite3_column_text(row, 0), "wal"))
-        lab_recording_note(notes,
-                           "the end: the file was not closed, and %s-wal, which had its last "
-                           "samples, is not beside it",
-                           store->path);
+        lab_str_equal((const char *)sqlite3_column_text(row, 0), "wal")) {
+        if (!has_wal)
+            lab_recording_note(notes,
+                               "the end: the file was not closed, and %s-wal, which had its last "
+                               "samples, is not beside it",
+                               store->path);
+        else if (application == LAB_RECORDING_APPLICATION_ID)
+            lab_recording_note(notes,
+                               "the end: the recording was not closed; it is still being written, "
+                               "or was broken off");
+    }
     sqlite3_finalize(row);
 }
 
@@ -124,8 +135,10 @@ int lab_recording_open(const char *path, struct lab_recording_notes *notes, bool
         }
         *ret_damaged = true;
     }
-    if (!has_wal)
-        note_wal(store, notes);
+    /* SQLite takes a last page that is cut for a whole one, with zeros at its end */
+    if (!has_wal || *ret_damaged)
+        note_length(store, notes);
+    note_open(store, has_wal, notes);
     *ret_store = store;
     return 0;
 }

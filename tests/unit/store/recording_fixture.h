@@ -158,4 +158,12 @@ static inline const struct lab_track *track_of(const struct lab_recording *recor
 
 #define assert_all_there(recording) assert_null((recording).missing)
 
+/* All that was written, of a recording that wasn't closed. */
+#define assert_only_open(recording)                                                                \
+    do {                                                                                           \
+        assert_non_null((recording).missing);                                                      \
+        assert_non_null(strstr((recording).missing[0], "the recording was not closed"));           \
+        assert_null((recording).missing[1]);                                                       \
+    } while (0)
+
 #endif

@@ -128,6 +128,19 @@ static void the_note_says_how_much_is_left(void **state) {
     assert_int_equal(recording.epoch_count, 1);
 }
 
+/* SQLite reads a page that is there in part as if the rest were zeros. */
+static void a_cut_within_the_last_page_is_told_too(void **state) {
+    (void)state;
+    bool complete;
+    record_some();
+    load();
+    for (size_t lacks = 1; lacks < 4096; lacks += 455) {
+        store_bytes(whole, whole_length - lacks);
+        read_rest(&complete);
+        assert_false(complete);
+    }
+}
+
 static void a_damaged_chunk_loses_only_itself(void **state) {
     (void)state;
     record_some();
@@ -236,6 +249,7 @@ int main(void) {
         TEST(a_file_cut_off_anywhere_is_read_as_far_as_it_goes),
         TEST(a_cut_that_takes_the_tree_leaves_the_chunks),
         TEST(the_note_says_how_much_is_left),
+        TEST(a_cut_within_the_last_page_is_told_too),
         TEST(a_damaged_chunk_loses_only_itself),
         TEST(damage_anywhere_spoils_no_other_tick),
         TEST(a_file_without_its_wal_says_so),
