@@ -222,6 +222,7 @@ static void collect(struct nvml_gpu *gpu, enum lab_probe_when when, int64_t now_
     int64_t slack_ns = gpu->probe->interval_ns / 2; /* a tick that comes a little early */
     bool slow = when == LAB_PROBE_EDGE || !gpu->slow_ns ||
                 now_ns - gpu->slow_ns >= SLOW_NS - (slack_ns < SLOW_NS / 2 ? slack_ns : 0);
+    nvml_ask_again(gpu, now_ns);
     if (slow)
         nvml_find_instances(gpu);
     read_unit(&gpu->unit, now_ns, slow);

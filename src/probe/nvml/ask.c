@@ -4,6 +4,8 @@
  */
 #include "probe/nvml/nvml.h"
 
+#define AGAIN_NS (60 * LAB_NS_PER_S)
+
 bool nvml_is_refusal(lab_nvml_result result) {
     switch (result) {
     case LAB_NVML_INVALID_ARGUMENT: /* a field that this driver doesn't know yet */
@@ -35,7 +37,7 @@ static bool is_fatal(lab_nvml_result result) {
 /*
  * An unknown error may be a GPU in trouble or one function that never worked on it. The first one ends
  * the reading, and the GPU is looked for anew; if it is there and the same question fails again, it is
- * the question that is at fault.
+ * the question that is at fault. It is tried again each minute, without ending a reading for it.
  */
 static bool is_doubtful(struct nvml_unit *unit, enum nvml_question question,
                         lab_nvml_result result) {
@@ -48,6 +50,16 @@ static bool is_doubtful(struct nvml_unit *unit, enum nvml_question question,
     }
     unit->doubted |= bit;
     return true;
+}
+
+void nvml_ask_again(struct nvml_gpu *gpu, int64_t now_ns) {
+    if (gpu->again_ns && now_ns < gpu->again_ns)
+        return;
+    for (int i = -1; gpu->again_ns && i < gpu->instance_count; i++) {
+        struct nvml_unit *unit = i < 0 ? &gpu->unit : gpu->instances[i];
+        unit->refused &= ~unit->doubted;
+    }
+    gpu->again_ns = now_ns + AGAIN_NS;
 }
 
 bool nvml_answered(struct nvml_unit *unit, enum nvml_question question, const char *call,

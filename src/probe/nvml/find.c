@@ -24,10 +24,23 @@ struct candidates { /* in PCI order, each GPU followed by its MIG instances */
 
 /* --- identity --- */
 
-static bool has_uuid(const struct nvml_probe *probe, lab_nvml_device handle, const char *uuid) {
+static void read_pci(const struct nvml_probe *probe, lab_nvml_device handle, char *text,
+                     size_t size) {
+    struct lab_nvml_pci pci = {0};
+    *text = '\0';
+    if (probe->nvml->nvmlDeviceGetPciInfo_v3(handle, &pci) == LAB_NVML_SUCCESS)
+        snprintf(text, size, "%04x:%02x:%02x.0", pci.domain & 0xfffff, pci.bus & 0xff,
+                 pci.device & 0xff);
+}
+
+/* One that has no UUID is known by its place on the bus. */
+static bool is_it(const struct nvml_gpu *gpu, lab_nvml_device handle) {
     char text[LAB_NVML_UUID_BYTES] = "";
-    return probe->nvml->nvmlDeviceGetUUID(handle, text, sizeof text) == LAB_NVML_SUCCESS &&
-           strcmp(text, uuid) == 0;
+    if (strcmp(gpu->unit.uuid, gpu->pci) == 0)
+        read_pci(gpu->probe, handle, text, sizeof text);
+    else if (gpu->probe->nvml->nvmlDeviceGetUUID(handle, text, sizeof text) != LAB_NVML_SUCCESS)
+        return false;
+    return strcmp(text, gpu->unit.uuid) == 0;
 }
 
 /* The node that feeds it, as PCI tells it or else the driver; what is made up isn't in our PCI. */
@@ -186,16 +199,13 @@ static void read_candidates(struct nvml_probe *probe, struct candidates *list) {
 
 static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
                      const struct candidate *from) {
-    struct lab_nvml_pci pci = {0};
     *gpu = (struct nvml_gpu){.probe = probe, .status_fd = -1, .last_xid = -1};
     init_unit(&gpu->unit, gpu, false);
     gpu->unit.handle = from->handle;
     gpu->unit.index = index;
     probe->nvml->nvmlDeviceGetName(from->handle, gpu->unit.name, sizeof gpu->unit.name);
     lab_str_make_printable(gpu->unit.name);
-    if (probe->nvml->nvmlDeviceGetPciInfo_v3(from->handle, &pci) == LAB_NVML_SUCCESS)
-        snprintf(gpu->pci, sizeof gpu->pci, "%04x:%02x:%02x.0", pci.domain & 0xfffff,
-                 pci.bus & 0xff, pci.device & 0xff);
+    read_pci(probe, from->handle, gpu->pci, sizeof gpu->pci);
     snprintf(gpu->unit.uuid, sizeof gpu->unit.uuid, "%s", *from->uuid ? from->uuid : gpu->pci);
     snprintf(gpu->label, sizeof gpu->label, *gpu->pci ? "GPU %d (%s)" : "GPU %d%s", index,
              gpu->pci);
@@ -264,7 +274,7 @@ static int look_on_bus(struct nvml_gpu *gpu, lab_nvml_device *ret_handle) {
     if (!nvml->nvmlDeviceGetHandleByPciBusId_v2)
         return LAB_NVML_NOT_FOUND;
     lab_nvml_result result = nvml->nvmlDeviceGetHandleByPciBusId_v2(gpu->pci, ret_handle);
-    if (result == LAB_NVML_SUCCESS && !has_uuid(gpu->probe, *ret_handle, gpu->unit.uuid))
+    if (result == LAB_NVML_SUCCESS && !is_it(gpu, *ret_handle))
         return LAB_NVML_NOT_FOUND;
     return result;
 }
@@ -275,7 +285,7 @@ static int look_everywhere(struct nvml_gpu *gpu, lab_nvml_device *ret_handle) {
     lab_nvml_result result = nvml->nvmlDeviceGetCount_v2(&count);
     for (unsigned i = 0; i < count; i++)
         if (nvml->nvmlDeviceGetHandleByIndex_v2(i, ret_handle) == LAB_NVML_SUCCESS &&
-            has_uuid(gpu->probe, *ret_handle, gpu->unit.uuid))
+            is_it(gpu, *ret_handle))
             return LAB_NVML_SUCCESS;
     return result == LAB_NVML_SUCCESS ? LAB_NVML_NOT_FOUND : result;
 }

@@ -107,6 +107,7 @@ struct nvml_gpu { /* a lane */
     unsigned seen;       /* NVML's own, when it was last entered */
     atomic_int failures; /* readings in a row */
     int64_t slow_ns;     /* when the slow tier was read; 0 = never */
+    int64_t again_ns;    /* when questions that failed are asked again; 0 = not set yet */
     int status_fd;       /* runtime_status; -1 = can't sleep, or isn't known */
 
     lab_nvml_event_set events; /* NULL = none */
@@ -152,6 +153,9 @@ bool nvml_answered(struct nvml_unit *unit, enum nvml_question question, const ch
     ((unit)->gpu->probe->nvml->function && nvml_may_ask(unit, question) &&                         \
      nvml_answered(unit, question, #function,                                                      \
                    (unit)->gpu->probe->nvml->function((unit)->handle, __VA_ARGS__)))
+
+/* Once in a while: what was refused only because of an unknown error is asked again. */
+void nvml_ask_again(struct nvml_gpu *gpu, int64_t now_ns);
 
 /* Does it mean that it will never be known here? */
 bool nvml_is_refusal(lab_nvml_result result);

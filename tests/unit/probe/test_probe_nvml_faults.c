@@ -143,6 +143,38 @@ static void a_question_that_fails_for_ever_costs_its_own_value_only(void **state
     lab_probe_nvml.close(probe);
 }
 
+static void a_question_that_failed_for_a_while_is_answered_again(void **state) {
+    (void)state;
+    void *probe = open_script("fail=nvmlDeviceGetPowerUsage:999@2x3; power=250");
+    read_ok(probe, 0);
+    advance(0.1);
+    read_fails(probe, 0, "nvmlDeviceGetPowerUsage");
+    tries_until_back(probe, 0,
+                     0.1); /* the question is left out, and is at fault at the next try too */
+    ASSERT_UNKNOWN(0, POWER);
+    advance(61);
+    read_ok(probe, 0);
+    ASSERT_UNKNOWN(0, POWER);
+    advance(61);
+    read_ok(probe, 0);
+    ASSERT_VALUE(0, POWER, 250);
+    lab_probe_nvml.close(probe);
+}
+
+static void a_gpu_without_a_uuid_is_known_by_its_place(void **state) {
+    (void)state;
+    void *probe = open_script("gpus=2; fail=nvmlDeviceGetUUID:3/1; lost=1@5..9; utilization=7");
+    read_ok(probe, 1);
+    assert_string_equal(told[1].ids[0], told[1].pcis[0]);
+    ASSERT_VALUE(1, UTILIZATION, 7);
+    advance(6);
+    read_fails(probe, 1, "lost");
+    advance(4);
+    tries_until_back(probe, 1, 0.5);
+    read_ok(probe, 0);
+    lab_probe_nvml.close(probe);
+}
+
 static void what_is_not_supported_is_asked_once(void **state) {
     (void)state;
     void *probe = open_script("gpus=2; fan=-,40; utilization=-; memory_temperature=-; gpm=0;"
@@ -349,6 +381,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_error_that_matters_fails_the_lane_and_it_recovers),
         cmocka_unit_test(a_driver_that_is_unloaded_and_loaded_again_is_found),
         cmocka_unit_test(a_question_that_fails_for_ever_costs_its_own_value_only),
+        cmocka_unit_test(a_question_that_failed_for_a_while_is_answered_again),
+        cmocka_unit_test(a_gpu_without_a_uuid_is_known_by_its_place),
         cmocka_unit_test(what_is_not_supported_is_asked_once),
         cmocka_unit_test(nonsense_is_not_valid),
         cmocka_unit_test(a_gpu_that_talks_only_nonsense_is_away_all_the_time),
