@@ -172,10 +172,31 @@ static int cpu_index(const struct lab_cpus *cpus, int cpu) {
     return -1;
 }
 
+static int count_threads(const struct lab_device *device) {
+    int count = 0;
+    char name[32], prefix[32];
+    DIR *directory = opendir("/proc/self/task");
+    assert_non_null(directory);
+    snprintf(prefix, sizeof prefix, "%s ", device->ref.name);
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        int tid = (int)strtol(entry->d_name, NULL, 10);
+        count += tid > 0 && read_line(tid, "comm", prefix, name, sizeof name);
+    }
+    closedir(directory);
+    return count;
+}
+
+/* A thread that was joined is listed for another moment. */
+static void await_threads(const struct lab_device *device, int expected) {
+    for (int i = 0; i < 2000 && count_threads(device) != expected; i++)
+        lab_clock_sleep(lab_clock_system(), LAB_NS_PER_MS);
+}
+
 /* Finds the device's threads by name; each may run on the device's cores only. */
 static void assert_threads_stay(const struct lab_device *device, int expected_helpers,
                                 int expected_streams) {
     int helpers = 0, streams = 0;
+    await_threads(device, expected_helpers + expected_streams);
     DIR *directory = opendir("/proc/self/task");
     assert_non_null(directory);
     for (struct dirent *entry; (entry = readdir(directory));) {
