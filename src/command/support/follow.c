@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "command/support/interrupt.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,11 +94,11 @@ void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
     int lines = lab_follow_cut(text->text, terminal_rows() - 1, columns, &shown);
     if (follow->lines)
         lab_str_printf(&screen, "\r\033[%dA", follow->lines);
-    /* all in one write, so that nobody sees the screen empty */
     lab_str_add(&screen, "\033[J");
-    lab_str_add(&screen, shown.text);
     follow->lines = lines;
-    lab_command_print(follow->call, &screen);
+    /* both are flushed at once, so that nobody sees the screen empty */
+    lab_command_write(follow->call, screen.text, screen.length);
+    lab_command_print(follow->call, &shown);
     fflush(follow->call->out);
     lab_str_release(&shown);
     lab_str_release(&screen);
@@ -105,11 +106,12 @@ void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
 
 /* --- waiting --- */
 
-/* A key that came. The end of the keys' stream is no key: the terminal is gone. */
+/* A key that came. The end of the keys' stream is no key: the terminal is gone. An interrupted read is
+ * no end. */
 static bool key_leaves(struct lab_follow *follow) {
     char keys[64];
     ssize_t count = read(STDIN_FILENO, keys, sizeof keys);
-    if (count <= 0)
+    if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN))
         follow->reads_keys = false;
     for (ssize_t i = 0; i < count; i++)
         if (keys[i] == 'q' || keys[i] == 'Q' || keys[i] == 4 /* Ctrl-D */)
