@@ -1,7 +1,11 @@
-/* run.c: the names of a run's states, as they are stored and shown. */
+/* run.c: the names of a run's states, as they are stored and shown, and what its devices are on. */
 #include "model/run.h"
 
+#include "base/str.h"
+
 #include <assert.h>
+#include <stdlib.h>
+#include <string.h>
 
 const char *lab_run_state_name(enum lab_run_state state) {
     switch (state) {
@@ -18,4 +22,23 @@ const char *lab_run_state_name(enum lab_run_state state) {
     }
     assert(!"a state of a run that doesn't exist");
     return "";
+}
+
+#define GPU_MAX 65535
+
+int lab_run_device_gpu(const char *device) {
+    static const char prefix[] = "cuda:";
+    if (!lab_str_starts(device, prefix))
+        return LAB_RUN_NO_GPU;
+    const char *number = device + strlen(prefix);
+    char *end;
+    long index = strtol(number, &end, 10);
+    return end == number || index < 0 || index > GPU_MAX ? LAB_RUN_GPU_BY_ID : (int)index;
+}
+
+bool lab_run_uses_gpu(const struct lab_run_rank *ranks, int count) {
+    for (int i = 0; i < count; i++)
+        if (lab_run_device_gpu(ranks[i].device) != LAB_RUN_NO_GPU)
+            return true;
+    return false;
 }

@@ -22,6 +22,11 @@ struct lab_run_rank {
     int numa_node;
 };
 
+/* Which GPU a device is on, as `cuda:N` counts, from its member name: "cuda:1", "cuda:0/4.2". */
+enum { LAB_RUN_NO_GPU = -1, LAB_RUN_GPU_BY_ID = -2 /* "cuda:MIG-…": named by its UUID */ };
+int lab_run_device_gpu(const char *device);
+bool lab_run_uses_gpu(const struct lab_run_rank *ranks, int count); /* any of them */
+
 struct lab_run {
     int64_t number; /* in the file, from 1 */
     const char *id; /* "gpu0_numa1_vit32x6x512" */

@@ -113,17 +113,11 @@ static bool devices_are_free(const struct runner *runner, const struct lab_plan_
     return true;
 }
 
-bool runner_uses_gpu(const struct lab_plan_run *planned) {
-    for (int rank = 0; rank < planned->rank_count; rank++)
-        if (lab_str_starts(planned->ranks[rank].device, "cuda:"))
-            return true;
-    return false;
-}
-
 /* What an ended process held is given back by the driver, in its own time. */
 static bool memory_is_back(struct runner *runner, const struct lab_plan_run *planned,
                            int64_t now_ns) {
-    if (runner_uses_gpu(planned) && !lab_watch_is_settled(runner->watch) &&
+    if (lab_run_uses_gpu(planned->ranks, planned->rank_count) &&
+        !lab_watch_is_settled(runner->watch) &&
         now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
         return false; /* what was last read is from before */
     for (int rank = 0; rank < planned->rank_count; rank++) {
@@ -337,7 +331,7 @@ static void loop(struct runner *runner) {
 
 static bool uses_gpus(const struct lab_runner_spec *spec) {
     for (int i = 0; i < spec->item_count; i++)
-        if (runner_uses_gpu(spec->items[i].planned))
+        if (lab_run_uses_gpu(spec->items[i].planned->ranks, spec->items[i].planned->rank_count))
             return true;
     return false;
 }

@@ -136,9 +136,6 @@ struct runner {
 #define RUNNER_SETTLE_NS      (500 * LAB_NS_PER_MS) /* only one that hangs takes so long */
 #define RUNNER_SETTLE_LOOK_NS (2 * LAB_NS_PER_MS)
 
-/* Whether it runs on a GPU. */
-bool runner_uses_gpu(const struct lab_plan_run *planned);
-
 void runner_tell(const struct runner *runner, const struct runner_run *run,
                  struct lab_runner_event event);
 void runner_warn(const struct runner *runner, const struct runner_run *run, const char *format, ...)

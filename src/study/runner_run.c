@@ -33,7 +33,7 @@ static int64_t read_oom_kills(struct lab_arena *arena) {
 /* CUPTI serves one at a time: a profiler of the GPU leaves nothing to a trace of our own. */
 static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *ranks, int count) {
     for (int i = 0; i < count; i++)
-        if (lab_profiler_is_wanted(plan) && lab_str_starts(ranks[i].device, "cuda"))
+        if (lab_profiler_is_wanted(plan) && lab_run_device_gpu(ranks[i].device) != LAB_RUN_NO_GPU)
             return true;
     return false;
 }
@@ -477,7 +477,8 @@ static void warn_of_crashes(const struct runner *runner, const struct runner_run
 
 /* What GPUs count (energy, errors) is read once more when results are there; that takes a moment. */
 static bool is_settled(struct runner *runner, struct runner_run *run, int64_t now_ns) {
-    if (!runner->watch || !runner_uses_gpu(run->item->planned))
+    if (!runner->watch ||
+        !lab_run_uses_gpu(run->item->planned->ranks, run->item->planned->rank_count))
         return true;
     if (run->settle_ns == 0) {
         run->settle_ns = now_ns + RUNNER_SETTLE_NS;

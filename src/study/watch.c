@@ -150,11 +150,8 @@ bool lab_watch_is_settled(const struct lab_watch *watch) {
 }
 
 int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device) {
-    char *end;
-    if (!watch || !lab_str_starts(device, "cuda:"))
-        return 0;
-    long index = strtol(device + strlen("cuda:"), &end, 10);
-    for (int i = 0; i < watch->gpu_count && end != device + strlen("cuda:"); i++) {
+    int index = lab_run_device_gpu(device);
+    for (int i = 0; watch && index >= 0 && i < watch->gpu_count; i++) {
         const struct gpu *gpu = &watch->gpus[i];
         if (gpu->is_gpu && gpu->index == index && !gpu->away && gpu->now_kib > gpu->before_kib)
             return (gpu->now_kib - gpu->before_kib) * 1024;
@@ -167,15 +164,13 @@ int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device)
 /* The entity that a device's name means, as an index into tracks: "cuda:1", "cuda:0/4.2",
  * "cuda:MIG-…"; -1 = none. */
 static int find_track(const struct lab_recording *recording, const char *device) {
-    if (!lab_str_starts(device, "cuda:"))
+    int index = lab_run_device_gpu(device);
+    if (index == LAB_RUN_NO_GPU)
         return -1;
-    const char *which = device + strlen("cuda:");
-    char *end;
-    long index = strtol(which, &end, 10);
     for (int i = 0; i < recording->track_count; i++) {
         const struct lab_entity *entity = &recording->tracks[i].entity;
-        if (end != which ? entity->kind == LAB_ENTITY_GPU && entity->index == index
-                         : lab_str_equal(entity->id, which))
+        if (index == LAB_RUN_GPU_BY_ID ? lab_str_equal(entity->id, device + strlen("cuda:"))
+                                       : entity->kind == LAB_ENTITY_GPU && entity->index == index)
             return i;
     }
     return -1;
@@ -451,13 +446,6 @@ static struct lab_value *answer_rank(struct answer *answer) {
     return answer->map;
 }
 
-static bool uses_gpus(const struct lab_watch_question *question) {
-    for (int i = 0; i < question->rank_count; i++)
-        if (lab_str_starts(question->ranks[i].device, "cuda:"))
-            return true;
-    return false;
-}
-
 void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *question,
                       struct lab_arena *arena, struct lab_value **ret_maps) {
     static const enum lab_metric_id metrics[] = {
@@ -470,7 +458,7 @@ void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *
     struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < question->rank_count; i++)
         ret_maps[i] = NULL;
-    if (!watch || !uses_gpus(question))
+    if (!watch || !lab_run_uses_gpu(question->ranks, question->rank_count))
         return;
     lab_sampler_take(watch->sampler, &watch->sink);
     flush(watch, true);

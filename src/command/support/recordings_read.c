@@ -43,20 +43,10 @@ static const char *label_of_run(const struct lab_run *run, struct lab_arena *are
     return run->id;
 }
 
-/* -1 = of another backend; -2 = a GPU, but which isn't said by a number */
-static int gpu_of_rank(const struct lab_run_rank *rank) {
-    if (!lab_str_starts(rank->device, "cuda:"))
-        return -1;
-    char *end;
-    const char *number = rank->device + strlen("cuda:");
-    long index = strtol(number, &end, 10);
-    return end == number || index < 0 || index > 65535 ? -2 : (int)index;
-}
-
 static bool uses(const struct lab_run *run, int gpu) {
     for (int i = 0; i < run->rank_count; i++) {
-        int own = gpu_of_rank(&run->ranks[i]);
-        if (own == gpu || own == -2)
+        int own = lab_run_device_gpu(run->ranks[i].device);
+        if (own == gpu || own == LAB_RUN_GPU_BY_ID)
             return true;
     }
     return false;
