@@ -119,12 +119,12 @@ keys F4
 await '2 processes on GPUs, by GPU memory'
 keys s s s Down
 await 'on GPUs, by memory$'
-await '^› +602 bob'
+await '^› +602 web'
 golden processes
-keys / b o
-await 'filter: bo_'
+keys / w e
+await 'filter: we_'
 keys b Enter
-await '1 process on GPUs, by memory, filter "bob"'
+await '1 process on GPUs, by memory, filter "web"'
 golden filter
 keys k
 await 'these processes are of a recording'

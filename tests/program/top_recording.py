@@ -50,8 +50,8 @@ def process(pid, user, command, gpus, **more):
 
 
 lists = [{"time_ns": BEGIN_NS, "left_out": 0, "items": [
-    process(501, "alice", "python3 train.py", [(0, 9 * GIB)]),
-    process(602, "bob", "serve --port 8000", [(1, 30 * GIB)], placement=6, cpu_percent=150.0,
+    process(501, "learn", "python3 train.py", [(0, 9 * GIB)]),
+    process(602, "web", "serve --port 8000", [(1, 30 * GIB)], placement=6, cpu_percent=150.0,
             advice="taskset -acp 16-31 602 && migratepages 602 0 1"),
     process(703, "carol", "bash", []),
 ]}]

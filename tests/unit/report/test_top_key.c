@@ -141,13 +141,13 @@ static void the_filter_is_typed(void **state) {
     begin(&g, 4);
     press(&g, 'l');
     press(&g, '/');
-    type(&g, "bobq");
+    type(&g, "webq");
     press(&g, 0xe9); /* é */
-    assert_string_equal(g.view.filter, "bobq\xc3\xa9");
+    assert_string_equal(g.view.filter, "webq\xc3\xa9");
     press(&g, LAB_TOP_KEY_BACKSPACE);
     press(&g, LAB_TOP_KEY_BACKSPACE);
     press(&g, LAB_TOP_KEY_ENTER);
-    assert_string_equal(g.view.filter, "bob");
+    assert_string_equal(g.view.filter, "web");
     assert_int_equal(g.view.prompt, LAB_TOP_NO_PROMPT);
     press(&g, 'k');
     assert_int_equal(press(&g, 'y').pid, 4377); /* the first that matches */

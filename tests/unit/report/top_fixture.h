@@ -217,7 +217,7 @@ static inline void top_fixture_processes(struct top_fixture *f, int gpus) {
     on[3] = (struct lab_process_gpu){gpus > 3 ? 3 : 0, 512 * gib / 1024, NAN, NAN, false, true};
     bytes[0] = 9 * gib;
     bytes[1] = gib / 4;
-    static const struct lab_process_sample base = {.user = "alice",
+    static const struct lab_process_sample base = {.user = "learn",
                                                    .name = "python3",
                                                    .command = "",
                                                    .container = "",
@@ -232,7 +232,7 @@ static inline void top_fixture_processes(struct top_fixture *f, int gpus) {
     items[0].cpu_percent = 164, items[0].memory_bytes = 21 * gib;
     items[0].gpus = on, items[0].gpu_count = gpus > 1 ? 2 : 1;
     items[0].placement = LAB_PLACEMENT_LOCAL;
-    items[1].pid = 4377, items[1].parent_pid = 1, items[1].user = "bob";
+    items[1].pid = 4377, items[1].parent_pid = 1, items[1].user = "web";
     items[1].command = "python3 -m serve --port 8000", items[1].container = "9f2c1d";
     items[1].cpu_percent = 37, items[1].memory_bytes = 9 * gib;
     items[1].gpus = on + 2, items[1].gpu_count = 1;
