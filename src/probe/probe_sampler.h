@@ -69,6 +69,7 @@ struct sampler_lane {
     int64_t reading_since_ns; /* -1 = it isn't reading */
     int64_t gap_since_ns;     /* -1 = it is there */
     int64_t ticks, missed, readings, cost_ns;
+    int64_t untold, told_ns; /* of those missed; when it was last told */
     struct lateness late;
     /* written by the lane's thread alone, with the mutex; so that thread may read it without */
     struct lane_entity *entities;

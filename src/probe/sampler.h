@@ -32,6 +32,9 @@ struct lab_sampler_stats {
     int lanes, lanes_away;          /* away: in a gap now */
     double late_p50_ms, late_p99_ms, late_max_ms;
     double cost_ms; /* thread time of a reading, mean, of the dearest lane */
+    double
+        pace_ms; /* between two readings, mean, of the lane that missed most; 0 = none missed any */
+    char slowest[64]; /* that lane: "GPU 0 (0000:3b:00.0)" */
 };
 
 /*

@@ -73,7 +73,7 @@ study
 json 'd[0]["validity"]["valid"] is True and any("Xid 45" in text for text in d[0]["validity"]["warnings"])'
 
 # given workers that the driver lists while they live, then no run takes the one before it for a stranger
-export GPULAB_FAKE_NVML="$calm; process=0:children:100:50:C"
+export GPULAB_FAKE_NVML="gpus=2; memory_total=1000; memory=300; process=0:children:100:50:C"
 study experiment.repeat=3
 json 'len(d) == 3 and all(run["validity"]["valid"] and not run["foreign_processes"] for run in d)'
 study experiment.repeat=2 experiment.max_workers=2 experiment.runs_per_device=2 # nor one beside it
