@@ -121,7 +121,9 @@ static void say_begin(const struct lab_command_call *call, const struct lab_reco
                       const struct lab_record_request *request) {
     const char *why = session->host_only ? NULL : lab_sampler_refusal(session->sampler, "nvml");
     struct lab_str interval;
-    if (why)
+    if (why && lab_sampler_awaits(session->sampler, "nvml"))
+        lab_command_note("no GPU is recorded yet: %s", why);
+    else if (why)
         lab_command_note("no GPU is recorded, only the host: %s", why);
     if (call->shared->quiet)
         return;

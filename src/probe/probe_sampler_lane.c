@@ -434,6 +434,9 @@ static bool wait_for_turn(struct sampler_lane *lane, int64_t due_ns) {
 void lane_run(struct sampler_lane *lane) {
     struct lab_sampler *sampler = lane->sampler;
     struct pace pace = {0};
+    int64_t passed_ns = lab_clock_now(sampler->clock) - sampler->start_ns;
+    if (passed_ns >= sampler->interval_ns) /* it joined late, and missed nothing */
+        pace.next = passed_ns / sampler->interval_ns + 1;
     for (;;) {
         int64_t due_ns = sampler->start_ns + pace.next * sampler->interval_ns;
         if (pace.backoff_ns > 0)

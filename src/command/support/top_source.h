@@ -15,8 +15,11 @@ struct lab_top_source {
     struct lab_sampler *sampler;
     struct lab_recording *recording; /* NULL = live */
     struct lab_top_history *history;
-    const char *name;   /* the host's, or the recording's file */
-    const char **notes; /* what can't be seen, and why; NULL-terminated */
+    const char *name; /* the host's, or the recording's file */
+    const char *
+        *notes; /* what can't be seen, and why; NULL-terminated; changes when GPUs come late */
+    struct lab_arena *arena;
+    bool awaits; /* the start of the GPUs' driver */
     int64_t interval_ns;
     /* of a recording */
     int64_t begin_ns, end_ns, position_ns;
