@@ -10,7 +10,9 @@
 
 #define SETTLE_NS (1500 * LAB_NS_PER_MS) /* processes are read once a second */
 #define SPAN_NS   (300 * LAB_NS_PER_MS)  /* over which rates mean something */
-#define OPEN_NS   LAB_NS_PER_S           /* the screen waits no longer for a driver's start */
+/* that a driver's start is waited for; eight GPUs that nothing keeps awake take a dozen seconds */
+#define OPEN_SCREEN_NS LAB_NS_PER_S
+#define OPEN_ONCE_NS   (30 * LAB_NS_PER_S)
 
 /* --- this machine --- */
 
@@ -32,7 +34,7 @@ static void add_notes(struct lab_top_source *source) {
     source->notes[at] = NULL;
 }
 
-int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns,
+int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns, bool screen,
                         struct lab_top_source *ret_source, struct lab_err *err) {
     struct lab_top_source source = {.interval_ns = interval_ns, .arena = call->arena};
     if (lab_machine_open(NULL, &source.machine, err) < 0)
@@ -43,7 +45,7 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
                                                   .root = "",
                                                   .all_processes = true,
                                                   .speed = 1},
-                                        .open_patience_ns = OPEN_NS};
+                                        .open_patience_ns = screen ? OPEN_SCREEN_NS : OPEN_ONCE_NS};
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (lab_support_watched_gpus(source.machine, call->shared->device, call->arena, &config.gpus,

@@ -26,8 +26,9 @@ struct lab_top_source {
     int64_t moved_ns; /* when the position was last moved, by the system's clock */
 };
 
-/* Names and notes live in the call's arena. */
-int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns,
+/* Names and notes live in the call's arena. A screen doesn't wait for a driver that is slow to start: its
+ * GPUs come when they do. What is shown once does wait. */
+int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns, bool screen,
                         struct lab_top_source *ret_source, struct lab_err *err);
 int lab_top_source_recording(const struct lab_command_call *call, const char *path,
                              struct lab_top_source *ret_source, struct lab_err *err);
