@@ -137,6 +137,19 @@ static int read_recording(const struct lab_command_call *call, struct source *so
     return 0;
 }
 
+/* A file that is no study's may have been meant as a recording: what it lacks for that says more. */
+static int explain(const struct lab_command_call *call, const char *word, struct lab_err *err) {
+    struct stat info;
+    struct lab_recording recording;
+    struct lab_err why = LAB_ERR_INIT;
+    if (!word || stat(word, &info) < 0 || !S_ISREG(info.st_mode))
+        return -1;
+    if (lab_monitor_read(word, call->arena, &recording, &why) == 0)
+        lab_err_set(&why, LAB_ERR_USER, "%s holds no samples", word);
+    *err = why;
+    return -1;
+}
+
 /* A recording by its file; anything else names a study, of which csv and json are the runs. */
 static int open_source(const struct lab_command_call *call, struct source *source,
                        struct lab_err *err) {
@@ -147,7 +160,7 @@ static int open_source(const struct lab_command_call *call, struct source *sourc
     source->path = word;
     if (!is_recording) {
         if (lab_folder_resolve(word, call->arena, &folder, err) < 0)
-            return -1;
+            return explain(call, word, err);
         source->path = lab_arena_printf(call->arena, "%s/study.db", folder);
     }
     bool runs =

@@ -11,7 +11,7 @@
 #include "machine/machine.h"
 #include "probe/sampler.h"
 #include "serve/serve.h"
-#include "vendor/nvml.h"
+#include "vendor/nvml_session.h"
 #include "version.h"
 
 #include <poll.h>
@@ -47,6 +47,7 @@ struct exporter {
     struct lab_http *http;
     const char **names; /* of entities, for messages */
     int name_count, name_capacity;
+    bool knows_driver;
 };
 
 /* --- what happens, as lines --- */
@@ -113,6 +114,21 @@ static void write_health(void *state, struct lab_str *out) {
 
 /* --- the loop --- */
 
+/* Once the sampler has started it: before that, asking might take as long as that does. */
+static void ask_driver(struct exporter *exporter) {
+    char version[96] = "";
+    unsigned generation;
+    if (exporter->knows_driver || lab_sampler_refusal(exporter->sampler, "nvml") ||
+        lab_nvml_enter(&generation, NULL) < 0)
+        return;
+    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+    if (nvml->nvmlSystemGetDriverVersion &&
+        nvml->nvmlSystemGetDriverVersion(version, sizeof version) == LAB_NVML_SUCCESS)
+        lab_scrape_set_driver(exporter->scrape, version);
+    lab_nvml_leave();
+    exporter->knows_driver = true;
+}
+
 static void take(struct exporter *exporter) {
     const struct lab_sink_samples lines = {name_entity, pass_tick, tell_event, pass_processes,
                                            exporter};
@@ -120,6 +136,7 @@ static void take(struct exporter *exporter) {
     const struct lab_sink_samples *const sinks[] = {&scrape, &lines, NULL};
     struct lab_sink_fan fan = {sinks};
     struct lab_sink_samples sink = lab_sink_fan(&fan);
+    ask_driver(exporter);
     lab_sampler_take(exporter->sampler, &sink);
     lab_http_changed(exporter->http);
 }
@@ -153,17 +170,6 @@ static void block_signals(sigset_t *ret_before) {
 }
 
 /* --- beginning --- */
-
-/* Asked before the sampler uses NVML; "" where there is no driver. */
-static const char *driver_version(struct lab_arena *arena) {
-    char version[96] = "";
-    const char *why;
-    const struct lab_nvml *nvml = lab_nvml_open(&why);
-    if (!nvml || !nvml->nvmlSystemGetDriverVersion ||
-        nvml->nvmlSystemGetDriverVersion(version, sizeof version) != LAB_NVML_SUCCESS)
-        return "";
-    return lab_arena_strdup(arena, version);
-}
 
 static void say_what_is_missing(const struct exporter *exporter) {
     for (int i = 0; lab_probes[i]; i++) {
@@ -208,7 +214,7 @@ static int serve(struct exporter *exporter, const struct lab_sampler_config *con
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     struct lab_scrape_setup setup = {.host = host,
-                                     .driver = driver_version(exporter->call->arena),
+                                     .driver = "",
                                      .version = LAB_VERSION,
                                      .interval_ns = config->setup.interval_ns};
     exporter->scrape = lab_scrape_open(&setup);

@@ -17,8 +17,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define GPUS_MAX 256
-
 struct record_config {
     double interval_s, duration_s;
     const char *output, *stats_file, *csv, *processes;
@@ -51,43 +49,6 @@ static const struct lab_option record_options[] = {
 };
 
 /* --- what to record --- */
-
-struct choice {
-    int gpus[GPUS_MAX];
-    int count;
-    bool all, host;
-};
-
-static int refuse_device(const char *word, struct lab_err *err) {
-    return lab_err_set(err, LAB_ERR_USER,
-                       "--device %s: record watches whole GPUs of this machine and its host: cuda, "
-                       "cuda:0, cuda:1,3 or cpu",
-                       word);
-}
-
-/* "cuda:1,3": a number belongs to the word before it. */
-static int choose_device(const char *selector, struct choice *choice, struct lab_arena *arena,
-                         struct lab_err *err) {
-    char *words = lab_arena_strdup(arena, selector), *rest = NULL;
-    bool after_cuda = false;
-    int members = 0;
-    for (char *word = strtok_r(words, ",", &rest); word; word = strtok_r(NULL, ",", &rest)) {
-        const char *number = lab_str_starts(word, "cuda:") ? word + 5 : after_cuda ? word : "";
-        char *end;
-        long index = strtol(number, &end, 10);
-        members++;
-        after_cuda = lab_str_starts(word, "cuda") || (after_cuda && end != number);
-        if (lab_str_equal(word, "cuda") || lab_str_equal(word, "auto"))
-            choice->all = true;
-        else if (lab_str_equal(word, "cpu"))
-            choice->host = true;
-        else if (end == number || *end || index < 0 || index > 32767 || choice->count >= GPUS_MAX)
-            return refuse_device(selector, err);
-        else
-            choice->gpus[choice->count++] = (int)index;
-    }
-    return members ? 0 : refuse_device(selector, err);
-}
 
 /* The command's words for the recording, and for messages. */
 static const char *join(const char *const *words, struct lab_arena *arena) {
@@ -136,9 +97,7 @@ static int check_words(const struct lab_command_call *call, struct lab_err *err)
 static int make_request(const struct lab_command_call *call, struct lab_record_request *request,
                         struct lab_err *err) {
     const struct record_config *config = call->config;
-    struct choice *choice = lab_arena_alloc(call->arena, 1, sizeof *choice);
-    if (check_words(call, err) < 0 ||
-        (call->shared->device && choose_device(call->shared->device, choice, call->arena, err) < 0))
+    if (check_words(call, err) < 0)
         return -1;
     *request = (struct lab_record_request){
         .interval_ns = llround(config->interval_s * LAB_NS_PER_S),
@@ -148,13 +107,11 @@ static int make_request(const struct lab_command_call *call, struct lab_record_r
         .csv = config->csv,
         .note = join(call->rest, call->arena),
         .argv = call->rest,
-        .host_only = choice->host && !choice->all && !choice->count,
-        .gpus = choice->count && !choice->all ? choice->gpus : NULL,
-        .gpu_count = choice->all ? 0 : choice->count,
+        .device = call->shared->device,
+        .arena = call->arena,
         .all_processes = lab_str_equal(config->processes, "all"),
         .any_processes = !config->processes,
     };
-    request->all_processes |= request->any_processes && request->host_only;
     return 0;
 }
 
@@ -162,9 +119,11 @@ static int make_request(const struct lab_command_call *call, struct lab_record_r
 
 static void say_begin(const struct lab_command_call *call, const struct lab_record_session *session,
                       const struct lab_record_request *request) {
-    const char *why = request->host_only ? NULL : lab_sampler_refusal(session->sampler, "nvml");
+    const char *why = session->host_only ? NULL : lab_sampler_refusal(session->sampler, "nvml");
     struct lab_str interval;
-    if (why)
+    if (why && lab_sampler_awaits(session->sampler, "nvml"))
+        lab_command_note("no GPU is recorded yet: %s", why);
+    else if (why)
         lab_command_note("no GPU is recorded, only the host: %s", why);
     if (call->shared->quiet)
         return;
@@ -201,6 +160,25 @@ static void say_end(const struct lab_command_call *call, const struct lab_record
     for (char *line = strtok_r(text.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
         lab_command_say("%s", line);
     lab_str_release(&text);
+}
+
+/* An interval below what a driver can give is no failure, but worth knowing for the next time. */
+#define PACE_MISSED 10 /* fewer may be a busy machine's */
+static void say_pace(const struct lab_record_session *session,
+                     const struct lab_record_request *request) {
+    const struct lab_sampler_stats *sampled = &session->sampled;
+    double interval_ms = (double)request->interval_ns / 1e6;
+    struct lab_str asked, given;
+    if (sampled->missed < PACE_MISSED || sampled->pace_ms < 1.5 * interval_ms)
+        return;
+    lab_str_init(&asked);
+    lab_str_init(&given);
+    lab_str_add_time(&asked, interval_ms / 1e3);
+    lab_str_add_time(&given, sampled->pace_ms / 1e3);
+    lab_command_note("an interval of %s is too short here: %s gives a sample each %s", asked.text,
+                     sampled->slowest, given.text);
+    lab_str_release(&asked);
+    lab_str_release(&given);
 }
 
 static void print_json(const struct lab_command_call *call,
@@ -241,6 +219,7 @@ static int finish(const struct lab_command_call *call, struct lab_record_session
         print_json(call, session, request);
     else if (!call->shared->quiet)
         say_end(call, session, request);
+    say_pace(session, request);
     if (!request->argv)
         return result;
     /* the command's status is passed on, whatever became of the recording */

@@ -190,8 +190,9 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     int64_t interval_ns = (int64_t)(config->interval_s * (double)LAB_NS_PER_S);
     if (!is_screen(call) && interval_ns > SNAPSHOT_NS)
         interval_ns = SNAPSHOT_NS;
-    int result = call->word_count ? lab_top_source_recording(call, call->words[0], &source, err)
-                                  : lab_top_source_live(call, interval_ns, &source, err);
+    int result = call->word_count
+                     ? lab_top_source_recording(call, call->words[0], &source, err)
+                     : lab_top_source_live(call, interval_ns, is_screen(call), &source, err);
     if (result < 0)
         return -1;
     result = show(call, &source, ret_status, err);

@@ -320,6 +320,7 @@ const struct lab_probe lab_probe_nvml = {
     .summary = "NVIDIA GPUs: use, memory, power, heat, clocks, links, errors, processes",
     .without = "GPUs",
     .open = nvml_open,
+    .driver = true,
     .close = nvml_close,
     .lane_count = nvml_lane_count,
     .lane_name = nvml_lane_name,

@@ -73,10 +73,12 @@ struct lab_probe {
 
     /*
      * Looks what is there. LAB_ERR_UNSUPPORTED: nothing of the kind, and why. Must not take longer than
-     * a moment, whatever state the hardware is in, save for what the driver's own start takes. From a
-     * thread of its own, which takes no signals: one that hangs is given up after a while.
+     * a moment, whatever state the hardware is in, save for what the driver's own start takes.
      */
     int (*open)(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err);
+    /* Opening it starts a driver, which may hang: that is done in a thread of its own, which takes no
+     * signals, and if it takes long the probe joins those at work later. */
+    bool driver;
     void (*close)(void *state); /* no lane is being read any more, or it hangs for good */
 
     int (*lane_count)(void *state);

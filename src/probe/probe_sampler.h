@@ -20,7 +20,6 @@
 struct sampler_parts {
     const struct lab_probe *const *probes; /* NULL-terminated */
     int64_t (*wall_offset_ns)(void);       /* wall clock less CLOCK_MONOTONIC */
-    int64_t open_patience_ns;              /* of the system's clock; 0 = 30 s */
 };
 
 int lab_sampler_open_parts(const struct sampler_parts *parts,
@@ -42,11 +41,27 @@ double lateness_quantile_ms(const struct lateness *lateness, double share); /* 0
 
 /* --- a lane --- */
 
+#define SAMPLER_TEXTS 4
+
 struct sampler_probe {
+    struct lab_sampler *sampler;
     const struct lab_probe *probe;
-    void *state; /* NULL and `refusal` set: it isn't at work */
-    char *refusal;
+    void *state;
+    _Atomic(char *) refusal;    /* NULL = it is at work, and `state` is open */
+    char *texts[SAMPLER_TEXTS]; /* that refusals were or are; freed at the end */
+    int text_count;
     atomic_int users; /* the handle and each lane's thread; the last one closes it */
+
+    /* under the sampler's mutex, of one that is opened in a thread of its own */
+    enum sampler_opening {
+        SAMPLER_SETTLED, /* was opened or refused, and that is known */
+        SAMPLER_OPENING,
+        SAMPLER_OPENED, /* came back; nobody has looked at what it brought */
+        SAMPLER_LATE,   /* nobody waits for it any more: it joins by itself */
+    } opening;
+    int64_t since_ns; /* of the sampler's clock */
+    int result;       /* of opening it */
+    struct lab_err why;
 };
 
 struct lane_entity {
@@ -69,6 +84,7 @@ struct sampler_lane {
     int64_t reading_since_ns; /* -1 = it isn't reading */
     int64_t gap_since_ns;     /* -1 = it is there */
     int64_t ticks, missed, readings, cost_ns;
+    int64_t untold, told_ns; /* of those missed; when it was last told */
     struct lateness late;
     /* written by the lane's thread alone, with the mutex; so that thread may read it without */
     struct lane_entity *entities;
@@ -102,6 +118,8 @@ void lane_watch(struct sampler_lane *lane, int64_t now_ns);
 
 /* --- the sampler --- */
 
+#define SAMPLER_LANES_LATE 256 /* of probes that open late */
+
 struct lab_sampler {
     atomic_int references; /* the handle and each thread */
     const struct lab_clock *clock;
@@ -116,8 +134,8 @@ struct lab_sampler {
 
     struct sampler_probe *probes;
     int probe_count;
-    struct sampler_lane **lanes;
-    int lane_count;
+    struct sampler_lane **lanes; /* has room for the late ones from the start */
+    atomic_int lane_count;
     struct outlet outlet; /* the sampler's own events */
 
     atomic_int owed; /* readings of an edge that those who speak last wait for */
@@ -127,20 +145,37 @@ struct lab_sampler {
     int threads;        /* that have not ended */
     int entity_numbers; /* given so far */
     int present, delivered;
+    int late_room; /* for lanes */
     bool news, stop;
     sem_t watch_wake;
+    pthread_cond_t opened; /* a probe */
     int event_fd;
 
     int64_t (*wall_offset_ns)(void);
     int64_t wall_checked_ns, wall_last_ns;
 };
 
-/*
- * The probe's open, for so long and no longer: then it is refused, and if it comes back it is closed.
- * Signals reach the caller meanwhile, and nothing that the driver starts.
- */
-int sampler_open_probe(struct lab_sampler *sampler, struct sampler_probe *probe,
-                       int64_t patience_ns, struct lab_err *err);
+/* --- opening (probe_sampler_open.c) --- */
+
+int sampler_check_names(const struct sampler_parts *parts, const struct lab_sampler_config *config,
+                        struct lab_err *err);
+
+/* Opens the probes and makes their lanes, without threads. How many lanes there were then: others may have
+ * joined since, with theirs. */
+int sampler_open_probes(struct lab_sampler *sampler, const struct sampler_parts *parts,
+                        const struct lab_sampler_config *config, int *ret_lanes,
+                        struct lab_err *err);
+
+/* --- threads --- */
+
+/* Detached, with all signals blocked, and a reference of its own that sampler_thread_ends gives back.
+ * 0, or errno. stack_bytes 0 = as usual. */
+int sampler_start_thread(struct lab_sampler *sampler, size_t stack_bytes, void *(*body)(void *),
+                         void *argument);
+void sampler_thread_ends(struct lab_sampler *sampler);
+
+/* The lane counts among the probe's users already; on failure it no longer does. */
+int sampler_start_lane(struct sampler_lane *lane);
 
 /* Whether a GPU of this index was asked for. */
 bool sampler_wants_gpu(const struct lab_sampler *sampler, int index);
@@ -173,6 +208,7 @@ void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns);
 
 void sampler_release(struct lab_sampler *sampler);       /* one reference */
 void sampler_probe_release(struct sampler_probe *probe); /* one user */
+void sampler_probe_close(struct sampler_probe *probe);   /* the handle, whatever became of it */
 
 /* A machine in the arena that shares nothing with the original; NULL for NULL. */
 const struct lab_machine *sampler_copy_machine(struct lab_arena *arena,

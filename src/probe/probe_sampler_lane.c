@@ -14,6 +14,8 @@
 #define BACKOFF_FIRST_NS (LAB_NS_PER_S / 10)
 #define BACKOFF_MAX_NS   (5 * LAB_NS_PER_S)
 
+#define TOLD_NS LAB_NS_PER_S
+
 #define RING_SECONDS   4 /* of ticks are kept for a taker that is busy */
 #define RING_TICKS_MIN 32
 #define RING_TICKS_MAX 2048
@@ -187,6 +189,7 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
                int index) {
     *lane = (struct sampler_lane){.sampler = sampler, .probe = probe, .index = index};
     lane->reading_since_ns = lane->gap_since_ns = -1;
+    lane->told_ns = -TOLD_NS;
     lane->sink = (struct lab_probe_sink){sink_entity,        sink_tick,      sink_event,
                                          sink_gpu_processes, sink_processes, lane};
     sem_init(&lane->wake, 0, 0);
@@ -355,6 +358,17 @@ static void back_off(struct pace *pace) {
         pace->backoff_ns = BACKOFF_MAX_NS;
 }
 
+/* Where each reading misses some, a line for each would be more than what is read: once a second. */
+static void tell_missed(struct sampler_lane *lane, int64_t missed, int64_t now_ns) {
+    lane->missed += missed;
+    lane->untold += missed;
+    if (lane->untold == 0 || now_ns < lane->told_ns + TOLD_NS)
+        return;
+    tell_all(lane, LAB_EVENT_MISSED, now_ns, lane->untold, "");
+    lane->untold = 0;
+    lane->told_ns = now_ns;
+}
+
 /* After a reading, with the mutex held; returns whether the taker should hear of it at once. */
 static bool settle(struct sampler_lane *lane, struct pace *pace, int result,
                    const struct lab_err *err, int64_t cost_ns) {
@@ -379,11 +393,7 @@ static bool settle(struct sampler_lane *lane, struct pace *pace, int result,
         pace->next = (now_ns - lane->sampler->start_ns) / lane->sampler->interval_ns + 1;
         return urgent;
     }
-    int64_t missed = skip_missed(lane->sampler, pace, now_ns);
-    if (missed > 0) {
-        lane->missed += missed;
-        tell_all(lane, LAB_EVENT_MISSED, now_ns, missed, "");
-    }
+    tell_missed(lane, skip_missed(lane->sampler, pace, now_ns), now_ns);
     return urgent;
 }
 
@@ -424,6 +434,9 @@ static bool wait_for_turn(struct sampler_lane *lane, int64_t due_ns) {
 void lane_run(struct sampler_lane *lane) {
     struct lab_sampler *sampler = lane->sampler;
     struct pace pace = {0};
+    int64_t passed_ns = lab_clock_now(sampler->clock) - sampler->start_ns;
+    if (passed_ns >= sampler->interval_ns) /* it joined late, and missed nothing */
+        pace.next = passed_ns / sampler->interval_ns + 1;
     for (;;) {
         int64_t due_ns = sampler->start_ns + pace.next * sampler->interval_ns;
         if (pace.backoff_ns > 0)

@@ -1,109 +1,420 @@
 /*
- * probe_sampler_open.c: opens a probe in a thread of its own. A driver's start may hang as any other call
- * may; then its probe is given up, and the rest goes on. Meanwhile the caller can be interrupted: the
- * thread, and all that the driver starts in it, get no signals.
+ * probe_sampler_open.c: opens the probes that work here and finds their lanes, of GPUs only those that
+ * are wanted.
  *
- * A start that comes back after all finds nobody waiting, and closes the probe again.
+ * A driver's start may take seconds, or hang for good. It has a thread of its own, which is waited for a
+ * while; after that the sampler begins without it, and the thread brings in what it found when it comes
+ * back.
  */
 #include "probe/probe_sampler.h"
 
-#include <signal.h>
+#include "base/str.h"
 
-struct opening {
-    pthread_mutex_t mutex;
-    pthread_cond_t changed; /* of the monotonic clock */
-    bool done, given_up;
-    struct lab_sampler *sampler; /* a reference: the setup is in there */
-    const struct lab_probe *probe;
-    int result;
-    void *state;
-    struct lab_err err;
+#include <assert.h>
+#include <limits.h>
+#include <string.h>
+
+#define OPEN_PATIENCE_NS (5 * LAB_NS_PER_S)
+
+struct lanes {
+    struct sampler_lane **items;
+    int count, capacity;
 };
 
-static struct opening *make_opening(struct lab_sampler *sampler, const struct lab_probe *probe) {
-    struct opening *opening = lab_mem_alloc(1, sizeof *opening);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_mutex_init(&opening->mutex, NULL);
-    pthread_cond_init(&opening->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
-    opening->sampler = sampler;
-    opening->probe = probe;
-    return opening;
+void sampler_probe_release(struct sampler_probe *probe) {
+    if (atomic_fetch_sub(&probe->users, 1) == 1)
+        probe->probe->close(probe->state);
 }
 
-static void free_opening(struct opening *opening) {
-    pthread_mutex_destroy(&opening->mutex);
-    pthread_cond_destroy(&opening->changed);
-    lab_mem_free(opening);
+void sampler_probe_close(struct sampler_probe *probe) {
+    pthread_mutex_lock(&probe->sampler->mutex);
+    bool forgotten = probe->opening == SAMPLER_OPENED && probe->result == 0;
+    probe->opening = forgotten ? SAMPLER_SETTLED : probe->opening;
+    pthread_mutex_unlock(&probe->sampler->mutex);
+    if (forgotten)
+        probe->probe->close(probe->state);
+    else if (!atomic_load(&probe->refusal))
+        sampler_probe_release(probe);
 }
+
+/* --- what was asked for --- */
+
+static bool is_asked_for(const struct lab_sampler_config *config, const char *name) {
+    if (!config->probes)
+        return strcmp(name, "replay") != 0;
+    for (int i = 0; config->probes[i]; i++)
+        if (strcmp(config->probes[i], name) == 0)
+            return true;
+    return false;
+}
+
+int sampler_check_names(const struct sampler_parts *parts, const struct lab_sampler_config *config,
+                        struct lab_err *err) {
+    const char *known[64];
+    int count = 0;
+    for (; count < 63 && parts->probes[count]; count++)
+        known[count] = parts->probes[count]->name;
+    known[count] = NULL;
+    for (int i = 0; config->probes && config->probes[i]; i++) {
+        int at = 0;
+        while (known[at] && strcmp(known[at], config->probes[i]) != 0)
+            at++;
+        if (known[at])
+            continue;
+        struct lab_str text;
+        lab_str_init(&text);
+        lab_str_add_list(&text, known, "and");
+        lab_err_set(err, LAB_ERR_USER, "there is no probe '%s'; there are %s", config->probes[i],
+                    text.text);
+        lab_str_release(&text);
+        return -1;
+    }
+    return 0;
+}
+
+/* --- lanes and the GPUs among them --- */
+
+bool sampler_wants_gpu(const struct lab_sampler *sampler, int index) {
+    bool wanted = sampler->gpus == NULL;
+    for (int i = 0; i < sampler->gpu_count; i++)
+        wanted = wanted || sampler->gpus[i] == index;
+    return wanted;
+}
+
+int sampler_next_number(struct lab_sampler *sampler) {
+    pthread_mutex_lock(&sampler->mutex);
+    int number = sampler->entity_numbers++;
+    pthread_mutex_unlock(&sampler->mutex);
+    return number;
+}
+
+static void add_lanes(struct sampler_probe *probe, struct lanes *lanes) {
+    int count = probe->probe->lane_count(probe->state);
+    for (int i = 0; i < count; i++) {
+        LAB_MEM_GROW(&lanes->items, lanes->count, &lanes->capacity);
+        struct sampler_lane *lane = lab_mem_alloc(1, sizeof *lane);
+        lanes->items[lanes->count++] = lane;
+        lane_init(lane, probe->sampler, probe, i);
+    }
+}
+
+/* "0, 1 and 3", of the GPUs that lanes told of; how many there are. */
+static int write_gpus(const struct lanes *lanes, struct lab_str *out) {
+    int count = 0, last = INT_MIN;
+    struct lab_str before;
+    lab_str_init(&before);
+    for (;;) { /* in ascending order, however the lanes come */
+        int next = INT_MAX;
+        for (int i = 0; i < lanes->count; i++)
+            for (int j = 0; j < lanes->items[i]->entity_count; j++) {
+                const struct lab_entity *entity = &lanes->items[i]->entities[j].details;
+                if (entity->kind == LAB_ENTITY_GPU && entity->index > last && entity->index < next)
+                    next = entity->index;
+            }
+        if (next == INT_MAX)
+            break;
+        lab_str_add(out, before.text);
+        lab_str_clear(&before);
+        lab_str_printf(&before, "%s%d", count == 0 ? "" : ", ", next);
+        last = next;
+        count++;
+    }
+    if (count > 1)
+        lab_str_printf(out, " and %d", last);
+    else
+        lab_str_add(out, before.text);
+    lab_str_release(&before);
+    return count;
+}
+
+static bool has_gpu(const struct lanes *lanes, int index) {
+    for (int i = 0; i < lanes->count; i++)
+        for (int j = 0; j < lanes->items[i]->entity_count; j++) {
+            const struct lab_entity *entity = &lanes->items[i]->entities[j].details;
+            if (entity->kind == LAB_ENTITY_GPU && entity->index == index)
+                return true;
+        }
+    return false;
+}
+
+static int check_gpus(const struct lab_sampler *sampler, const struct lanes *lanes,
+                      struct lab_err *err) {
+    for (int i = 0; i < sampler->gpu_count; i++) {
+        if (has_gpu(lanes, sampler->gpus[i]))
+            continue;
+        struct lab_str names;
+        lab_str_init(&names);
+        int count = write_gpus(lanes, &names);
+        const char *refusal = lab_sampler_refusal(sampler, "nvml");
+        if (count > 0)
+            lab_err_set(err, LAB_ERR_USER, "there is no GPU %d; there %s %s", sampler->gpus[i],
+                        count == 1 ? "is GPU" : "are GPUs", names.text);
+        else
+            lab_err_set(err, LAB_ERR_USER, "there is no GPU %d; no GPU is seen here at all%s%s",
+                        sampler->gpus[i], refusal ? ": " : "", refusal ? refusal : "");
+        lab_str_release(&names);
+        return -1;
+    }
+    return 0;
+}
+
+/* --- what became of a probe --- */
+
+static void refuse(struct sampler_probe *probe, const char *why) {
+    assert(probe->text_count < SAMPLER_TEXTS);
+    char *text = probe->texts[probe->text_count++] = lab_mem_strdup(why);
+    atomic_store(&probe->refusal, text);
+}
+
+const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *name) {
+    for (int i = 0; i < sampler->probe_count; i++)
+        if (strcmp(sampler->probes[i].probe->name, name) == 0)
+            return atomic_load(&sampler->probes[i].refusal);
+    return "there is no such probe";
+}
+
+bool lab_sampler_awaits(struct lab_sampler *sampler, const char *name) {
+    bool awaits = false;
+    pthread_mutex_lock(&sampler->mutex);
+    for (int i = 0; i < sampler->probe_count; i++)
+        if (strcmp(sampler->probes[i].probe->name, name) == 0)
+            awaits = sampler->probes[i].opening == SAMPLER_LATE;
+    pthread_mutex_unlock(&sampler->mutex);
+    return awaits;
+}
+
+static void tell_event(struct lab_sampler *sampler, enum lab_event_kind kind, int64_t number,
+                       const char *text) {
+    struct lab_sample_event event = {.time_ns = lab_clock_now(sampler->clock),
+                                     .entity = -1,
+                                     .kind = kind,
+                                     .number = number,
+                                     .text = text};
+    pthread_mutex_lock(&sampler->outlet.mutex);
+    outlet_put_note(&sampler->outlet, outlet_note_event(&event));
+    pthread_mutex_unlock(&sampler->outlet.mutex);
+    sampler_wake_taker(sampler);
+}
+
+/* --- one that comes late --- */
+
+static int count_wanted(const struct lanes *lanes) {
+    int wanted = 0;
+    for (int i = 0; i < lanes->count; i++)
+        wanted += lanes->items[i]->wanted;
+    return wanted;
+}
+
+/* Puts the lanes beside the others; false = the sampler has ended, or there is no room. */
+static bool publish(struct sampler_probe *probe, const struct lanes *lanes) {
+    struct lab_sampler *sampler = probe->sampler;
+    pthread_mutex_lock(&sampler->mutex);
+    bool joins = !sampler->stop && lanes->count <= sampler->late_room;
+    if (joins) {
+        int before = atomic_load(&sampler->lane_count), wanted = count_wanted(lanes);
+        for (int i = 0; i < lanes->count; i++)
+            sampler->lanes[before + i] = lanes->items[i];
+        atomic_store(&probe->users, 1 + wanted);
+        atomic_store(&sampler->lane_count, before + lanes->count);
+        atomic_store(&probe->refusal, NULL);
+        sampler->present += wanted;
+        sampler->late_room -= lanes->count;
+    }
+    probe->opening = SAMPLER_SETTLED;
+    pthread_mutex_unlock(&sampler->mutex);
+    return joins;
+}
+
+static void join(struct sampler_probe *probe) {
+    struct lab_sampler *sampler = probe->sampler;
+    struct lab_err missing = LAB_ERR_INIT;
+    struct lanes lanes = {0};
+    add_lanes(probe, &lanes);
+    int lacks = check_gpus(sampler, &lanes, &missing);
+    for (int i = 0; i < lanes.count; i++)
+        if (lanes.items[i]->wanted)
+            lane_number_entities(lanes.items[i]);
+    if (publish(probe, &lanes)) {
+        int64_t waited_ns = lab_clock_now(sampler->clock) - probe->since_ns;
+        tell_event(sampler, LAB_EVENT_BACK, waited_ns, probe->probe->name);
+        if (lacks)
+            tell_event(sampler, LAB_EVENT_GAP, 0, missing.text);
+        for (int i = 0; i < lanes.count; i++)
+            if (lanes.items[i]->wanted && sampler_start_lane(lanes.items[i]) != 0)
+                sampler_count_present(sampler, -1);
+    } else {
+        for (int i = 0; i < lanes.count; i++) {
+            lane_release(lanes.items[i]);
+            lab_mem_free(lanes.items[i]);
+        }
+        probe->probe->close(probe->state);
+    }
+    lab_mem_free(lanes.items);
+}
+
+/* --- opening --- */
 
 static void *open_main(void *argument) {
-    struct opening *opening = argument;
-    struct lab_sampler *sampler = opening->sampler;
+    struct sampler_probe *probe = argument;
+    struct lab_sampler *sampler = probe->sampler;
     pthread_setname_np(pthread_self(), "lab-open");
-    int result = opening->probe->open(&sampler->setup, &opening->state, &opening->err);
-    pthread_mutex_lock(&opening->mutex);
-    opening->result = result;
-    opening->done = true;
-    bool given_up = opening->given_up;
-    pthread_cond_signal(&opening->changed);
-    pthread_mutex_unlock(&opening->mutex); /* unless given up, it is gone from here on */
-    if (given_up && result == 0)
-        opening->probe->close(opening->state);
-    if (given_up)
-        free_opening(opening);
-    sampler_release(sampler);
+    int result = probe->probe->open(&sampler->setup, &probe->state, &probe->why);
+    pthread_mutex_lock(&sampler->mutex);
+    bool late = probe->opening == SAMPLER_LATE, unwanted = sampler->stop && !late;
+    probe->result = result;
+    if (!late) /* whoever opens the sampler takes it from here, unless there is nobody any more */
+        probe->opening = unwanted ? SAMPLER_SETTLED : SAMPLER_OPENED;
+    else if (result < 0) {
+        refuse(probe, probe->why.text);
+        probe->opening = SAMPLER_SETTLED;
+    }
+    pthread_cond_broadcast(&sampler->opened);
+    pthread_mutex_unlock(&sampler->mutex);
+    if (result == 0 && late)
+        join(probe);
+    else if (result == 0 && unwanted)
+        probe->probe->close(probe->state);
+    sampler_thread_ends(sampler);
     return NULL;
 }
 
-static int start(struct opening *opening) {
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigfillset(&all);
-    atomic_fetch_add(&opening->sampler->references, 1);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int why = pthread_create(&thread, &attributes, open_main, opening);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (why != 0)
-        atomic_fetch_sub(&opening->sampler->references, 1);
-    return why;
+static void begin_opening(struct sampler_probe *probe) {
+    refuse(probe, "it is being opened");
+    probe->since_ns = lab_clock_now(probe->sampler->clock);
+    probe->opening = SAMPLER_OPENING;
+    int why = sampler_start_thread(probe->sampler, 0, open_main, probe);
+    if (why == 0)
+        return;
+    probe->opening = SAMPLER_OPENED;
+    probe->result = lab_err_set_errno(&probe->why, LAB_ERR_SYSTEM, why, "no thread for it");
 }
 
-/* Whether it came to an end in time; if not, it belongs to its thread. */
-static bool await(struct opening *opening, int64_t patience_ns) {
+/* Until all have come back or the time is up. The mutex is held. */
+static void wait_for_openings(struct lab_sampler *sampler, int64_t patience_ns) {
     int64_t until_ns = lab_clock_now(lab_clock_system()) + patience_ns;
     struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S, .tv_nsec = until_ns % LAB_NS_PER_S};
-    int status = 0;
-    pthread_mutex_lock(&opening->mutex);
-    while (!opening->done && status == 0)
-        status = pthread_cond_timedwait(&opening->changed, &opening->mutex, &until);
-    bool done = opening->done;
-    opening->given_up = !done;
-    pthread_mutex_unlock(&opening->mutex);
-    return done;
+    for (int i = 0, status = 0; i < sampler->probe_count; i++)
+        while (sampler->probes[i].opening == SAMPLER_OPENING && status == 0)
+            status = pthread_cond_timedwait(&sampler->opened, &sampler->mutex, &until);
 }
 
-int sampler_open_probe(struct lab_sampler *sampler, struct sampler_probe *probe,
-                       int64_t patience_ns, struct lab_err *err) {
-    struct opening *opening = make_opening(sampler, probe->probe);
-    int why = start(opening);
-    if (why != 0) {
-        free_opening(opening);
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "its start needs a thread");
+/* What is known of each by now. Those that refuse are no failure, unless all do. */
+static int settle(struct lab_sampler *sampler, struct lab_err *err) {
+    struct lab_str reasons;
+    lab_str_init(&reasons);
+    enum lab_err_code code = LAB_ERR_UNSUPPORTED;
+    int open = 0;
+    for (int i = 0; i < sampler->probe_count; i++) {
+        struct sampler_probe *probe = &sampler->probes[i];
+        open += probe->opening == SAMPLER_OPENING;
+        if (probe->opening != SAMPLER_OPENED)
+            continue;
+        probe->opening = SAMPLER_SETTLED;
+        if (probe->result == 0) {
+            atomic_store(&probe->users, 1);
+            atomic_store(&probe->refusal, NULL);
+            open++;
+            continue;
+        }
+        refuse(probe, probe->why.text);
+        lab_str_printf(&reasons, "%s%s: %s", reasons.length ? "; " : "", probe->probe->name,
+                       probe->why.text);
+        code = probe->why.code == LAB_ERR_USER ? LAB_ERR_USER : code;
     }
-    if (!await(opening, patience_ns))
-        return lab_err_set(err, LAB_ERR_SYSTEM, "its start hangs: no answer for %.3g s",
-                           (double)patience_ns / 1e9);
-    int result = opening->result;
-    probe->state = opening->state;
-    if (result < 0 && err)
-        *err = opening->err;
-    free_opening(opening);
+    if (open == 0)
+        lab_err_set(err, code, "nothing can be watched here: %s",
+                    reasons.length ? reasons.text : "no probe was asked for");
+    lab_str_release(&reasons);
+    return open ? 0 : -1;
+}
+
+static int open_all(struct lab_sampler *sampler, const struct sampler_parts *parts,
+                    const struct lab_sampler_config *config, struct lab_err *err) {
+    int count = 0;
+    while (parts->probes[count])
+        count++;
+    sampler->probes = lab_mem_alloc((size_t)count, sizeof *sampler->probes);
+    sampler->probe_count = count;
+    for (int i = 0; i < count; i++) {
+        struct sampler_probe *probe = &sampler->probes[i];
+        probe->sampler = sampler;
+        probe->probe = parts->probes[i];
+        if (!is_asked_for(config, probe->probe->name)) {
+            refuse(probe, "it was not asked for");
+        } else if (probe->probe->driver) {
+            begin_opening(probe);
+        } else {
+            refuse(probe, "it is being opened");
+            probe->result = probe->probe->open(&sampler->setup, &probe->state, &probe->why);
+            probe->opening = SAMPLER_OPENED;
+        }
+    }
+    pthread_mutex_lock(&sampler->mutex);
+    wait_for_openings(sampler,
+                      config->open_patience_ns > 0 ? config->open_patience_ns : OPEN_PATIENCE_NS);
+    int result = settle(sampler, err);
+    pthread_mutex_unlock(&sampler->mutex);
     return result;
+}
+
+static bool is_opening(struct lab_sampler *sampler) {
+    bool opening = false;
+    pthread_mutex_lock(&sampler->mutex);
+    for (int i = 0; i < sampler->probe_count; i++)
+        opening |= sampler->probes[i].opening != SAMPLER_SETTLED;
+    pthread_mutex_unlock(&sampler->mutex);
+    return opening;
+}
+
+/* From here on those that are still being opened join by themselves. */
+static void let_join(struct lab_sampler *sampler) {
+    for (int i = 0; i < sampler->probe_count; i++) {
+        struct sampler_probe *probe = &sampler->probes[i];
+        char text[128];
+        int64_t waited_ns = lab_clock_now(sampler->clock) - probe->since_ns;
+        snprintf(text, sizeof text, "the driver has not started after %.0f s; it is waited for",
+                 (double)waited_ns / LAB_NS_PER_S);
+        pthread_mutex_lock(&sampler->mutex);
+        bool opening = probe->opening == SAMPLER_OPENING, opened = probe->opening == SAMPLER_OPENED;
+        if (opening) {
+            refuse(probe, text);
+            probe->opening = SAMPLER_LATE;
+        }
+        pthread_mutex_unlock(&sampler->mutex);
+        if (opening)
+            tell_event(sampler, LAB_EVENT_GAP, 0, text);
+        if (opened && probe->result == 0) /* it came back just now */
+            join(probe);
+        else if (opened)
+            refuse(probe, probe->why.text);
+    }
+}
+
+int sampler_open_probes(struct lab_sampler *sampler, const struct sampler_parts *parts,
+                        const struct lab_sampler_config *config, int *ret_lanes,
+                        struct lab_err *err) {
+    if (open_all(sampler, parts, config, err) < 0)
+        return -1;
+    struct lanes lanes = {0};
+    for (int i = 0; i < sampler->probe_count; i++)
+        if (!atomic_load(&sampler->probes[i].refusal))
+            add_lanes(&sampler->probes[i], &lanes);
+    sampler->lanes = lab_mem_resize(lanes.items, (size_t)lanes.count + SAMPLER_LANES_LATE,
+                                    sizeof(struct sampler_lane *));
+    lanes.items = sampler->lanes;
+    sampler->late_room = SAMPLER_LANES_LATE;
+    atomic_store(&sampler->lane_count, lanes.count);
+    /* what isn't there yet can't be checked */
+    if (!is_opening(sampler) && check_gpus(sampler, &lanes, err) < 0)
+        return -1;
+    for (int i = 0; i < lanes.count; i++)
+        if (lanes.items[i]->wanted)
+            lane_number_entities(lanes.items[i]);
+    sampler->present = count_wanted(&lanes);
+    sampler->start_ns = lab_clock_now(sampler->clock);
+    sampler->wall_checked_ns = sampler->start_ns;
+    sampler->wall_last_ns = sampler->wall_offset_ns();
+    *ret_lanes = lanes.count;
+    let_join(sampler);
+    return 0;
 }

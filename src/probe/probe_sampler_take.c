@@ -308,6 +308,13 @@ void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *re
         lateness_merge(late, &lane->late);
         double cost_ms = lane->readings ? (double)lane->cost_ns / 1e6 / (double)lane->readings : 0;
         stats.cost_ms = cost_ms > stats.cost_ms ? cost_ms : stats.cost_ms;
+        double share = lane->readings ? (double)lane->missed / (double)lane->readings : 0;
+        double pace_ms = (double)sampler->interval_ns / 1e6 * (1 + share);
+        if (lane->missed > 0 && pace_ms > stats.pace_ms) {
+            stats.pace_ms = pace_ms;
+            snprintf(stats.slowest, sizeof stats.slowest, "%s",
+                     lane->probe->probe->lane_name(lane->probe->state, lane->index));
+        }
         pthread_mutex_unlock(&lane->outlet.mutex);
     }
     stats.late_p50_ms = lateness_quantile_ms(late, 0.5);

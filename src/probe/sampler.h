@@ -21,7 +21,8 @@ struct lab_sampler;
 struct lab_sampler_config {
     struct lab_probe_setup setup;
     const char *const *probes; /* names, NULL-terminated; NULL = all but `replay` */
-    int64_t patience_ns;       /* 0 = 2 s, or 20 intervals if that is longer */
+    int64_t patience_ns;       /* 0 = 20 intervals, at least 2 s and at most 5 s */
+    int64_t open_patience_ns;  /* with a driver that takes long to start; 0 = 5 s */
     const int *gpus;           /* indices as `cuda:N` counts; others are left alone; NULL = all */
     int gpu_count;
     const struct lab_cpus *cpus; /* where its threads run; NULL = anywhere */
@@ -32,6 +33,9 @@ struct lab_sampler_stats {
     int lanes, lanes_away;          /* away: in a gap now */
     double late_p50_ms, late_p99_ms, late_max_ms;
     double cost_ms; /* thread time of a reading, mean, of the dearest lane */
+    double
+        pace_ms; /* between two readings, mean, of the lane that missed most; 0 = none missed any */
+    char slowest[64]; /* that lane: "GPU 0 (0000:3b:00.0)" */
 };
 
 /*
@@ -44,6 +48,12 @@ void lab_sampler_close(struct lab_sampler *sampler); /* accepts NULL; at most a 
 
 /* Why a probe isn't at work; NULL = it is. Lives as long as the sampler. */
 const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *probe);
+
+/*
+ * Whether a probe isn't at work because its driver's start still takes: its entities are told when it
+ * does. LAB_EVENT_GAP and LAB_EVENT_BACK of entity -1 tell of the time until then.
+ */
+bool lab_sampler_awaits(struct lab_sampler *sampler, const char *probe);
 
 /* Asks every lane for all it can read, as soon as it can. */
 void lab_sampler_edge(struct lab_sampler *sampler);

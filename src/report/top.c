@@ -145,7 +145,7 @@ static void draw_help(const struct lab_top_view *view, struct lab_top_grid *grid
     static const struct key_name lines[] = {
         {"F2 o, F3 d, F4 l, F5 n", "overview, device, processes, NUMA"},
         {"Tab, Shift-Tab", "next page, the one before"},
-        {"0 to 9, arrows", "select a device or process"},
+        {"digits, arrows", "select a device or process"},
         {"Enter, Esc", "open the selected device; back"},
         {"Page Up, Page Down", "more charts, nodes or processes"},
         {"z", "charts over a longer time"},

@@ -124,6 +124,7 @@ struct lab_top_view {
     enum lab_top_page page;
     enum lab_top_prompt prompt;
     int device; /* which of the listed ones, from 0 */
+    int typed;  /* a GPU's number as far as it was typed, and 1; 0 = none */
     enum lab_top_sort sort;
     bool reverse, tree;
     bool all; /* processes without a GPU too; without any GPU they always are */

@@ -29,18 +29,32 @@ static void select_device(struct lab_top_view *view, const struct lab_top_histor
     view->device = clamp(place, top_devices(history, devices));
 }
 
-/* Digits name GPUs as they are numbered, whatever lies between them. */
-static void select_gpu(struct lab_top_view *view, const struct lab_top_history *history,
-                       int index) {
+/* Which of the listed devices is the GPU of that number; -1 = none. */
+static int find_gpu(const struct lab_top_history *history, int index) {
     int devices[TOP_DEVICES_MAX], count = top_devices(history, devices);
     for (int i = 0; i < count; i++) {
         const struct lab_entity *entity = &history->entities[devices[i]].entity;
-        if (entity->kind == LAB_ENTITY_GPU && entity->index == index) {
-            view->device = i;
-            return;
-        }
+        if (entity->kind == LAB_ENTITY_GPU && entity->index == index)
+            return i;
     }
-    snprintf(view->message, sizeof view->message, "there is no GPU %d", index);
+    return -1;
+}
+
+/* Digits name GPUs as they are numbered, whatever lies between them; two in a row one from 10 on, if there
+ * is such a one. */
+static void select_gpu(struct lab_top_view *view, const struct lab_top_history *history,
+                       int digit) {
+    int index = view->typed ? 10 * (view->typed - 1) + digit : digit;
+    if (view->typed && (index < 10 || find_gpu(history, index) < 0))
+        index = digit;
+    int device = find_gpu(history, index);
+    view->typed = 0;
+    if (device < 0) {
+        snprintf(view->message, sizeof view->message, "there is no GPU %d", index);
+        return;
+    }
+    view->device = device;
+    view->typed = index + 1;
 }
 
 static void select_process(struct lab_top_view *view, const struct lab_top_history *history,
@@ -320,6 +334,8 @@ struct lab_top_request lab_top_key(struct lab_top_view *view, const struct lab_t
                                    int key) {
     struct lab_top_request request = nothing;
     view->message[0] = 0;
+    if (key < '0' || key > '9')
+        view->typed = 0;
     if (view->prompt != LAB_TOP_NO_PROMPT)
         return prompt_key(view, history, key);
     if (view->replay && replay_key(view, key, &request))

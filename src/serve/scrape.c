@@ -154,6 +154,10 @@ struct lab_scrape *lab_scrape_open(const struct lab_scrape_setup *setup) {
     return scrape;
 }
 
+void lab_scrape_set_driver(struct lab_scrape *scrape, const char *driver) {
+    scrape->setup.driver = lab_arena_strdup(&scrape->arena, driver);
+}
+
 void lab_scrape_close(struct lab_scrape *scrape) {
     if (!scrape)
         return;

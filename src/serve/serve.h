@@ -35,7 +35,8 @@ struct lab_scrape_setup {
 };
 
 struct lab_scrape *lab_scrape_open(const struct lab_scrape_setup *setup);
-void lab_scrape_close(struct lab_scrape *scrape); /* accepts NULL */
+void lab_scrape_set_driver(struct lab_scrape *scrape, const char *driver); /* once it is known */
+void lab_scrape_close(struct lab_scrape *scrape);                          /* accepts NULL */
 
 /* What it learns from; lives as long as the scrape. */
 struct lab_sink_samples lab_scrape_sink(struct lab_scrape *scrape);

@@ -68,7 +68,8 @@ static int fail_create(const char *path, struct lab_err *err) {
                            "%s exists already: a recording is never written over, name another "
                            "file or remove it",
                            path);
-    bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == EISDIR;
+    bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG || errno == EISDIR ||
+                 errno == EACCES || errno == EROFS;
     return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s can't be made",
                              path);
 }

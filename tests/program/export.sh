@@ -122,6 +122,9 @@ refuse "goes with --format single" "$work/gpus.dat" -q --gpu 1
 refuse "about the runs of a study" "$work/gpus.dat" -q --what runs
 refuse "choose another name" "$work/gpus.dat" -q -o "$work/gpus.dat"
 
+echo '{"a": 1}' >"$work/other.json"
+refuse "holds no record of a monitor" "$work/other.json"
+
 # a reader that has enough
 "$gpulab" export "$study" --what iterations 2>"$work/err" | head -1 >"$work/out"
 [ ! -s "$work/err" ] || fail "export | head -1: $(cat "$work/err")"

@@ -22,6 +22,11 @@ killed=$!
 full=$!
 began=$(date +%s%N)
 
+# an interval that the driver can't keep up with is told, with what it gives
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=hang=nvmlDeviceGetUtilizationRates:0.03@1x900" \
+    "$gpulab" record -q -i 5ms -t 300ms -o pace.db 2>err || fail "pace: $(cat err)"
+grep -q '5.00 ms is too short here: GPU 0 .* gives a sample each' err || fail "pace: $(cat err)"
+
 # rows FILE EXPRESSION: evaluates a Python expression over the lines `d` of a recording
 rows() {
     "$gpulab" export "$1" -f csv >rows 2>rows.err
@@ -83,7 +88,7 @@ json '(any([g["memory_used"] for g in r["multi_gpu_data"]] == [12800, 12750, 128
   r["aggregate_stats"]["total_memory_used"] == 51155 and r["aggregate_stats"]["total_memory_total"] == 98304 for r in d))'
 "$gpulab" export four.db --format multi >out
 json 'any(r["aggregate_stats"]["total_memory_used"] == 51155 for r in d)'
-"${fake[@]}" "$gpulab" record "${fast[@]}" -q -o more.db --stats-file gpu_monitoring -t 100ms --device cuda:2,3 2>err
+"${fake[@]}" "$gpulab" record "${fast[@]}" -q -o more.db --stats-file gpu_monitoring -t 100ms --device cuda:2,cuda:3 2>err
 cp gpu_monitoring.json out
 json '([g for i, g in enumerate(r["gpu_index"] for r in d) if i == 0 or g != d[i - 1]["gpu_index"]] == [0, 2] and
   d[0]["memory_used"] == 12800 and "T" in d[0]["timestamp"])'
@@ -168,7 +173,7 @@ refuse 'there already' --stats-file ../foreign -o x.db
 refuse 'there already' --csv ../alone.db -o x.db
 refuse 'no/such.csv' --csv no/such.csv -o x.db --stats-file y
 refuse 'both write to standard output' --csv - --json
-refuse 'cuda, cuda:0, cuda:1,3 or cpu' --device sim:l40s-10
+refuse "unknown device 'nonsense'" --device cuda:0,nonsense
 refuse "needs a file's name" -o ''
 run record -o x.db --
 expect_status 2

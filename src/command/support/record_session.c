@@ -4,6 +4,7 @@
 #include "command/command.h"
 
 #include "base/clock.h"
+#include "command/support/watched_gpus.h"
 #include "machine/machine.h"
 
 #include <errno.h>
@@ -58,23 +59,30 @@ static void take_signals(struct lab_record_session *session) {
 static int open_sampler(struct lab_record_session *session,
                         const struct lab_record_request *request, struct lab_err *err) {
     static const char *const host_probes[] = {"cpu", "memory", "numa", "process", NULL};
-    if (lab_machine_open(NULL, &session->machine, err) < 0)
+    const int *gpus = NULL;
+    int gpu_count = 0;
+    if (lab_machine_open(NULL, &session->machine, err) < 0 ||
+        lab_support_watched_gpus(session->machine, request->device, request->arena, &gpus,
+                                 &gpu_count, err) < 0)
         return -1;
+    session->host_only = gpus && gpu_count == 0;
     struct lab_sampler_config config = {
         .setup = {.machine = session->machine,
                   .clock = lab_clock_system(),
                   .interval_ns = request->interval_ns,
                   .root = "",
-                  .all_processes = request->all_processes},
-        .probes = request->host_only ? host_probes : NULL,
-        .gpus = request->gpus,
-        .gpu_count = request->gpu_count,
+                  .all_processes =
+                      request->all_processes || (request->any_processes && session->host_only)},
+        .probes = session->host_only ? host_probes : NULL,
+        .gpus = session->host_only ? NULL : gpus,
+        .gpu_count = gpu_count,
     };
     if (lab_sampler_open(&config, &session->sampler, err) < 0)
         return -1;
     /* without GPUs there would be none to list */
-    if (request->any_processes && !request->host_only &&
-        lab_sampler_refusal(session->sampler, "nvml")) {
+    if (request->any_processes && !session->host_only &&
+        lab_sampler_refusal(session->sampler, "nvml") &&
+        !lab_sampler_awaits(session->sampler, "nvml")) {
         lab_sampler_close(session->sampler);
         session->sampler = NULL;
         config.setup.all_processes = true;

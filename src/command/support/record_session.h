@@ -19,15 +19,15 @@ struct lab_record_request {
     const char *csv;                  /* "-" = standard output; NULL = none */
     const char *note;                 /* the command's words */
     const char *const *argv;          /* NULL = no command */
-    bool host_only;
-    const int *gpus; /* NULL = all */
-    int gpu_count;
+    const char *device;               /* what to watch; NULL = everything */
+    struct lab_arena *arena;
     bool all_processes;
     bool any_processes; /* all of them where there is no GPU */
 };
 
 struct lab_record_session {
     struct lab_machine *machine;
+    bool host_only; /* no GPU was asked for */
     struct lab_sampler *sampler;
     struct lab_recorder *recorder;
     struct lab_monitor_stream *stats, *csv;

@@ -10,25 +10,33 @@
 
 #define SETTLE_NS (1500 * LAB_NS_PER_MS) /* processes are read once a second */
 #define SPAN_NS   (300 * LAB_NS_PER_MS)  /* over which rates mean something */
+/* that a driver's start is waited for; eight GPUs that nothing keeps awake take a dozen seconds */
+#define OPEN_SCREEN_NS LAB_NS_PER_S
+#define OPEN_ONCE_NS   (30 * LAB_NS_PER_S)
 
 /* --- this machine --- */
 
-static void add_notes(const struct lab_command_call *call, struct lab_top_source *source) {
+static void add_notes(struct lab_top_source *source) {
+    struct lab_arena *arena = source->arena;
     int count = 0;
     while (lab_probes[count])
         count++;
-    source->notes = lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *source->notes);
-    for (int i = 0, at = 0; i < count; i++) {
+    source->awaits = lab_sampler_awaits(source->sampler, "nvml");
+    if (!source->notes) /* who shows them keeps the list */
+        source->notes = lab_arena_alloc(arena, (size_t)count + 1, sizeof *source->notes);
+    int at = 0;
+    for (int i = 0; i < count; i++) {
         const char *why = lab_sampler_refusal(source->sampler, lab_probes[i]->name);
         if (why && !lab_str_equal(lab_probes[i]->name, "replay"))
             source->notes[at++] =
-                lab_arena_printf(call->arena, "without %s: %s", lab_probes[i]->without, why);
+                lab_arena_printf(arena, "without %s: %s", lab_probes[i]->without, why);
     }
+    source->notes[at] = NULL;
 }
 
-int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns,
+int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns, bool screen,
                         struct lab_top_source *ret_source, struct lab_err *err) {
-    struct lab_top_source source = {.interval_ns = interval_ns};
+    struct lab_top_source source = {.interval_ns = interval_ns, .arena = call->arena};
     if (lab_machine_open(NULL, &source.machine, err) < 0)
         return -1;
     struct lab_sampler_config config = {.setup = {.machine = source.machine,
@@ -36,7 +44,8 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
                                                   .interval_ns = interval_ns,
                                                   .root = "",
                                                   .all_processes = true,
-                                                  .speed = 1}};
+                                                  .speed = 1},
+                                        .open_patience_ns = screen ? OPEN_SCREEN_NS : OPEN_ONCE_NS};
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     if (lab_support_watched_gpus(source.machine, call->shared->device, call->arena, &config.gpus,
@@ -48,7 +57,7 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
     struct lab_top_setup setup = {.interval_ns = interval_ns, .machine = source.machine};
     source.name = lab_arena_strdup(call->arena, host);
     source.history = lab_top_history_open(&setup);
-    add_notes(call, &source);
+    add_notes(&source);
     lab_sampler_edge(source.sampler); /* what is read seldom is there at once */
     *ret_source = source;
     return 0;
@@ -92,6 +101,8 @@ static bool take_live(struct lab_top_source *source) {
     int64_t before_ns = lab_top_history_time_ns(source->history);
     struct lab_sink_samples sink = lab_top_history_sink(source->history);
     lab_sampler_take(source->sampler, &sink);
+    if (source->awaits && !lab_sampler_awaits(source->sampler, "nvml"))
+        add_notes(source);
     return lab_top_history_time_ns(source->history) != before_ns;
 }
 

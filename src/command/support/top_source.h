@@ -15,16 +15,20 @@ struct lab_top_source {
     struct lab_sampler *sampler;
     struct lab_recording *recording; /* NULL = live */
     struct lab_top_history *history;
-    const char *name;   /* the host's, or the recording's file */
-    const char **notes; /* what can't be seen, and why; NULL-terminated */
+    const char *name; /* the host's, or the recording's file */
+    const char *
+        *notes; /* what can't be seen, and why; NULL-terminated; changes when GPUs come late */
+    struct lab_arena *arena;
+    bool awaits; /* the start of the GPUs' driver */
     int64_t interval_ns;
     /* of a recording */
     int64_t begin_ns, end_ns, position_ns;
     int64_t moved_ns; /* when the position was last moved, by the system's clock */
 };
 
-/* Names and notes live in the call's arena. */
-int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns,
+/* Names and notes live in the call's arena. A screen doesn't wait for a driver that is slow to start: its
+ * GPUs come when they do. What is shown once does wait. */
+int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns, bool screen,
                         struct lab_top_source *ret_source, struct lab_err *err);
 int lab_top_source_recording(const struct lab_command_call *call, const char *path,
                              struct lab_top_source *ret_source, struct lab_err *err);

@@ -34,9 +34,16 @@ static int add_selected(const struct lab_machine *machine, const char *word,
     struct lab_device_list list = {0};
     if (lab_device_select(machine, word, arena, &list, err) < 0)
         return -1;
-    for (int i = 0; i < list.count; i++)
-        if (lab_str_equal(list.items[i].backend->name, "cuda"))
+    for (int i = 0; i < list.count; i++) {
+        const char *backend = list.items[i].backend->name;
+        if (lab_str_equal(backend, "cuda"))
             add(chosen, arena, list.items[i].unit);
+        else if (!lab_str_equal(backend, "cpu"))
+            return lab_err_set(err, LAB_ERR_USER,
+                               "--device %s: only this machine can be watched: cuda, cuda:0, "
+                               "cuda:1,3 or cpu",
+                               word);
+    }
     return 0;
 }
 

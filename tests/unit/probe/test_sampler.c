@@ -38,13 +38,19 @@ static void a_slow_reading_skips_what_it_missed_and_says_so(void **state) {
     /* due at 100 and 200, both over; back on the grid at 300, not at 270 */
     assert_string_equal(rig.told.ticks.text,
                         "0@0=0 1@0=0 0@100=1 0@200=2 0@300=3 0@400=4 0@500=5 ");
+    assert_string_equal(rig.told.events.text, "1@270 missed 2; ");
     rig_pass(&rig, 50);
     rig_take(&rig);
     assert_non_null(strstr(rig.told.ticks.text, "1@300=1 "));
-    assert_string_equal(rig.told.events.text, "1@570 missed 2; ");
+    assert_string_equal(rig.told.events.text, ""); /* no more than once a second */
     struct lab_sampler_stats stats;
     lab_sampler_stats(rig.sampler, &stats);
     assert_int_equal(stats.missed, 4);
+    assert_true(stats.pace_ms == 300); /* each third tick */
+    assert_string_equal(stats.slowest, "GPU-b");
+    rig_pass(&rig, 900);
+    rig_take(&rig);
+    assert_string_equal(rig.told.events.text, "1@1470 missed 8; ");
     assert_int_equal(stats.lanes_away, 0);
     rig_close(&rig);
 }

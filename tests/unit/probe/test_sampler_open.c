@@ -11,7 +11,7 @@
 static void refused(const struct lab_sampler_config *config, const char *text) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_sampler *sampler = NULL;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
     assert_int_equal(lab_sampler_open_parts(&parts, config, &sampler, &err), -1);
     assert_int_equal(err.code, LAB_ERR_USER);
     if (!strstr(err.text, text))
@@ -62,7 +62,7 @@ static void a_probe_that_does_not_work_here_says_why(void **state) {
     struct rig rig;
     rig_open(&rig, 1);
     const struct lab_probe *const probes[] = {&broken_probe, &fake_probe, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns, 0};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     assert_string_equal(lab_sampler_refusal(rig.sampler, "broken"), "nothing of the kind");
@@ -75,36 +75,6 @@ static void a_probe_that_does_not_work_here_says_why(void **state) {
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
     assert_string_equal(err.text, "nothing can be watched here: broken: nothing of the kind");
-    told_release(&rig.told);
-}
-
-/* --- a probe whose driver doesn't start --- */
-
-static int stuck_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
-    pthread_mutex_lock(&fake.mutex);
-    while (fake.lanes[0].hangs)
-        pthread_cond_wait(&fake.changed, &fake.mutex);
-    pthread_mutex_unlock(&fake.mutex);
-    return fake_open(setup, ret_state, err);
-}
-
-static void a_start_that_hangs_is_given_up_and_closed_when_it_comes_back(void **state) {
-    (void)state;
-    struct rig rig;
-    struct lab_probe stuck = fake_probe;
-    stuck.name = "stuck";
-    stuck.open = stuck_open;
-    rig_open(&rig, 1);
-    fake.lanes[0].hangs = true;
-    const struct lab_probe *const probes[] = {&stuck, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns, 20 * MS};
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
-    assert_string_equal(
-        err.text, "nothing can be watched here: stuck: its start hangs: no answer for 0.02 s");
-    assert_int_equal(fake.closed, 0);
-    FAKE_SET(0, hangs, false);
-    FAKE_WAIT(fake.closed == 1);
     told_release(&rig.told);
 }
 
@@ -158,7 +128,7 @@ static void an_entity_that_appears_later_is_told_before_its_first_tick(void **st
     probe.read = mig_read;
     late_mig = 1;
     const struct lab_probe *const probes[] = {&probe, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns, 0};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     rig_pass(&rig, 50);
@@ -236,7 +206,7 @@ static void processes_on_gpus_reach_the_lane_that_reads_proc(void **state) {
     fake.lanes[1].processes[1].pid = 100;
     fake.lanes[1].process_count = 2;
     const struct lab_probe *const probes[] = {&fake_probe, &lister_probe, NULL};
-    struct sampler_parts parts = {probes, fake_wall_offset_ns, 0};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     rig.asleep = 4;
@@ -268,7 +238,7 @@ static void an_edge_is_read_at_once_and_the_end_waits_for_no_tick(void **state) 
     rig_open(&rig, 2);
     rig.config.setup.clock = lab_clock_system();
     rig.config.setup.interval_ns = 3600 * LAB_NS_PER_S;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     FAKE_WAIT(fake.lanes[0].readings == 1 && fake.lanes[1].readings == 1);
@@ -312,6 +282,99 @@ static void at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs(void
     rig_close(&rig);
 }
 
+/* --- a driver whose start hangs --- */
+
+static bool driver_hangs, driver_fails; /* under the lanes' mutex */
+
+static int driver_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
+    pthread_mutex_lock(&fake.mutex);
+    while (driver_hangs)
+        pthread_cond_wait(&fake.changed, &fake.mutex);
+    bool fails = driver_fails;
+    pthread_mutex_unlock(&fake.mutex);
+    return fails ? lab_err_set(err, LAB_ERR_UNSUPPORTED, "no such driver")
+                 : fake_open(setup, ret_state, err);
+}
+
+static void let_driver_go(bool fails) {
+    pthread_mutex_lock(&fake.mutex);
+    driver_hangs = false;
+    driver_fails = fails;
+    pthread_cond_broadcast(&fake.changed);
+    pthread_mutex_unlock(&fake.mutex);
+}
+
+/* A sampler over a lister, which works, and GPUs whose driver doesn't come back. */
+static struct lab_probe driver_probe;
+static void open_without_driver(struct rig *rig) {
+    rig_open(rig, 2);
+    driver_probe = fake_probe;
+    driver_probe.open = driver_open;
+    driver_probe.driver = driver_hangs = true;
+    rig->config.setup.clock = lab_clock_system();
+    rig->config.setup.interval_ns = 10 * MS;
+    rig->config.open_patience_ns = MS;
+    static const struct lab_probe *const probes[] = {&driver_probe, &lister_probe, NULL};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns};
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+/* Takes until a line of what was told has the text. */
+static void take_until(struct rig *rig, const struct lab_str *where, const char *text) {
+    for (int i = 0; i < 10000; i++) {
+        rig_take(rig);
+        if (strstr(where->text, text))
+            return;
+        usleep(1000);
+    }
+    fail_msg("'%s' was never told", text);
+}
+
+static void a_driver_that_starts_late_joins_by_itself(void **state) {
+    (void)state;
+    struct rig rig;
+    open_without_driver(&rig);
+    assert_true(lab_sampler_awaits(rig.sampler, "fake"));
+    assert_non_null(strstr(lab_sampler_refusal(rig.sampler, "fake"), "the driver has not started"));
+    rig_take(&rig);
+    assert_non_null(strstr(rig.told.events.text, "gap the driver has not started"));
+    assert_string_equal(rig.told.entities.text, "");
+    let_driver_go(false);
+    take_until(&rig, &rig.told.entities, "0:GPU-a/-1 1:GPU-b/-1 ");
+    assert_false(lab_sampler_awaits(rig.sampler, "fake"));
+    assert_null(lab_sampler_refusal(rig.sampler, "fake"));
+    take_until(&rig, &rig.told.ticks, "1@");
+    lab_sampler_edge(rig.sampler);
+    FAKE_WAIT(fake.lanes[0].edges == 1 && fake.lanes[1].edges == 1);
+    rig_close(&rig);
+    assert_int_equal(fake.closed, 2); /* and the lister */
+}
+
+static void a_driver_that_fails_late_says_why(void **state) {
+    (void)state;
+    struct rig rig;
+    open_without_driver(&rig);
+    let_driver_go(true);
+    for (int i = 0; i < 10000 && lab_sampler_awaits(rig.sampler, "fake"); i++)
+        usleep(1000);
+    assert_string_equal(lab_sampler_refusal(rig.sampler, "fake"), "no such driver");
+    rig_close(&rig);
+}
+
+static void closing_leaves_a_driver_that_hangs_to_itself(void **state) {
+    (void)state;
+    struct rig rig;
+    open_without_driver(&rig);
+    rig_close(&rig);
+    pthread_mutex_lock(&fake.mutex);
+    assert_int_equal(fake.closed, 1); /* the lister */
+    pthread_mutex_unlock(&fake.mutex);
+    let_driver_go(false);
+    FAKE_WAIT(fake.closed == 2);
+}
+
 static void closing_leaves_a_lane_that_hangs_to_itself(void **state) {
     (void)state;
     struct rig rig;
@@ -319,7 +382,7 @@ static void closing_leaves_a_lane_that_hangs_to_itself(void **state) {
     fake.lanes[1].hangs = true;
     rig.config.setup.clock = lab_clock_system();
     rig.config.setup.interval_ns = 10 * MS;
-    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns, 0};
+    struct sampler_parts parts = {fake_probes, fake_wall_offset_ns};
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), 0);
     FAKE_WAIT(fake.lanes[1].hanging);
@@ -367,12 +430,14 @@ int main(void) {
         cmocka_unit_test(intervals_that_make_no_sense_are_refused),
         cmocka_unit_test(unknown_gpus_and_probes_are_refused_with_those_that_exist),
         cmocka_unit_test(a_probe_that_does_not_work_here_says_why),
-        cmocka_unit_test(a_start_that_hangs_is_given_up_and_closed_when_it_comes_back),
         cmocka_unit_test(only_the_gpus_that_were_asked_for_are_read),
         cmocka_unit_test(an_entity_that_appears_later_is_told_before_its_first_tick),
         cmocka_unit_test(processes_on_gpus_reach_the_lane_that_reads_proc),
         cmocka_unit_test(an_edge_is_read_at_once_and_the_end_waits_for_no_tick),
         cmocka_unit_test(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs),
+        cmocka_unit_test(a_driver_that_starts_late_joins_by_itself),
+        cmocka_unit_test(a_driver_that_fails_late_says_why),
+        cmocka_unit_test(closing_leaves_a_driver_that_hangs_to_itself),
         cmocka_unit_test(closing_leaves_a_lane_that_hangs_to_itself),
         cmocka_unit_test(what_one_sink_gets_all_get),
     };

@@ -74,6 +74,26 @@ static void devices_are_selected(void **state) {
     end(&g);
 }
 
+static void two_digits_select_a_gpu_from_10_on(void **state) {
+    (void)state;
+    struct given g;
+    begin(&g, 16);
+    press(&g, '1');
+    assert_int_equal(g.view.device, 1);
+    press(&g, '2');
+    assert_int_equal(g.view.device, 12);
+    press(&g, '3'); /* there is no GPU 123 */
+    assert_int_equal(g.view.device, 3);
+    press(&g, '1');
+    press(&g, LAB_TOP_KEY_UP); /* another key between them */
+    press(&g, '4');
+    assert_int_equal(g.view.device, 4);
+    press(&g, '1');
+    press(&g, '9'); /* there is no GPU 19 */
+    assert_int_equal(g.view.device, 9);
+    end(&g);
+}
+
 static void quitting_asks_only_for_w(void **state) {
     (void)state;
     struct given g;
@@ -227,6 +247,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pages_are_reached),
         cmocka_unit_test(devices_are_selected),
+        cmocka_unit_test(two_digits_select_a_gpu_from_10_on),
         cmocka_unit_test(quitting_asks_only_for_w),
         cmocka_unit_test(killing_is_confirmed),
         cmocka_unit_test(killing_is_refused_where_it_must_be),
