@@ -18,7 +18,8 @@
  *     macros: STAGES, how many tiles of keys and values are on their way or in use (bf16, fp16; 1 where
  *             tokens ≤ 64, else 2); attention_any none
  *     grid: (⌈tokens / 64⌉, heads, images) blocks of 128 threads; attention_any (tokens, heads, images)
- *     with (tokens + w) · 4 bytes of shared memory
+ *     with tokens + w floats of shared memory, each rounded up to fours: the compiler reads a loop's last
+ *     few at once, also where fewer are left
  */
 #define WIDTH    64
 #define QUERIES  64
@@ -431,7 +432,7 @@ extern "C" __global__ void __launch_bounds__(128)
     attention_any(const element *qkv, element *out, int tokens, int heads, float scale, int width) {
     extern __shared__ float scores[];
     __shared__ float shared[32];
-    float *query = scores + tokens;
+    float *query = scores + (tokens + 3) / 4 * 4;
     s64 stride = 3 * (s64)heads * width, row0 = (s64)blockIdx.z * tokens;
     const element *q = qkv + (row0 + blockIdx.x) * stride + blockIdx.y * width;
     const element *k = qkv + row0 * stride + (heads + blockIdx.y) * width;

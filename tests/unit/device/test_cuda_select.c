@@ -204,8 +204,10 @@ static void without_nvml_the_kernel_modules_files_tell(void **state) {
 
 int main(int argc, char **argv) {
     (void)argc;
-    if (cuda_is_real())
+    if (cuda_is_real()) {
+        print_message("skipped: these tests are of machines that the fake driver makes up\n");
         return CUDA_TESTS_SKIPPED;
+    }
     cuda_use_fake(argv);
     const struct CMUnitTest tests[] = {
         TEST(gpus_come_in_pci_order_with_what_they_are),
