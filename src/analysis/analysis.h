@@ -13,6 +13,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/option.h"
+#include "model/chart.h"
 #include "model/recording.h"
 #include "model/trace.h"
 
@@ -81,8 +82,10 @@ struct lab_analysis_result {
     int column_count;
     const struct lab_analysis_part *parts;
     int part_count;
-    bool simulated;           /* some figure is: the word stands in every heading */
-    const char *const *notes; /* about the whole; NULL-terminated */
+    bool simulated;                 /* some figure is: the word stands in every heading */
+    const char *const *notes;       /* about the whole; NULL-terminated */
+    const struct lab_chart *charts; /* pictures of the same figures */
+    int chart_count;
 };
 
 /* --- what goes in --- */
@@ -90,7 +93,16 @@ struct lab_analysis_result {
 enum lab_analysis_source {
     LAB_ANALYSIS_OF_TRACES, /* the words are traces, or folders of them */
     LAB_ANALYSIS_OF_RECORDINGS, /* recordings, studies, or files of other monitors; or folders of them */
+    LAB_ANALYSIS_OF_STUDIES, /* studies, by their folders */
 };
+
+enum { /* what an analysis of studies needs beside the runs themselves */
+       LAB_ANALYSIS_ITERATIONS = 1,
+       LAB_ANALYSIS_SAMPLES = 2,
+       LAB_ANALYSIS_TRACES = 4,
+};
+
+struct lab_study_table;
 
 struct lab_analysis_trace {
     const char *name; /* of its file, unique in the input */
@@ -109,6 +121,8 @@ struct lab_analysis_input {
     int trace_count;
     const struct lab_analysis_recording *recordings;
     int recording_count;
+    const struct lab_study_table *studies; /* analysis_study.h */
+    int study_count;
 };
 
 /* --- an analysis --- */
@@ -120,6 +134,13 @@ struct lab_analysis {
     const struct lab_option *options;
     size_t config_size;
     enum lab_analysis_source source;
+    unsigned needs; /* of studies: LAB_ANALYSIS_ITERATIONS, … */
+    /*
+     * optional, of studies: how much it has to say about this one, from its plan alone: 0 = nothing; the
+     * report of a study opens with the answer of the analysis that says most, and has all the others
+     * behind it. NULL = it is never part of a study's report
+     */
+    int (*interest)(const struct lab_study_table *study);
     /* The result lies in the arena and refers to the input. */
     int (*run)(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err);

@@ -1,0 +1,130 @@
+/*
+ * analysis_study.h: a study as analyses see it: the runs that are done, with what they were asked for,
+ * what came out, and, where an analysis asks for it (`needs`), every iteration and every sample.
+ *
+ * The unit of replication is the run. Runs that differ in their repeat alone are one point; comparisons
+ * are between points, over run-level values.
+ */
+#ifndef LAB_ANALYSIS_ANALYSIS_STUDY_H
+#define LAB_ANALYSIS_ANALYSIS_STUDY_H
+
+#include "base/value.h"
+#include "model/iteration.h"
+#include "model/machine.h"
+#include "model/recording.h"
+#include "model/run.h"
+#include "model/trace.h"
+
+struct lab_study_rank {
+    int gpu_id;         /* position in the study's list of devices */
+    const char *device; /* "cuda:1" */
+    int numa_node;      /* that fed it: the kernel's number */
+    int device_node;    /* that it sits on; -1 = unknown */
+    int distance;       /* the kernel's, from numa_node to device_node: 10 = local, 0 = unknown */
+    double rate;        /* samples a second; NaN = none */
+    const struct lab_iteration
+        *iterations; /* measured ones, in order; NULL = not asked for, or none */
+    size_t iteration_count;
+};
+
+struct lab_study_work { /* of one iteration of one rank, counted from the definition; 0 = none */
+    double flops, memory_bytes; /* on the device */
+    double h2d_bytes, d2h_bytes;
+    double samples;
+    double parameters; /* of the model; 0 = it has none */
+};
+
+struct lab_study_run {
+    const struct lab_run *run;
+    const struct lab_value *options, *test,
+        *result;       /* maps; `result` as in results.json; never NULL */
+    const char *model; /* the workload's label: "vit32x6x512" */
+    const char *point; /* the run's id without its repeat; runs of one point repeat each other */
+    const char *phase; /* of a study with phases ("baseline"); "" = it has none */
+    struct lab_study_rank *ranks;
+    int rank_count;
+    struct lab_study_work work;
+    double rate;   /* of all ranks together, samples (or iterations) a second */
+    double time_s; /* of an iteration, median over the run, of the slowest rank; NaN = unknown */
+    bool used;     /* counts: it is valid, or no run of the study is */
+    const struct lab_recording *recording; /* samples of its time; NULL = not asked for, or none */
+    const struct lab_trace *trace;         /* of its first rank; NULL likewise */
+};
+
+struct lab_study_table {
+    const char *name;                  /* "numa_locality_study"; unique in the input */
+    const char *folder;                /* where it lies */
+    const char *option;                /* "numa_study" */
+    const struct lab_machine *machine; /* where it ran; NULL = unknown */
+    struct lab_study_run *runs;        /* those that are done, in the order in which they began */
+    int run_count;
+    int planned_count, failed_count; /* of all runs */
+    int invalid_count;               /* done, but not valid */
+    bool all_invalid;                /* so that they are used nevertheless: say so in a note */
+    bool simulated;
+    bool repeated; /* some point has more than one run that is used */
+};
+
+/* --- points --- */
+
+struct lab_study_point {               /* repeats of one thing */
+    const char *name;                  /* runs[0]'s point */
+    const struct lab_study_run **runs; /* used ones alone, at least one */
+    int count;
+    const double *rates;   /* one for each run */
+    const double *times_s; /* likewise; median iteration time */
+};
+
+/* Those with a used run, in the order of their first; returns how many. */
+int lab_study_points(const struct lab_study_table *study, struct lab_arena *arena,
+                     struct lab_study_point **ret_points);
+
+/* --- keys of a run, by dots: "test.batch_size", "options.depth", "result.h2d_gb_per_s" --- */
+double lab_study_number(const struct lab_study_run *run, const char *key);    /* NaN = none */
+const char *lab_study_text(const struct lab_study_run *run, const char *key); /* "" = none */
+
+/* --- one point against another ---
+ *
+ * The ratio of medians, other / base, of rates or times. Several runs on both sides: over runs. Else
+ * within one run each, from iterations where they were read (block bootstrap), and no verdict for
+ * effects under 2 %. */
+enum lab_study_verdict {
+    LAB_STUDY_UNDECIDED, /* nothing to compare, or too few runs for a verdict */
+    LAB_STUDY_SAME,      /* can't be told from 1; no farther from it than `bound` */
+    LAB_STUDY_MORE,
+    LAB_STUDY_LESS,
+};
+
+struct lab_study_ratio {
+    double ratio, low, high; /* at `confidence`; NaN = unknown */
+    double confidence;
+    double bound; /* how far from 1 the farther end is, as a share; for "none larger than x %" */
+    double p;     /* of no difference; NaN = unknown. For Benjamini-Hochberg over many */
+    bool within;  /* from one run each */
+    int needed;   /* runs a side that would decide an effect of this size; 0 = unknown or enough */
+    enum lab_study_verdict verdict;
+};
+
+enum lab_study_figure { LAB_STUDY_RATE, LAB_STUDY_TIME };
+struct lab_study_ratio lab_study_compare(const struct lab_study_point *base,
+                                         const struct lab_study_point *other,
+                                         enum lab_study_figure figure);
+
+/* After many comparisons: verdicts hold for all of them together (Benjamini-Hochberg at 5 %). */
+void lab_study_adjust(struct lab_study_ratio *ratios, int count);
+
+/* "+12.4 % [11.3, 13.5]" of ratio − 1; "none larger than 0.8 %"; "unknown". */
+const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct lab_arena *arena);
+
+/* --- iterations --- */
+
+/* Seconds from the end of an iteration to the end of the next, in order: count − 1 values. */
+const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
+                                  size_t *ret_count);
+
+/* --- what to know before figures of the study are used: failed, invalid and single runs; NULL-ended,
+ * with room for `more` others --- */
+const char **lab_study_notes(const struct lab_study_table *study, int more,
+                             struct lab_arena *arena);
+
+#endif
