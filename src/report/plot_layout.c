@@ -257,17 +257,17 @@ static void place_columns(struct plot_layout *layout) {
             const struct lab_chart_panel *panel = made->panel;
             plot_axis_make(&panel, 1, false, area_height(layout, made), &made->y);
             bool titled = panel->y.title && *panel->y.title;
-            int texts = 14 + (int)(made->y.longest * COLUMN_PIXELS) + (titled ? 26 : 0);
-            before = texts > before ? texts : before;
+            int own = 14 + (int)(made->y.longest * COLUMN_PIXELS) + (titled ? 26 : 0);
+            before = own > before ? own : before;
             behind = key_width(made) > behind ? key_width(made) : behind;
         }
         before = before < 56 ? 56 : before;
-        int slanted = slanted_width(layout, c, each - before - behind);
+        int texts = before, slanted = slanted_width(layout, c, each - before - behind);
         before = slanted > before ? slanted : before;
         int area = columns == 1 ? each - before - behind : each - before;
         area = area < 260 ? 260 : area;
         for (int p = c; p < count; p += columns) {
-            layout->panels[p].edge = left;
+            layout->panels[p].edge = left + before - texts;
             layout->panels[p].left = left + before;
             layout->panels[p].right = left + before + area;
         }

@@ -225,7 +225,7 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, int pixels,
     }
     longest = longest > PLOT_NAME_MOST ? PLOT_NAME_MOST : longest;
     if (of_x && longest * COLUMN_PIXELS + 8 > each)
-        axis->angle = each > 20 ? PLOT_SLANTED : 90;
+        axis->angle = each > 16 ? PLOT_SLANTED : 90;
     bool along = of_x && axis->angle == 0;
     int every = along ? 1 : (LINE_PIXELS + each - 1) / (each > 0 ? each : 1);
     while (from->name_count > every * PLOT_TICS_MOST)

@@ -205,6 +205,15 @@ static double moved(int nth, int count, double each) {
     return (nth - (count - 1) / 2.0) * each;
 }
 
+/* gnuplot's own error bars leave a hole where a point would be. */
+static void add_whiskers(struct script *script, double by, const char *colour, bool *first) {
+    add_source(script, first);
+    lab_str_printf(script->out,
+                   "using ($1%+.8g):3:(0):($4-$3) with vectors heads size screen 0.004,90,90 fixed "
+                   "linewidth 1.4 linecolor rgb '%s' notitle",
+                   by, colour);
+}
+
 static void add_bars(struct script *script, const struct plot_panel *made,
                      const struct lab_chart_series *series, struct look look, double by,
                      double width, bool *first) {
@@ -215,14 +224,8 @@ static void add_bars(struct script *script, const struct plot_panel *made,
                    "0.85 noborder linecolor rgb '%s'",
                    by, by - width / 2, by + width / 2, base, look.colour);
     add_title(script, made, series->title);
-    if (!plot_has_whiskers(series))
-        return;
-    add_source(script, first);
-    lab_str_printf(
-        script->out,
-        "using ($1%+.8g):2:3:4 with yerrorbars pointtype 0 pointsize 0 linewidth 1.4 linecolor rgb "
-        "'%s' notitle",
-        by, PLOT_INK);
+    if (plot_has_whiskers(series))
+        add_whiskers(script, by, PLOT_INK, first);
 }
 
 static void add_boxes(struct script *script, const struct plot_panel *made,
@@ -247,14 +250,8 @@ static void add_points(struct script *script, const struct plot_panel *made,
                        bool *first) {
     bool lines = series->mark == LAB_CHART_LINE_POINTS;
     double size = series->count > 400 ? 0.35 : series->count > 100 ? 0.6 : 0.9;
-    if (plot_has_whiskers(series)) {
-        add_source(script, first);
-        lab_str_printf(
-            script->out,
-            "using ($1%+.8g):2:3:4 with yerrorbars pointtype 0 pointsize 0 linewidth 1.4 linecolor "
-            "rgb '%s' notitle",
-            by, look.colour);
-    }
+    if (plot_has_whiskers(series))
+        add_whiskers(script, by, look.colour, first);
     add_source(script, first);
     lab_str_printf(script->out,
                    "using ($1%+.8g):2 with %s pointtype %d pointsize %.2g %s%s linecolor rgb '%s'",
