@@ -1,5 +1,5 @@
 /* analysis.c: what an analysis found, as text, as Markdown and as a tree. */
-#include "report/analysis.h"
+#include "report/analysis_internal.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -78,8 +78,9 @@ static void add_bounds(const struct lab_analysis_cell *cell,
  * "25.1 GB/s ± 1.2 %": the farther end's distance; beyond 100 % only that is said. An interval that few
  * values could not make as sure as that has its own confidence behind it, and no room in a table.
  */
-static void add_cell(const struct lab_analysis_cell *cell, const struct lab_analysis_column *column,
-                     bool in_table, struct lab_str *out) {
+void analysis_add_cell(const struct lab_analysis_cell *cell,
+                       const struct lab_analysis_column *column, bool in_table,
+                       struct lab_str *out) {
     if (is_text(column)) {
         lab_str_add(out, cell->text ? cell->text : "");
         return;
@@ -106,9 +107,8 @@ static void add_cell(const struct lab_analysis_cell *cell, const struct lab_anal
         lab_str_printf(out, " at %.0f %%", 100 * cell->confidence);
 }
 
-/* A figure that there is none of, or that isn't for people, has no line. */
-static bool is_shown(const struct lab_analysis_cell *cell,
-                     const struct lab_analysis_column *column) {
+bool analysis_is_shown(const struct lab_analysis_cell *cell,
+                       const struct lab_analysis_column *column) {
     return column->title && (is_text(column) ? !!cell->text : !isnan(cell->value));
 }
 
@@ -143,7 +143,7 @@ static void add_table(const struct lab_analysis_table *table, struct lab_style s
         if (!column->title)
             continue;
         lab_str_clear(&text);
-        add_cell(&table->cells[i], column, true, &text);
+        analysis_add_cell(&table->cells[i], column, true, &text);
         lab_table_cell(shown, "%s", text.text);
     }
     lab_table_write(shown, style, out);
@@ -171,7 +171,7 @@ static void add_comparison(const struct lab_analysis_result *result, struct lab_
             if (!result->columns[c].brief)
                 continue;
             lab_str_clear(&text);
-            add_cell(&result->parts[i].cells[c], &result->columns[c], true, &text);
+            analysis_add_cell(&result->parts[i].cells[c], &result->columns[c], true, &text);
             lab_table_cell(shown, "%s", text.text);
         }
     }
@@ -191,11 +191,11 @@ static void add_paragraph(const char *text, int indent, struct lab_style style,
 static void add_figure(const struct lab_analysis_cell *cell,
                        const struct lab_analysis_column *column, struct lab_style style,
                        struct lab_str *out) {
-    if (!is_shown(cell, column))
+    if (!analysis_is_shown(cell, column))
         return;
     struct lab_str text;
     lab_str_init(&text);
-    add_cell(cell, column, false, &text);
+    analysis_add_cell(cell, column, false, &text);
     if (column->unit != LAB_ANALYSIS_TEXT)
         lab_text_keep(&text, 0);
     if (cell->text && column->unit != LAB_ANALYSIS_TEXT)
@@ -238,7 +238,7 @@ static void add_part(const struct lab_analysis_result *result, const struct lab_
         add_paragraph(part->answer, 2, style, out);
     bool any = false;
     for (int c = 0; c < result->column_count; c++)
-        any |= is_shown(&part->cells[c], &result->columns[c]);
+        any |= analysis_is_shown(&part->cells[c], &result->columns[c]);
     lab_str_add(out, any ? "\n" : "");
     for (int c = 0; c < result->column_count; c++)
         add_figure(&part->cells[c], &result->columns[c], style, out);
@@ -287,7 +287,7 @@ void lab_report_analysis(const struct lab_analysis_result *result, struct lab_st
 
 /* --- Markdown --- */
 
-static void add_escaped(const char *text, struct lab_str *out) {
+void analysis_add_escaped(const char *text, struct lab_str *out) {
     for (const char *c = text; *c; c++) {
         bool within =
             *c == '_' && c > text && isalnum((unsigned char)c[-1]) && isalnum((unsigned char)c[1]);
@@ -304,9 +304,9 @@ static void add_markdown_cell(const struct lab_analysis_cell *cell,
                               const struct lab_analysis_column *column, struct lab_str *out) {
     struct lab_str text;
     lab_str_init(&text);
-    add_cell(cell, column, false, &text);
+    analysis_add_cell(cell, column, false, &text);
     lab_str_add(out, " ");
-    add_escaped(text.text, out);
+    analysis_add_escaped(text.text, out);
     lab_str_add(out, " |");
     lab_str_release(&text);
 }
@@ -325,7 +325,7 @@ static void add_markdown_table(const struct lab_analysis_table *table, struct la
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title) {
             lab_str_add(out, " ");
-            add_escaped(table->columns[c].title, out);
+            analysis_add_escaped(table->columns[c].title, out);
             lab_str_add(out, " |");
         }
     lab_str_add(out, "\n|");
@@ -351,7 +351,7 @@ static void add_markdown_comparison(const struct lab_analysis_result *result, st
         lab_str_add(out, result->columns[c].brief ? "--:|" : "");
     for (int i = 0; i < result->part_count; i++) {
         lab_str_add(out, "\n| ");
-        add_escaped(result->parts[i].name, out);
+        analysis_add_escaped(result->parts[i].name, out);
         lab_str_add(out, " |");
         for (int c = 0; c < result->column_count; c++)
             if (result->columns[c].brief)
@@ -363,34 +363,34 @@ static void add_markdown_comparison(const struct lab_analysis_result *result, st
 static void add_markdown_part(const struct lab_analysis_result *result,
                               const struct lab_analysis_part *part, struct lab_str *out) {
     lab_str_add(out, "\n## ");
-    add_escaped(part->name, out);
+    analysis_add_escaped(part->name, out);
     lab_str_add(out, result->simulated ? " (simulated)\n\n" : "\n\n");
     if (part->about) {
         lab_str_add(out, "On ");
-        add_escaped(part->about, out);
+        analysis_add_escaped(part->about, out);
         lab_str_add(out, ". ");
     }
-    add_escaped(part->answer, out);
+    analysis_add_escaped(part->answer, out);
     lab_str_add(out, "\n");
     bool any = false;
     for (int c = 0; c < result->column_count; c++) {
         const struct lab_analysis_cell *cell = &part->cells[c];
-        if (!is_shown(cell, &result->columns[c]))
+        if (!analysis_is_shown(cell, &result->columns[c]))
             continue;
         lab_str_add(out, any ? "" : "\n| Figure | Value | |\n|---|--:|---|\n");
         any = true;
         lab_str_printf(out, "| %s |", result->columns[c].title);
         add_markdown_cell(cell, &result->columns[c], out);
         lab_str_add(out, " ");
-        add_escaped(cell->text && result->columns[c].unit != LAB_ANALYSIS_TEXT ? cell->text : "",
-                    out);
+        analysis_add_escaped(
+            cell->text && result->columns[c].unit != LAB_ANALYSIS_TEXT ? cell->text : "", out);
         lab_str_add(out, " |\n");
     }
     for (int i = 0; i < part->table_count; i++)
         add_markdown_table(&part->tables[i], out);
     for (int i = 0; part->notes && part->notes[i]; i++) {
         lab_str_add(out, i == 0 ? "\n- " : "- ");
-        add_escaped(part->notes[i], out);
+        analysis_add_escaped(part->notes[i], out);
         lab_str_add(out, "\n");
     }
 }
@@ -398,7 +398,7 @@ static void add_markdown_part(const struct lab_analysis_result *result,
 void lab_report_analysis_markdown(const struct lab_analysis_result *result, const char *title,
                                   struct lab_str *out) {
     lab_str_printf(out, "# %s%s\n\n", title, result->simulated ? " (simulated)" : "");
-    add_escaped(result->answer, out);
+    analysis_add_escaped(result->answer, out);
     lab_str_add(out, "\n");
     if (result->part_count > 1)
         add_markdown_comparison(result, out);
@@ -406,7 +406,7 @@ void lab_report_analysis_markdown(const struct lab_analysis_result *result, cons
         add_markdown_part(result, &result->parts[i], out);
     for (int i = 0; result->notes && result->notes[i]; i++) {
         lab_str_add(out, "\n");
-        add_escaped(result->notes[i], out);
+        analysis_add_escaped(result->notes[i], out);
         lab_str_add(out, "\n");
     }
 }

@@ -295,7 +295,10 @@ static void write_place(const struct study_digest *digest, struct lab_style styl
         study_write_line("Machine", study->machine, style, out);
     study_write_line("Folder", study->folder, style, out);
     lab_str_clear(&text);
-    lab_str_printf(&text, "%s/report/report.md", study->folder);
+    if (study->report)
+        lab_str_add(&text, study->report);
+    else
+        lab_str_printf(&text, "%s/report/report.md", study->folder);
     if (!study->running) /* it is written at the end */
         study_write_line("Report", text.text, style, out);
     else if (study->holder && *study->holder)

@@ -38,6 +38,7 @@ struct lab_report_study {
     int left_unknown; /* runs that are guessed, in left_s by what others took */
     const struct lab_report_metric *metrics; /* run by run; for the reports alone */
     int metric_count;
+    const char *report; /* its main file; NULL = report/report.md of the folder */
 };
 
 /*

@@ -151,6 +151,8 @@ void study_write_metrics(const struct lab_report_study *study, struct lab_style 
                          struct lab_str *out);
 /* All of it in Markdown. */
 void study_add_metrics(const struct lab_report_study *study, struct lab_str *out);
+/* report.md behind its first sentences: runs, what is wrong with them, conditions, files. */
+void study_add_markdown(const struct study_digest *digest, struct lab_str *out);
 /* Text alone, indented by two. */
 void study_write_text(const char *text, struct lab_style style, struct lab_str *out);
 /* Failures with their hints; those beyond the first kinds are counted. */

@@ -341,6 +341,22 @@ static void add_next(const struct study_digest *digest, struct lab_str *out) {
     lab_str_release(&text);
 }
 
+void study_add_markdown(const struct study_digest *digest, struct lab_str *out) {
+    if (digest->nothing_valid)
+        lab_str_printf(out, "\n> **Invalid:** %s.\n", STUDY_NOTHING_VALID);
+    add_runs(digest, out);
+    if (digest->study->metric_count) {
+        add_heading(digest, "Metrics", out);
+        study_add_metrics(digest->study, out);
+    }
+    add_notes(digest, "Failures", &digest->failures, out);
+    add_notes(digest, "Invalid runs", &digest->problems, out);
+    add_warnings(digest, out);
+    add_conditions(digest, out);
+    add_files(digest, out);
+    add_next(digest, out);
+}
+
 void lab_report_study_markdown(const struct lab_report_study *study, struct lab_str *out) {
     struct study_digest digest;
     study_digest_init(&digest, study);
@@ -352,19 +368,7 @@ void lab_report_study_markdown(const struct lab_report_study *study, struct lab_
     lab_str_printf(out, "%s\n\n", study->simulated ? " (simulated)" : "");
     add_words(out, answer.text);
     lab_str_add(out, "\n");
-    if (digest.nothing_valid)
-        lab_str_printf(out, "\n> **Invalid:** %s.\n", STUDY_NOTHING_VALID);
-    add_runs(&digest, out);
-    if (study->metric_count) {
-        add_heading(&digest, "Metrics", out);
-        study_add_metrics(study, out);
-    }
-    add_notes(&digest, "Failures", &digest.failures, out);
-    add_notes(&digest, "Invalid runs", &digest.problems, out);
-    add_warnings(&digest, out);
-    add_conditions(&digest, out);
-    add_files(&digest, out);
-    add_next(&digest, out);
+    study_add_markdown(&digest, out);
     lab_str_release(&answer);
     study_digest_release(&digest);
 }

@@ -1,0 +1,53 @@
+/*
+ * report/page.h: a whole report: what analyses answered about a study or a recording, with pictures, how
+ * it was measured, and all figures. One description, written as a page, as Markdown, as advice and as
+ * lines of a terminal.
+ *
+ * The page is one file: no network, no scripts; light or dark as its reader's screen is; it prints. It
+ * opens with the answer in a sentence, then come the evidence, how it was measured, and the raw tables.
+ */
+#ifndef LAB_REPORT_PAGE_H
+#define LAB_REPORT_PAGE_H
+
+#include "report/analysis.h"
+#include "report/plot.h"
+#include "report/study.h"
+
+struct lab_page_analysis {
+    const char *name;                         /* "numa" */
+    const char *summary;                      /* what it tells, in a line; may be NULL */
+    const struct lab_analysis_result *result; /* NULL = it could not be done */
+    const char *failure;                      /* then: why */
+    const struct lab_plot *plots;             /* one for each chart of the result */
+    int plot_count;                           /* 0 = pictures weren't asked for */
+};
+
+struct lab_page {
+    const char *title;                        /* "numa_locality_study" */
+    const struct lab_report_study *study;     /* NULL = of recordings */
+    const struct lab_page_analysis *analyses; /* the one that says most first */
+    int analysis_count;
+    const char *source;  /* what was read, as the user would write it */
+    const char *folder;  /* in which the pictures lie */
+    const char *config;  /* the study's, as YAML; NULL = unknown */
+    const char *order;   /* of the runs: "random"; NULL = unknown */
+    const char *version; /* of the gpulab that writes this */
+    const char *missing; /* about pictures that aren't there; NULL = all are */
+    bool simulated;      /* some figure is */
+};
+
+/* report/index.html: at most 3 MB, whatever there is: what is left out is said, and where it is. */
+#define LAB_PAGE_BYTES_MOST (3 << 20)
+void lab_page_html(const struct lab_page *page, struct lab_str *out);
+
+/* report/report.md; pictures by their names. */
+void lab_page_markdown(const struct lab_page *page, struct lab_str *out);
+
+/* report/best_practices.md: what to do on this machine, from the answers; lines to paste where analyses
+ * give any. */
+void lab_page_practices(const struct lab_page *page, struct lab_str *out);
+
+/* The answers, that of the first analysis first, a paragraph each; "" where there is none. */
+void lab_page_answers(const struct lab_page *page, struct lab_style style, struct lab_str *out);
+
+#endif
