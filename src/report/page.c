@@ -34,9 +34,14 @@ void page_add_heading(struct lab_str *out, int level, const char *id, const char
                    simulated ? " <span class=\"simulated\">simulated</span>" : "", level);
 }
 
+/* One without parts has only said what it lacks. */
+bool page_tells(const struct lab_page_analysis *analysis) {
+    return analysis->result && analysis->result->answer && analysis->result->part_count > 0;
+}
+
 const char *page_answer(const struct lab_page *page) {
     for (int i = 0; i < page->analysis_count; i++)
-        if (page->analyses[i].result && page->analyses[i].result->answer)
+        if (page_tells(&page->analyses[i]))
             return page->analyses[i].result->answer;
     return NULL;
 }

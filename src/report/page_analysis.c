@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "report/page_internal.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define SVG_MOST   (400 << 10) /* of one picture; beyond it the PNG is smaller */
@@ -238,11 +239,22 @@ static void add_parts(const struct lab_page *page, const struct lab_page_analysi
     }
 }
 
+/* "Which NUMA node feeds which device best": what it tells is its heading. */
+static void add_title(const struct lab_page_analysis *analysis, struct lab_str *out) {
+    struct lab_str title;
+    lab_str_init(&title);
+    lab_str_add(&title, analysis->summary ? analysis->summary : analysis->name);
+    title.text[0] = (char)toupper((unsigned char)title.text[0]);
+    page_add_heading(out, 3, analysis->name, title.text,
+                     analysis->result && analysis->result->simulated);
+    lab_str_release(&title);
+}
+
 void page_add_analysis(const struct lab_page *page, const struct lab_page_analysis *analysis,
                        struct page_budget *budget, struct lab_str *out) {
     const struct lab_analysis_result *result = analysis->result;
     lab_str_add(out, "<section>\n");
-    page_add_heading(out, 3, analysis->name, analysis->name, result && result->simulated);
+    add_title(analysis, out);
     if (!result) {
         lab_str_add(out, "<p class=\"note\">This could not be told: ");
         page_add_text(out, analysis->failure ? analysis->failure : "no reason was given");

@@ -28,6 +28,8 @@ void page_add_method(const struct lab_page *page, const struct study_digest *dig
 void page_add_runs(const struct lab_page *page, const struct study_digest *digest, size_t limit,
                    struct lab_str *out);
 
+/* Whether an analysis has an answer, and not only found that it can't give one. */
+bool page_tells(const struct lab_page_analysis *analysis);
 /* The first sentence: of the first analysis that has one; NULL = none has. */
 const char *page_answer(const struct lab_page *page);
 

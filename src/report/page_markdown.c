@@ -158,7 +158,7 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
     bool any = false;
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_analysis_result *result = page->analyses[i].result;
-        if (!result || !result->answer)
+        if (!page_tells(&page->analyses[i]))
             continue;
         any = true;
         lab_str_printf(out, "\n## %s%s\n\n", page->analyses[i].name,
@@ -186,10 +186,10 @@ void lab_page_answers(const struct lab_page *page, struct lab_style style, struc
     struct lab_str text, plain;
     lab_str_init(&text);
     lab_str_init(&plain);
-    bool first = true;
+    bool first = true, second = false;
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_analysis_result *result = page->analyses[i].result;
-        if (!result || !result->answer)
+        if (!page_tells(&page->analyses[i]))
             continue;
         lab_str_clear(&text);
         lab_str_clear(&plain);
@@ -203,10 +203,10 @@ void lab_page_answers(const struct lab_page *page, struct lab_style style, struc
             lab_text_to_ascii(text.text, &plain);
         if (first && style.colour)
             lab_str_add(out, "\033[1m");
-        lab_str_add(out, first ? "" : "  ");
+        lab_str_add(out, first ? "" : second ? "\n  " : "  ");
+        second = first;
         lab_text_wrap(plain.text, first ? 0 : 2, first ? 0 : 4, style.columns, out);
         lab_str_add(out, first && style.colour ? "\033[0m\n" : "\n");
-        lab_str_add(out, first && page->analysis_count > 1 ? "\n" : "");
         first = false;
     }
     lab_str_release(&text);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "command/support/report_build.h"
 #include "command/support/run_progress.h"
 #include "command/support/stop.h"
 #include "command/support/study_view.h"
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 #define HISTORY_STUDIES 50
+#define REPORT_NS       ((int64_t)30 * 1000000000) /* for the report at the end */
 
 #define FIRST_REPLY                                                                                \
     "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
@@ -176,6 +178,22 @@ static void write_markdown(const struct lab_report_study *report, const char *fo
     lab_str_release(&text);
 }
 
+/* The whole report. A failure of it fails nothing else: what there was before it remains, report.md. */
+static bool write_report(const struct lab_command_call *call, const struct lab_study_view *view,
+                         const char *folder, struct lab_report_made *ret_made) {
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_report_request request = {
+        .folder = lab_arena_printf(call->arena, "%s/report", folder), .limit_ns = REPORT_NS};
+    if (lab_report_build_study(view, &request, call->arena, ret_made, &err) == 0) {
+        if (ret_made->page.missing && !call->shared->quiet)
+            lab_command_note("%s", ret_made->page.missing);
+        return true;
+    }
+    lab_command_note("the report is not complete: %s", err.text);
+    write_markdown(&view->report, folder, call->arena);
+    return false;
+}
+
 static void print_json(const struct lab_command_call *call, const struct lab_study *study,
                        const struct lab_report_study *report) {
     struct lab_value *map = lab_value_map(call->arena), *runs = lab_value_list(call->arena);
@@ -200,13 +218,19 @@ static int report(const struct lab_command_call *call, const struct lab_study *s
     view.report.holder = "";
     view.report.command = command;
     view.report.point_count = study->plan.point_count;
-    write_markdown(&view.report, study->folder.path, call->arena);
+    struct lab_report_made made;
+    bool whole = write_report(call, &view, study->folder.path, &made);
     if (call->shared->json) {
         print_json(call, study, &view.report);
         return 0;
     }
     struct lab_str text;
     lab_str_init(&text);
+    if (whole) {
+        view.report.report = lab_study_view_shorten(made.index, call->arena);
+        lab_page_answers(&made.page, call->style, &text);
+        lab_str_add(&text, text.length ? "\n" : "");
+    }
     lab_report_study(&view.report, call->style, &text);
     lab_command_print(call, &text);
     lab_str_release(&text);

@@ -1,0 +1,261 @@
+/*
+ * report.c: `gpulab report`: the whole report of a study or of recordings: the answer in the terminal, and
+ * as files a page, Markdown, advice and pictures.
+ */
+#include "command/command.h"
+
+#include "base/subprocess.h"
+#include "command/support/report_build.h"
+#include "store/monitor_file.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define NS_PER_S ((int64_t)1000000000)
+#define OPEN_NS  (10 * NS_PER_S)
+
+struct report_config {
+    const char *format, *output;
+    bool open;
+    double limit_s;
+};
+
+static const char *const formats[] = {"all", "terminal", "md", "html", "png", NULL};
+
+static const struct lab_option report_options[] = {
+    {"format", LAB_OPTION_CHOICE, offsetof(struct report_config, format), .fallback = "all",
+     .choices = formats, .letter = 'f',
+     .help = "all: files, and the answer here; terminal: no files; md: Markdown, here; html, png: "
+             "files, and where the page or the pictures lie"},
+    {"output", LAB_OPTION_STRING, offsetof(struct report_config, output), .letter = 'o',
+     .value_name = "DIR",
+     .help = "write the files to this folder; unless told otherwise, report/ of the study, or a "
+             "folder beside the recording"},
+    {"open", LAB_OPTION_FLAG, offsetof(struct report_config, open),
+     .help = "open the page in a browser (xdg-open)"},
+    {"limit", LAB_OPTION_DURATION, offsetof(struct report_config, limit_s), .fallback = "2min",
+     .max = 1e6, .help = "leave out what isn't done by then"},
+    {NULL},
+};
+
+/* --- where it goes --- */
+
+static bool writes(const struct report_config *config) {
+    return !lab_str_equal(config->format, "terminal") && !lab_str_equal(config->format, "md");
+}
+
+/* "runs/a.db" has its report in "runs/a-report", a folder of recordings in "report" within it. */
+static const char *folder_of_recordings(const char *word, struct lab_arena *arena) {
+    struct stat info;
+    const char *equals = strchr(word, '=');
+    if (equals && stat(word, &info) < 0)
+        word = equals + 1;
+    if (stat(word, &info) == 0 && S_ISDIR(info.st_mode))
+        return lab_arena_printf(arena, "%s/report", word);
+    const char *slash = strrchr(word, '/'), *dot = strrchr(word, '.');
+    size_t length = dot && dot > (slash ? slash + 1 : word) ? (size_t)(dot - word) : strlen(word);
+    return lab_arena_printf(arena, "%.*s-report", (int)length, word);
+}
+
+/* --- what there is --- */
+
+static bool are_recordings(const struct lab_command_call *call) {
+    for (int i = 0; i < call->word_count; i++) {
+        const char *word = call->words[i], *equals = strchr(word, '=');
+        if (lab_monitor_is_file(word) || (equals && lab_monitor_is_file(equals + 1)))
+            return true;
+    }
+    return call->word_count > 1;
+}
+
+static int build(const struct lab_command_call *call, struct lab_study_view *view,
+                 bool *ret_is_study, struct lab_report_made *ret_made, struct lab_err *err) {
+    const struct report_config *config = call->config;
+    struct lab_report_request request = {.folder = config->output,
+                                         .limit_ns = (int64_t)(config->limit_s * 1e9)};
+    const char *word = call->word_count ? call->words[0] : NULL, *path;
+    struct lab_err why = LAB_ERR_INIT;
+    struct stat info;
+    *ret_is_study = !are_recordings(call);
+    if (*ret_is_study && lab_folder_resolve(word, call->arena, &path, &why) < 0) {
+        if (!word || stat(word, &info) < 0) {
+            *err = why;
+            return -1;
+        }
+        *ret_is_study = false; /* a folder of recordings, or a file that may be one */
+    }
+    if (!*ret_is_study) {
+        if (!request.folder && writes(config))
+            request.folder = folder_of_recordings(call->words[0], call->arena);
+        return lab_report_build_recordings(call->words, call->word_count, &request, call->arena,
+                                           ret_made, err);
+    }
+    if (lab_study_view_open(path, true, call->arena, view, err) < 0 ||
+        lab_study_view_metrics(view, call->arena, err) < 0)
+        return -1;
+    if (!request.folder && writes(config))
+        request.folder = lab_arena_printf(call->arena, "%s/report", path);
+    return lab_report_build_study(view, &request, call->arena, ret_made, err);
+}
+
+/* --- what is printed --- */
+
+static void add_place(const struct lab_command_call *call, bool is_study,
+                      const struct lab_report_made *made, struct lab_str *text) {
+    if (!made->index)
+        return;
+    const char *folder = lab_study_view_shorten(made->page.folder, call->arena);
+    if (!is_study) /* the study's own lines name its page */
+        lab_str_printf(text, "\n  Report    %s/index.html\n", folder);
+    lab_str_printf(text, "  Markdown  %s/report.md\n  Advice    %s/best_practices.md\n", folder,
+                   folder);
+    if (made->picture_count)
+        lab_str_printf(text, "  Pictures  %d, each as PNG and SVG with its script, in %s\n",
+                       made->picture_count, folder);
+}
+
+static void print_terminal(const struct lab_command_call *call, struct lab_study_view *view,
+                           bool is_study, const struct lab_report_made *made) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_page_answers(&made->page, call->style, &text);
+    if (is_study) {
+        view->report.report = made->index ? lab_study_view_shorten(made->index, call->arena) : NULL;
+        lab_str_add(&text, text.length ? "\n" : "");
+        lab_report_study(&view->report, call->style, &text);
+    } else if (text.length == 0) {
+        lab_str_add(&text, "Nothing could be told from this.\n");
+    }
+    add_place(call, is_study, made, &text);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static void print_markdown(const struct lab_command_call *call,
+                           const struct lab_report_made *made) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_page_markdown(&made->page, &text);
+    lab_command_write(call, text.text, text.length);
+    lab_str_release(&text);
+}
+
+static void print_json(const struct lab_command_call *call, const struct lab_report_made *made) {
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
+    struct lab_value *pictures = lab_value_list(arena);
+    for (int i = 0; i < made->page.analysis_count; i++) {
+        const struct lab_page_analysis *item = &made->page.analyses[i];
+        struct lab_value *value = item->result
+                                      ? lab_report_analysis_value(item->result, item->name, arena)
+                                      : lab_value_map(arena);
+        if (!item->result) {
+            lab_value_set_string(arena, value, "analysis", item->name);
+            lab_value_set_string(arena, value, "failure", item->failure);
+        }
+        lab_value_append(arena, list, value);
+        for (int p = 0; p < item->plot_count; p++)
+            if (item->plots[p].drawn)
+                lab_value_append(
+                    arena, pictures,
+                    lab_value_string(arena, lab_arena_printf(arena, "%s/%s.png", made->page.folder,
+                                                             item->plots[p].name)));
+    }
+    lab_value_set_string(arena, map, "title", made->page.title);
+    lab_value_set_bool(arena, map, "simulated", made->page.simulated);
+    lab_value_set_string(arena, map, "page", made->index);
+    lab_value_set(arena, map, "pictures", pictures);
+    lab_value_set_string(arena, map, "missing", made->page.missing);
+    lab_value_set(arena, map, "analyses", list);
+    lab_command_print_json(call, map);
+}
+
+/* One path to a line, for programs. */
+static void print_paths(const struct lab_command_call *call, const struct lab_report_made *made,
+                        bool pictures) {
+    struct lab_str text;
+    lab_str_init(&text);
+    if (!pictures)
+        lab_str_printf(&text, "%s\n", made->index);
+    for (int i = 0; pictures && i < made->page.analysis_count; i++)
+        for (int p = 0; p < made->page.analyses[i].plot_count; p++)
+            if (made->page.analyses[i].plots[p].drawn)
+                lab_str_printf(&text, "%s/%s.png\n", made->page.folder,
+                               made->page.analyses[i].plots[p].name);
+    lab_command_write(call, text.text, text.length);
+    lab_str_release(&text);
+}
+
+static void open_page(const struct lab_command_call *call, const char *path) {
+    const char *argv[] = {"xdg-open", path, NULL};
+    struct lab_subprocess_spec spec = {
+        .argv = argv, .max_output_bytes = 4096, .timeout_ns = OPEN_NS};
+    struct lab_subprocess_result result;
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_subprocess_run(&spec, call->arena, &result, &err) < 0)
+        lab_command_note("can't open the page: %s; it is %s", err.text, path);
+    else if (result.exit_status != 0)
+        lab_command_note("xdg-open could not open the page: it is %s", path);
+}
+
+/* --- the command --- */
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    (void)ret_status;
+    const struct report_config *config = call->config;
+    struct lab_study_view view;
+    struct lab_report_made made;
+    bool is_study;
+    if (config->open && !writes(config))
+        return lab_err_set(err, LAB_ERR_USER, "--open needs the page, which --format %s leaves out",
+                           config->format);
+    if (!writes(config) && config->output)
+        return lab_err_set(err, LAB_ERR_USER, "--format %s writes no files: leave --output out",
+                           config->format);
+    if (build(call, &view, &is_study, &made, err) < 0)
+        return -1;
+    if (call->shared->json)
+        print_json(call, &made);
+    else if (lab_str_equal(config->format, "md"))
+        print_markdown(call, &made);
+    else if (lab_str_equal(config->format, "html") || lab_str_equal(config->format, "png"))
+        print_paths(call, &made, lab_str_equal(config->format, "png"));
+    else
+        print_terminal(call, &view, is_study, &made);
+    if (made.page.missing && !call->shared->quiet)
+        lab_command_note("%s", made.page.missing);
+    if (config->open && made.index)
+        open_page(call, made.index);
+    return 0;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab report", "the newest study: the answer here, all files in its report/"},
+    {"gpulab report numa_study --open", "the newest numa_study, its page in a browser"},
+    {"gpulab report recording.db", "a recording: balance, memory, what the machine did over time"},
+    {"gpulab report adamw=a.db sgd=b.db -o compared/", "two recordings, compared"},
+    {"gpulab report quick_test --format md > answer.md", "Markdown, no files"},
+    {NULL},
+};
+
+const struct lab_command lab_command_report = {
+    .name = "report",
+    .summary = "write the report of a study or a recording: page, Markdown, pictures",
+    .usage = "[PATH...]",
+    .description =
+        "PATH is a study, by its folder or name, or a recording; without it, the newest study. "
+        "Every "
+        "analysis that has something to say about it has its part; that which says most gives the "
+        "first sentence. index.html is one file that needs no network; report.md and "
+        "best_practices.md say the same in Markdown; each picture is there as PNG and SVG, with "
+        "the "
+        "script and the figures that gnuplot draws it from. Without gnuplot, reports come without "
+        "pictures: '" LAB_PLOT_GET "' gets it, or run this on a machine that has it. Every 'gpulab "
+        "run' ends with the same report.",
+    .options = report_options,
+    .config_size = sizeof(struct report_config),
+    .max_words = -1,
+    .examples = examples,
+    .run = run,
+};

@@ -1,0 +1,24 @@
+/* report_internal.h: between the parts of report_build: what was found, before it is written. */
+#ifndef LAB_COMMAND_SUPPORT_REPORT_INTERNAL_H
+#define LAB_COMMAND_SUPPORT_REPORT_INTERNAL_H
+
+#include "command/support/report_build.h"
+
+#define REPORT_ANALYSES_MOST 64
+
+struct report_found { /* analyses, in the order in which they are shown */
+    struct lab_page_analysis items[REPORT_ANALYSES_MOST];
+    int count;
+    int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 = none */
+    struct lab_arena *arena;
+};
+
+/* Lets an analysis work and adds what it says, or why it can't. */
+void report_analyse(struct report_found *found, const struct lab_analysis *analysis,
+                    const struct lab_analysis_input *input);
+
+/* Draws and writes everything into the folder. `made->page` is complete but for pictures. */
+int report_write(struct report_found *found, const struct lab_report_request *request,
+                 struct lab_report_made *made, struct lab_err *err);
+
+#endif
