@@ -261,9 +261,11 @@ void page_add_analysis(const struct lab_page *page, const struct lab_page_analys
         lab_str_add(out, ".</p>\n</section>\n");
         return;
     }
-    lab_str_add(out, "<p class=\"says\">");
-    page_add_text(out, result->answer ? result->answer : "");
-    lab_str_add(out, "</p>\n");
+    if (result->answer && result->answer != page_answer(page)) { /* that opens the page */
+        lab_str_add(out, "<p class=\"says\">");
+        page_add_text(out, result->answer);
+        lab_str_add(out, "</p>\n");
+    }
     for (int i = 0; i < analysis->plot_count; i++)
         add_figure(page, &analysis->plots[i], budget, out);
     add_parts(page, analysis, budget, out);

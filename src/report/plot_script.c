@@ -326,7 +326,7 @@ static void add_heat_look(struct script *script, const struct plot_panel *made) 
     double low, high, bar = fmin(made->bottom - made->top, 220);
     plot_heat_range(made->panel, &low, &high);
     lab_str_printf(script->out, "    set palette defined (%s)\n    set cbrange [%.8g:%.8g]\n",
-                   heat->diverging ? "0 '#0072b2', 0.5 '#f7f7f7', 1 '#d55e00'"
+                   heat->diverging ? "0 '#0071b1', 0.5 '#f7f7f7', 1 '#d45d00'"
                                    : "0 '#f7fbff', 0.35 '#9ecae1', 0.7 '#2171b5', 1 '#08306b'",
                    low, high);
     lab_str_printf(script->out,

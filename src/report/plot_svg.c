@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LEAST_SCALE 0.62
+
 /* --- colours --- */
 
 static bool parse_colour(const char *hex, int ret[3]) {
@@ -59,7 +61,11 @@ static size_t match_rgb(const char *at, int ret[3]) {
 /* --- ids --- */
 
 static size_t add_id(const char *at, const char *prefix, struct lab_str *out) {
-    static const char *const marks[] = {"id='", "id=\"", "href='#", "href=\"#", "url(#"};
+    if (lab_str_starts(at, "xlink:href='#")) { /* within HTML it is an href */
+        lab_str_printf(out, "href='#%s-", prefix);
+        return strlen("xlink:href='#");
+    }
+    static const char *const marks[] = {"id='", "id=\"", "url(#"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
         if (lab_str_starts(at, marks[i])) {
             lab_str_printf(out, "%s%s-", marks[i], prefix);
@@ -104,18 +110,21 @@ static size_t skipped(const char *at) {
 void lab_plot_inline_svg(const char *svg, const char *prefix, struct lab_str *out) {
     const char *at = strstr(svg, "<svg");
     const char *view = strstr(svg, "viewBox=\"");
+    int width = 0;
     if (!at || !view)
         return;
-    lab_str_printf(
-        out, "<svg role=\"img\" viewBox=\"%.*s\" xmlns:xlink=\"http://www.w3.org/1999/xlink\">",
-        (int)strcspn(view + 9, "\""), view + 9);
+    /* a wide one scrolls before its texts are too small to be read */
+    if (sscanf(view, "viewBox=\"0 0 %d", &width) != 1)
+        width = 0;
+    lab_str_printf(out, "<svg role=\"img\" viewBox=\"%.*s\" style=\"min-width:%dpx\">",
+                   (int)strcspn(view + 9, "\""), view + 9, (int)(width * LEAST_SCALE));
     at += strcspn(at, ">");
     at += *at == '>';
     bool within = false; /* a tag: what people wrote stands between them */
     while (*at) {
         int rgb[3];
         size_t length = skipped(at);
-        if (length == 0 && within && strchr("ihu", *at))
+        if (length == 0 && within && strchr("ixu", *at))
             length = add_id(at, prefix, out);
         if (length == 0 && within && *at == 'r' && (length = match_rgb(at, rgb)) > 0)
             add_colour(rgb, out);

@@ -36,7 +36,7 @@ do for [kind in "png svg"] {
     set label 'What the remote node costs' at screen 0.01395,0.92701 left font large tc rgb '#222222'
     set label 'simulated' at screen 0.98605,0.92701 right font large tc rgb '#d55e00'
     set label 'Model' at screen 0.47674,0.05839 center tc rgb '#222222'
-    set palette defined (0 '#0072b2', 0.5 '#f7f7f7', 1 '#d55e00')
+    set palette defined (0 '#0071b1', 0.5 '#f7f7f7', 1 '#d45d00')
     set cbrange [-21.5:21.5]
     set colorbox user origin screen 0.90233,0.18978 size screen 0.01395,0.64234 noborder
     set cbtics scale 0.4 font small tc rgb '#555555'
