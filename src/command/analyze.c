@@ -8,21 +8,27 @@
 #include "command/support/recordings.h"
 #include "command/support/studies.h"
 #include "report/analysis.h"
+#include "report/plot.h"
 #include "store/trace_find.h"
 #include "store/trace_read.h"
 #include "study/folder.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 struct analyze_config {
     bool markdown;
+    const char *charts;
 };
 
 static const struct lab_option analyze_options[] = {
     {"markdown", LAB_OPTION_FLAG, offsetof(struct analyze_config, markdown), .letter = 'm',
      .help = "print it as a Markdown document"},
+    {"charts", LAB_OPTION_STRING, offsetof(struct analyze_config, charts), .value_name = "DIR",
+     .help = "draw its pictures into this folder: PNG and SVG, with gnuplot's script and figures"},
     {NULL},
 };
 
@@ -194,6 +200,27 @@ static void print_result(const struct lab_command_call *call, const struct lab_a
     lab_str_release(&text);
 }
 
+/* Pictures that can't be drawn don't take the figures away. */
+static int draw_charts(const struct lab_command_call *call, const char *folder,
+                       const struct lab_analysis_result *result, struct lab_err *err) {
+    int count = result->chart_count;
+    struct lab_plot *plots = lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *plots);
+    if (count == 0) {
+        lab_command_note("there is nothing to draw, so that %s stays as it is", folder);
+        return 0;
+    }
+    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", folder);
+    lab_plot_draw(result->charts, count, folder, 0, call->arena, plots);
+    const char *missing = lab_plot_missing(plots, count, call->arena);
+    for (int i = 0; i < count; i++)
+        if (plots[i].drawn && !call->shared->quiet)
+            lab_command_note("%s/%s.png", folder, plots[i].name);
+    if (missing)
+        lab_command_note("%s", missing);
+    return 0;
+}
+
 /* Fills in what the analysis asks for. `traces` is the caller's to free. */
 static int read_input(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       const char *const *paths, int count, struct inputs *traces,
@@ -252,6 +279,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         status = analysis->run(keys, &input, call->arena, &result, err);
     if (status == 0)
         print_result(call, analysis, &result);
+    if (status == 0 && config->charts)
+        status = draw_charts(call, config->charts, &result, err);
     lab_mem_free(traces.items);
     return status;
 }
@@ -304,6 +333,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze numa numa_study", "which node feeds which device best, by how much"},
     {"gpulab analyze crossover outputs/scaling_study/2026-11-15/10-42-03",
      "which models wait for copies, and from which size on they don't"},
+    {"gpulab analyze numa numa_study --charts plots/", "the same, with its pictures"},
     {"gpulab analyze balance recording.db", "whether its GPUs carry the same load"},
     {"gpulab analyze memory adamw=a.db sgd=b.db", "which of two optimizers takes less memory"},
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
