@@ -3,7 +3,7 @@
  * utilisation and power, all through it, and what to do where they don't.
  */
 #include "analysis/balance/balance.h"
-#include "analysis/analysis_watch.h"
+#include "analysis/analysis_watch_chart.h"
 
 #include "base/str.h"
 
@@ -176,6 +176,16 @@ static struct lab_analysis_table window_table(const struct lab_balance *balance,
 
 /* --- the whole --- */
 
+static void add_charts(const struct lab_watch *watches, int count, struct lab_arena *arena,
+                       struct lab_analysis_result *result) {
+    struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
+    result->charts = charts;
+    result->chart_count +=
+        lab_watch_chart_balance(watches, count, result->simulated, arena, charts);
+    result->chart_count += lab_watch_chart_breakdown(watches, count, result->simulated, arena,
+                                                     charts + result->chart_count);
+}
+
 static struct lab_analysis_part make_part(const struct lab_balance *balance,
                                           struct lab_arena *arena) {
     const struct lab_watch *watch = balance->watch;
@@ -233,6 +243,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .simulated = lab_watch_simulated(input),
         .notes = notes,
     };
+    add_charts(watches, count, arena, ret_result);
     return 0;
 }
 

@@ -388,6 +388,65 @@ static struct lab_analysis_part make_part(const struct pair *pair, int bins,
     };
 }
 
+/* --- the picture --- */
+
+/* Changes in percent by metric, a series for each label; degrees have no share and aren't in it. */
+static struct lab_chart_series change_points(const struct pair *pair, int colour,
+                                             struct lab_arena *arena) {
+    double *figures = lab_arena_alloc(arena, (size_t)4 * COMPARED, sizeof *figures);
+    double *x = figures, *y = x + COMPARED, *low = y + COMPARED, *high = low + COMPARED;
+    int count = 0;
+    for (int i = 0; i < COMPARED; i++) {
+        const struct lab_change *change = &pair->changes[shown_order[i]];
+        if (change->absolute)
+            continue;
+        x[count] = count;
+        y[count] = 100 * change->share;
+        low[count] = 100 * change->low;
+        high[count] = 100 * change->high;
+        count++;
+    }
+    return (struct lab_chart_series){.title = pair->second->name,
+                                     .mark = LAB_CHART_POINTS,
+                                     .x = x,
+                                     .y = y,
+                                     .low = low,
+                                     .high = high,
+                                     .count = (size_t)count,
+                                     .colour = colour};
+}
+
+static struct lab_chart make_chart(const struct pair *pairs, int count, bool simulated,
+                                   struct lab_arena *arena) {
+    const char **names = lab_arena_alloc(arena, COMPARED, sizeof *names);
+    struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)count + 1, sizeof *series);
+    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
+    double *zero = lab_arena_alloc(arena, 4, sizeof *zero);
+    int name_count = 0;
+    for (int i = 0; i < COMPARED; i++)
+        if (!pairs[0].changes[shown_order[i]].absolute)
+            names[name_count++] = compared[shown_order[i]].title;
+    zero[0] = -0.6;
+    zero[1] = name_count - 0.4;
+    series[0] = (struct lab_chart_series){
+        .mark = LAB_CHART_DASHES, .x = zero, .y = zero + 2, .count = 2, .colour = 6};
+    for (int i = 0; i < count; i++)
+        series[1 + i] = change_points(&pairs[i], i < 6 ? i : i + 1, arena);
+    *panel = (struct lab_chart_panel){
+        .x = {.title = "", .low = NAN, .high = NAN, .names = names, .name_count = name_count},
+        .y = {.title = "Change [%]", .low = NAN, .high = NAN},
+        .series = series,
+        .series_count = count + 1};
+    return (struct lab_chart){
+        .name = "recording_comparison",
+        .title = lab_arena_printf(arena, "What differs from %s", pairs[0].first->name),
+        .caption = "Whiskers are 95 % intervals; one that crosses the dashed line can't be told "
+                   "from no change.",
+        .panels = panel,
+        .panel_count = 1,
+        .simulated = simulated};
+}
+
 /* --- the whole --- */
 
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
@@ -405,6 +464,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
                            labels[0].name);
     struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
     const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
+    struct pair *pairs = lab_arena_alloc(arena, (size_t)count, sizeof *pairs);
     for (int i = 1; i < count; i++) {
         struct pair pair = {.first = &labels[0], .second = &labels[i]};
         for (int what = 0; what < COMPARED; what++) {
@@ -415,6 +475,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
                                          : lab_change_make(&first, &second);
         }
         parts[i - 1] = make_part(&pair, (int)config->bins, arena);
+        pairs[i - 1] = pair;
     }
     notes[0] = lab_change_note(labels, count);
     *ret_result = (struct lab_analysis_result){
@@ -429,6 +490,10 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .simulated = lab_watch_simulated(input),
         .notes = notes,
     };
+    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
+    *chart = make_chart(pairs, count - 1, ret_result->simulated, arena);
+    ret_result->charts = chart;
+    ret_result->chart_count = 1;
     return 0;
 }
 

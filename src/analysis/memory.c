@@ -3,6 +3,7 @@
  * average and at its peak, and by how much the others need more.
  */
 #include "analysis/analysis_change.h"
+#include "analysis/analysis_watch_chart.h"
 
 #include "base/str.h"
 
@@ -219,6 +220,21 @@ static struct lab_analysis_part make_part(const struct memory *memory, const str
 
 /* --- the whole --- */
 
+/* In the order of the parts, the least first. */
+static void add_charts(const struct memory *memories, int count, struct lab_arena *arena,
+                       struct lab_analysis_result *result) {
+    struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
+    const struct lab_watch_label **labels =
+        lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
+    for (int i = 0; i < count; i++)
+        labels[i] = memories[i].label;
+    result->charts = charts;
+    result->chart_count +=
+        lab_watch_chart_comparison(labels, count, result->simulated, arena, charts);
+    result->chart_count += lab_watch_chart_timeline(labels, count, result->simulated, arena,
+                                                    charts + result->chart_count);
+}
+
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
     const struct memory_config *config = opaque;
@@ -254,6 +270,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .simulated = lab_watch_simulated(input),
         .notes = notes,
     };
+    add_charts(memories, count, arena, ret_result);
     return 0;
 }
 

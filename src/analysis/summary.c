@@ -2,7 +2,9 @@
  * summary.c: `gpulab analyze summary`: everything that many recordings tell, by label and by GPU, on a
  * page. All recordings of a label count; the newest is marked.
  */
+#include "analysis/analysis_timeline.h"
 #include "analysis/analysis_watch.h"
+#include "analysis/analysis_watch_chart.h"
 
 #include "base/str.h"
 
@@ -389,6 +391,19 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
 
 /* --- the whole --- */
 
+/* Of one recording, what the machine did; of several, how their labels differ. */
+static void add_charts(const struct lab_analysis_input *input, const struct lab_watch_label *labels,
+                       int count, struct lab_arena *arena, struct lab_analysis_result *result) {
+    struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
+    result->charts = charts;
+    if (input->recording_count == 1)
+        result->chart_count += lab_timeline_make(&input->recordings->recording, 1, NULL, 0,
+                                                 result->simulated, arena, charts);
+    else
+        result->chart_count +=
+            lab_watch_chart_usage(labels, count, result->simulated, arena, charts);
+}
+
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
     const struct summary_config *config = opaque;
@@ -416,6 +431,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .simulated = lab_watch_simulated(input),
         .notes = notes,
     };
+    add_charts(input, labels, count, arena, ret_result);
     return 0;
 }
 

@@ -1,0 +1,36 @@
+/*
+ * analysis_watch_chart.h: what recordings tell of their GPUs as pictures. Each function fills in one
+ * chart, or says that there is nothing to draw. Everything lies in the arena.
+ */
+#ifndef LAB_ANALYSIS_ANALYSIS_WATCH_CHART_H
+#define LAB_ANALYSIS_ANALYSIS_WATCH_CHART_H
+
+#include "analysis/analysis_watch.h"
+
+#define LAB_WATCH_LINES_MOST 8 /* recordings, or labels, in one picture over time */
+
+/* "per_gpu_memory_breakdown": a panel for each GPU, a line for each recording. 1×2 for 2 GPUs, 2×2 for
+ * 4, 2×3 for 6, 2×4 for 8. */
+bool lab_watch_chart_breakdown(const struct lab_watch *watches, int count, bool simulated,
+                               struct lab_arena *arena, struct lab_chart *ret_chart);
+
+/* "gpu_load_balance_analysis": left the memory of each GPU, right the coefficient of variation of each
+ * metric beside the bounds of its grades. Of several recordings, bars stand beside each other. */
+bool lab_watch_chart_balance(const struct lab_watch *watches, int count, bool simulated,
+                             struct lab_arena *arena, struct lab_chart *ret_chart);
+
+/* "gpu_memory_comparison": memory of all GPUs together by label, mean and peak; whiskers span the
+ * recordings of a label. */
+bool lab_watch_chart_comparison(const struct lab_watch_label *const *labels, int count,
+                                bool simulated, struct lab_arena *arena,
+                                struct lab_chart *ret_chart);
+
+/* "gpu_memory_timeline": the same over time, the first recording of each label. */
+bool lab_watch_chart_timeline(const struct lab_watch_label *const *labels, int count,
+                              bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart);
+
+/* "gpu_usage": mean utilisation and power of each label's GPUs. */
+bool lab_watch_chart_usage(const struct lab_watch_label *labels, int count, bool simulated,
+                           struct lab_arena *arena, struct lab_chart *ret_chart);
+
+#endif
