@@ -8,31 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- names --- */
-
-/* Behind "gpu0_numa1_" of "gpu0_numa1_vit32x2x128_compiled"; the model where the name isn't so. */
-static const char *model_name(const struct lab_study_point *point, struct lab_arena *arena) {
-    const char *name = point->name, *numa = strstr(name, "_numa");
-    size_t digits = numa ? strspn(numa + 5, "0123456789") : 0;
-    const char *rest =
-        digits && numa[5 + digits] == '_' ? numa + 6 + digits : point->runs[0]->model;
-    const char *phase = point->runs[0]->phase;
-    return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
-}
-
-/* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their names. */
-static const char *device_title(const char *device, struct lab_arena *arena) {
-    const char *last = strrchr(device, ':');
-    bool gpu = lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:");
-    if (gpu && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1))
-        return lab_arena_printf(arena, "GPU %s", last + 1);
-    return device;
-}
-
-static double complexity_of(const struct lab_study_run *run) {
-    return run->work.samples > 0 ? run->work.flops / run->work.samples : (double)NAN;
-}
-
 /* --- who is there --- */
 
 static int by_complexity(const void *a, const void *b) {
@@ -46,12 +21,12 @@ static int by_complexity(const void *a, const void *b) {
 
 static void add_model(struct lab_numa_grid *grid, const struct lab_study_point *point,
                       struct lab_arena *arena) {
-    const char *name = model_name(point, arena);
+    const char *name = lab_study_point_model(point, arena);
     for (int i = 0; i < grid->model_count; i++)
         if (lab_str_equal(grid->models[i].name, name))
             return;
     grid->models[grid->model_count++] =
-        (struct lab_numa_model){name, complexity_of(point->runs[0])};
+        (struct lab_numa_model){name, lab_study_complexity(point->runs[0])};
 }
 
 static struct lab_numa_device *find_device(struct lab_numa_grid *grid, const char *prefix,
@@ -63,7 +38,7 @@ static struct lab_numa_device *find_device(struct lab_numa_grid *grid, const cha
             return &grid->devices[i];
     grid->devices[grid->device_count] =
         (struct lab_numa_device){.name = name,
-                                 .title = device_title(rank->device, arena),
+                                 .title = lab_study_device_title(rank->device, arena),
                                  .home = rank->device_node,
                                  .study = grid->study};
     return &grid->devices[grid->device_count++];
@@ -94,13 +69,12 @@ static void place_point(struct lab_numa_grid *grid, const char *prefix,
                         const struct lab_study_point *point, struct lab_arena *arena) {
     const struct lab_study_rank *rank = &point->runs[0]->ranks[0];
     const struct lab_numa_device *device = find_device(grid, prefix, rank, arena);
-    const char *name = model_name(point, arena);
-    int model = 0, node = 0;
-    while (!lab_str_equal(grid->models[model].name, name))
-        model++;
-    while (device->nodes[node].number != rank->numa_node)
-        node++;
-    lab_numa_cell_at(device, model, node)->point = point;
+    const char *name = lab_study_point_model(point, arena);
+    for (int m = 0; m < grid->model_count; m++)
+        for (int n = 0; n < device->node_count; n++)
+            if (lab_str_equal(grid->models[m].name, name) &&
+                device->nodes[n].number == rank->numa_node)
+                lab_numa_cell_at(device, m, n)->point = point;
 }
 
 /* --- the reference --- */

@@ -265,7 +265,7 @@ const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct
     struct tally tally = count_devices(grids, count);
     struct lab_str text;
     lab_str_init(&text);
-    if (tally.devices == 0)
+    if (!tally.device)
         lab_str_add(&text, "There is nothing to compare: no run on a single device is done.");
     else if (tally.compared == 0 && tally.devices > 1)
         lab_str_add(&text, "There is nothing to compare: each device was fed from one node. "
