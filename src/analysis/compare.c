@@ -390,15 +390,26 @@ static struct lab_analysis_part make_part(const struct pair *pair, int bins,
 
 /* --- the picture --- */
 
-/* Changes in percent by metric, a series for each label; degrees have no share and aren't in it. */
-static struct lab_chart_series change_points(const struct pair *pair, int colour,
+#define ZERO_COLOUR 6 /* black */
+
+/* Degrees have no share, and what no label has isn't in it. */
+static bool is_drawn(const struct pair *pairs, int count, int what) {
+    for (int i = 0; i < count; i++)
+        if (!pairs[i].changes[what].absolute && !isnan(pairs[i].changes[what].share))
+            return true;
+    return false;
+}
+
+/* Changes in percent by metric, a series for each label. */
+static struct lab_chart_series change_points(const struct pair *pairs, int pair_count, int number,
                                              struct lab_arena *arena) {
+    const struct pair *pair = &pairs[number];
     double *figures = lab_arena_alloc(arena, (size_t)4 * COMPARED, sizeof *figures);
     double *x = figures, *y = x + COMPARED, *low = y + COMPARED, *high = low + COMPARED;
     int count = 0;
     for (int i = 0; i < COMPARED; i++) {
         const struct lab_change *change = &pair->changes[shown_order[i]];
-        if (change->absolute)
+        if (!is_drawn(pairs, pair_count, shown_order[i]))
             continue;
         x[count] = count;
         y[count] = 100 * change->share;
@@ -413,7 +424,7 @@ static struct lab_chart_series change_points(const struct pair *pair, int colour
                                      .low = low,
                                      .high = high,
                                      .count = (size_t)count,
-                                     .colour = colour};
+                                     .colour = number < ZERO_COLOUR ? number : number + 1};
 }
 
 static struct lab_chart make_chart(const struct pair *pairs, int count, bool simulated,
@@ -424,14 +435,14 @@ static struct lab_chart make_chart(const struct pair *pairs, int count, bool sim
     double *zero = lab_arena_alloc(arena, 4, sizeof *zero);
     int name_count = 0;
     for (int i = 0; i < COMPARED; i++)
-        if (!pairs[0].changes[shown_order[i]].absolute)
+        if (is_drawn(pairs, count, shown_order[i]))
             names[name_count++] = compared[shown_order[i]].title;
     zero[0] = -0.6;
     zero[1] = name_count - 0.4;
     series[0] = (struct lab_chart_series){
-        .mark = LAB_CHART_DASHES, .x = zero, .y = zero + 2, .count = 2, .colour = 6};
+        .mark = LAB_CHART_DASHES, .x = zero, .y = zero + 2, .count = 2, .colour = ZERO_COLOUR};
     for (int i = 0; i < count; i++)
-        series[1 + i] = change_points(&pairs[i], i < 6 ? i : i + 1, arena);
+        series[1 + i] = change_points(pairs, count, i, arena);
     *panel = (struct lab_chart_panel){
         .x = {.title = "", .low = NAN, .high = NAN, .names = names, .name_count = name_count},
         .y = {.title = "Change [%]", .low = NAN, .high = NAN},

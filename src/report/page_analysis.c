@@ -92,17 +92,23 @@ static bool is_figure(const struct lab_analysis_column *column) {
 
 #define FREE_COLUMNS 40 /* text beyond this is broken into lines */
 
-static void add_cell(const struct lab_analysis_cell *cell, const struct lab_analysis_column *column,
-                     struct lab_str *out) {
+static void add_cell_as(const struct lab_analysis_cell *cell,
+                        const struct lab_analysis_column *column, bool aligned,
+                        struct lab_str *out) {
     struct lab_str text;
     lab_str_init(&text);
     analysis_add_cell(cell, column, false, &text);
-    lab_str_add(out, is_figure(column)                           ? "<td class=\"figure\">"
+    lab_str_add(out, aligned && is_figure(column)                ? "<td class=\"figure\">"
                      : lab_str_columns(text.text) > FREE_COLUMNS ? "<td class=\"free\">"
                                                                  : "<td>");
     page_add_text(out, text.text);
     lab_str_add(out, "</td>");
     lab_str_release(&text);
+}
+
+static void add_cell(const struct lab_analysis_cell *cell, const struct lab_analysis_column *column,
+                     struct lab_str *out) {
+    add_cell_as(cell, column, true, out);
 }
 
 static void add_lines(const char *const *lines, struct lab_str *out) {
@@ -183,7 +189,7 @@ static void add_figures(const struct lab_analysis_result *result,
         lab_str_add(out, "<tr><th>");
         page_add_text(out, column->title);
         lab_str_add(out, "</th>");
-        add_cell(cell, column, out);
+        add_cell_as(cell, column, false, out);
         lab_str_add(out, "<td class=\"free\">");
         page_add_text(out, cell->text && is_figure(column) && column->unit != LAB_ANALYSIS_FIGURE
                                ? cell->text

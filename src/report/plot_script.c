@@ -11,6 +11,8 @@ const char *const lab_plot_colours[LAB_PLOT_COLOURS] = {"#0072b2", "#e69f00", "#
                                                         "#56b4e9", "#d55e00", "#000000", "#999999"};
 
 #define BAR_SHARE    0.8 /* of the distance between neighbours that bars fill */
+#define BOX_SHARE    0.7
+#define WIDEST       72 /* pixels of a bar */
 #define DODGE        0.14
 #define AXIS_COLUMNS 6.6
 #define PNG_SCALE    2
@@ -280,13 +282,19 @@ static void add_line(struct script *script, const struct plot_panel *made,
     add_title(script, made, series->title);
 }
 
+/* How wide each of so many is that share the distance to their neighbours: few aren't drawn as walls. */
+static double beside(const struct plot_panel *made, double share, int count) {
+    double most = WIDEST * (made->x.high - made->x.low) / (made->right - made->left);
+    return fmin(share * made->step / (count ? count : 1), most);
+}
+
 static void add_all_series(struct script *script, const struct plot_panel *made, bool *first) {
     int bar = 0, box = 0, dodged = 0;
     for (int s = 0; s < made->panel->series_count; s++, script->index++) {
         const struct lab_chart_series *series = &made->panel->series[s];
         struct look look = find_look(made->panel, s);
-        double bar_width = BAR_SHARE * made->step / (made->bars ? made->bars : 1);
-        double box_width = 0.7 * made->step / (made->boxes ? made->boxes : 1);
+        double bar_width = beside(made, BAR_SHARE, made->bars);
+        double box_width = beside(made, BOX_SHARE, made->boxes);
         if (series->mark == LAB_CHART_BARS)
             add_bars(script, made, series, look, moved(bar++, made->bars, bar_width), bar_width,
                      first);

@@ -231,6 +231,13 @@ static bool has_gpu(const struct lab_analysis_recording *recordings, int count, 
     return false;
 }
 
+static bool has_several_labels(const struct lab_analysis_recording *recordings, int count) {
+    for (int i = 1; i < count; i++)
+        if (!lab_str_equal(recordings[i].label, recordings[0].label))
+            return true;
+    return false;
+}
+
 int lab_report_build_recordings(const char *const *words, int count,
                                 const struct lab_report_request *request, struct lab_arena *arena,
                                 struct lab_report_made *ret_made, struct lab_err *err) {
@@ -244,9 +251,14 @@ int lab_report_build_recordings(const char *const *words, int count,
         lab_recordings_read(sources, count, arena, &recordings, &count, &status, err) < 0)
         return -1;
     struct lab_analysis_input input = {.recordings = recordings, .recording_count = count};
+    bool several = has_several_labels(recordings, count), gpu = has_gpu(recordings, count, 1);
+    if (several && gpu)
+        analyse_by_name(found, "memory", &input);
     if (has_gpu(recordings, count, 2))
         analyse_by_name(found, "balance", &input);
-    if (has_gpu(recordings, count, 1))
+    if (several && gpu)
+        analyse_by_name(found, "compare", &input);
+    else if (gpu)
         analyse_by_name(found, "memory", &input);
     analyse_by_name(found, "summary", &input);
     if (count == 1 && !has_chart(found, TIMELINE))
