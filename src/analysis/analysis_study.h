@@ -34,6 +34,12 @@ struct lab_study_work { /* of one iteration of one rank, counted from the defini
     double parameters; /* of the model; 0 = it has none */
 };
 
+struct lab_study_metric { /* what a program of the user's said last of one thing */
+    const char *name, *unit;
+    int rank; /* -1 = of the whole run */
+    double value;
+};
+
 struct lab_study_run {
     const struct lab_run *run;
     const struct lab_value *options, *test,
@@ -47,8 +53,10 @@ struct lab_study_run {
     double rate;   /* of all ranks together, samples (or iterations) a second */
     double time_s; /* of an iteration, median over the run, of the slowest rank; NaN = unknown */
     bool used;     /* counts: it is valid, or no run of the study is */
-    const struct lab_recording *recording; /* samples of its time; NULL = not asked for, or none */
-    const struct lab_trace *trace;         /* of its first rank; NULL likewise */
+    const struct lab_recording *recording;  /* samples of its time; NULL = not asked for, or none */
+    const struct lab_trace *trace;          /* of its first rank; NULL likewise */
+    const struct lab_study_metric *metrics; /* of programs alone, in the order of their first */
+    int metric_count;
 };
 
 struct lab_study_table {

@@ -59,6 +59,7 @@ static void add_tics(struct lab_str *out, const char *axis, const struct plot_ax
         add_quoted(out, text.text);
         lab_str_printf(out, " %.10g", made->tics[i].at);
     }
+    lab_str_release(&text);
     lab_str_add(out, ")");
     if (made->angle)
         lab_str_printf(out, " rotate by %d right", made->angle);

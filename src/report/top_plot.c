@@ -4,7 +4,7 @@
  * doesn't.
  */
 #include "base/file.h"
-#include "base/subprocess.h"
+#include "report/plot.h"
 #include "report/top_internal.h"
 
 #include <math.h>
@@ -35,10 +35,6 @@ static const struct panel panels[] = {
 };
 
 #define PANEL_COUNT ((int)(sizeof panels / sizeof *panels))
-
-/* Blue and orange first; all can be told apart by the colour-blind (Okabe and Ito, 2008). */
-static const char *const colours[] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
-                                      "#56b4e9", "#d55e00", "#000000", "#f0e442"};
 
 struct lines { /* what a panel shows */
     const struct top_entity *entities[TOP_DEVICES_MAX];
@@ -114,7 +110,6 @@ static void add_panel(const struct lab_top_history *history, const struct panel 
     lab_str_add(out, "plot ");
     for (int i = 0; i < lines->count; i++) {
         struct lab_str name;
-        size_t colour_count = sizeof colours / sizeof *colours;
         lab_str_init(&name);
         top_device_name(history, lines->entities[i], &name);
         if (lines->entities[i]->entity.kind == LAB_ENTITY_MEMORY) {
@@ -124,8 +119,8 @@ static void add_panel(const struct lab_top_history *history, const struct panel 
         lab_str_printf(out,
                        "%s$panel%d using 1:%d with lines linewidth 2 dashtype %d linecolor \"%s\" "
                        "title \"%s\"",
-                       i ? ", " : "", number, i + 2, (int)((size_t)i / colour_count) + 1,
-                       colours[(size_t)i % colour_count], name.text);
+                       i ? ", " : "", number, i + 2, i / LAB_PLOT_COLOURS + 1,
+                       lab_plot_colours[i % LAB_PLOT_COLOURS], name.text);
         lab_str_release(&name);
     }
     if (panel->metric == LAB_METRIC_POWER)
@@ -195,30 +190,6 @@ static void write_script(const struct lab_top_history *history, const struct lab
     lab_mem_free(lines);
 }
 
-static int run_gnuplot(const char *script, struct lab_arena *arena, struct lab_err *err) {
-    const char *slash = strrchr(script, '/');
-    char *folder = slash ? lab_arena_strndup(arena, script, (size_t)(slash - script) + 1) : NULL;
-    /* from the picture's folder, so that the script holds no path that is only true here */
-    const char *argv[] = {"env", "-C", folder ? folder : ".", "gnuplot", slash ? slash + 1 : script,
-                          NULL};
-    struct lab_subprocess_spec spec = {
-        .argv = argv, .max_output_bytes = 4096, .timeout_ns = GNUPLOT_NS};
-    struct lab_subprocess_result result;
-    if (lab_subprocess_run(&spec, arena, &result, err) < 0)
-        return -1;
-    if (result.exit_status == 127)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "gnuplot isn't installed, so there is no picture; its script is %s: "
-                           "'gnuplot %s' draws it where gnuplot is",
-                           script, slash ? slash + 1 : script);
-    if (result.exit_status != 0) {
-        result.err[strcspn(result.err, "\n")] = 0;
-        return lab_err_set(err, LAB_ERR_SYSTEM, "gnuplot could not draw %s: %s", script,
-                           result.timed_out ? "it took more than a minute" : result.err);
-    }
-    return 0;
-}
-
 int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
                  const char *path, struct lab_err *err) {
     struct lab_arena arena;
@@ -232,7 +203,7 @@ int lab_top_plot(const struct lab_top_history *history, const struct lab_top_vie
     write_script(history, view, path, &script);
     int result = lab_file_replace(script_path, script.text, script.length, err);
     if (result == 0)
-        result = run_gnuplot(script_path, &arena, err);
+        result = lab_plot_run(script_path, GNUPLOT_NS, err);
     lab_str_release(&script);
     lab_arena_release(&arena);
     return result;

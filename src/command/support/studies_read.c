@@ -220,6 +220,30 @@ static void read_trace(const struct reading *reading, struct lab_study_run *run)
         run->trace = &file.traces[0];
 }
 
+/* The last value of each name and rank; only programs of the user's say any. */
+static int read_metrics(const struct reading *reading, struct lab_study_run *run,
+                        struct lab_err *err) {
+    struct lab_store_metric *said;
+    int count;
+    if (!lab_str_equal(run->run->workload, "command"))
+        return 0;
+    if (lab_store_metrics(reading->store, run->run->number, reading->arena, &said, &count, err) < 0)
+        return -1;
+    struct lab_study_metric *metrics =
+        lab_arena_alloc(reading->arena, (size_t)count + 1, sizeof *metrics);
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < run->metric_count &&
+               (metrics[at].rank != said[i].rank || !lab_str_equal(metrics[at].name, said[i].name)))
+            at++;
+        metrics[at] =
+            (struct lab_study_metric){said[i].name, said[i].unit, said[i].rank, said[i].value};
+        run->metric_count += at == run->metric_count;
+    }
+    run->metrics = metrics;
+    return 0;
+}
+
 static int read_run(const struct reading *reading, const struct lab_run *kept,
                     struct lab_study_run *run, struct lab_err *err) {
     struct lab_arena *arena = reading->arena;
@@ -233,7 +257,7 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
                                   .rate = kept->rate};
     run->phase = phase_of(run);
     run->work = work_of(run, arena);
-    if (read_ranks(reading, run, err) < 0)
+    if (read_ranks(reading, run, err) < 0 || read_metrics(reading, run, err) < 0)
         return -1;
     run->time_s = time_of(run);
     if (isnan(run->time_s) && run->work.samples > 0 && run->rank_count == 1)
