@@ -128,7 +128,7 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
     int made = 0;
     for (int s = 0; s < input->study_count; s++) {
         const char **own = lab_study_notes(&input->studies[s], 0, arena);
-        for (int i = 0; own[i] && i < OF_A_STUDY; i++)
+        for (int i = 0; i < OF_A_STUDY && own[i]; i++)
             notes[made++] = input->study_count == 1
                                 ? own[i]
                                 : lab_arena_printf(arena, "%s: %s", input->studies[s].name, own[i]);

@@ -199,7 +199,7 @@ static const char *const *make_notes(const struct lab_numa_grid *grids, int coun
     int made = 0, compared = 0;
     for (int g = 0; g < count; g++) {
         const char **own = lab_study_notes(grids[g].study, 0, arena);
-        for (int i = 0; own[i] && i < OF_A_STUDY - 1; i++)
+        for (int i = 0; i < OF_A_STUDY - 1 && own[i]; i++)
             notes[made++] = count == 1
                                 ? own[i]
                                 : lab_arena_printf(arena, "%s: %s", grids[g].study->name, own[i]);

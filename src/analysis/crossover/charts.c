@@ -56,7 +56,8 @@ static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool 
             first = isnan(first) ? feed->models[m].complexity : first;
             last = feed->models[m].complexity;
         }
-    double *x = lab_arena_alloc(arena, 2 * (LINE_STEPS + 1), sizeof *x), *y = x + LINE_STEPS + 1;
+    double *x = lab_arena_alloc(arena, 2 * (size_t)(LINE_STEPS + 1), sizeof *x),
+           *y = x + LINE_STEPS + 1;
     for (int i = 0; i <= LINE_STEPS; i++) {
         double at = first * pow(last / first, (double)i / LINE_STEPS);
         x[i] = at / 1e9;
