@@ -11,10 +11,10 @@
 enum { TURN, BELOW, ABOVE, MODELS, FIGURES };
 
 static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [TURN] = {"turn_gflop_per_sample", "Turns at", LAB_ANALYSIS_NUMBER, "Turns at [GFLOP/sample]",
+    [TURN] = {"turn_gflop_per_sample", "Turns at", LAB_ANALYSIS_NUMBER, "Turns at [GFLOP]",
               .with_interval = true},
-    [BELOW] = {"largest_by_copies", "Copies bound", LAB_ANALYSIS_TEXT, "Copies bound up to"},
-    [ABOVE] = {"smallest_by_compute", "Compute bounds", LAB_ANALYSIS_TEXT, "Compute from"},
+    [BELOW] = {"largest_by_copies", "Copies up to", LAB_ANALYSIS_TEXT, "Copies up to"},
+    [ABOVE] = {"smallest_by_compute", "Compute from", LAB_ANALYSIS_TEXT, "Compute from"},
     [MODELS] = {"models_known", NULL, LAB_ANALYSIS_COUNT},
 };
 
@@ -93,12 +93,8 @@ static struct lab_analysis_part make_part(const struct lab_crossover_feed *feed,
     cells[TURN] =
         figure(feed->turn.at / 1e9, feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9);
     cells[TURN].text = "GFLOP a sample";
-    cells[BELOW] = lab_analysis_text(
-        feed->below < 0 ? NULL
-                        : lab_arena_printf(arena, "up to %s", feed->models[feed->below].name));
-    cells[ABOVE] = lab_analysis_text(
-        feed->above < 0 ? NULL
-                        : lab_arena_printf(arena, "from %s", feed->models[feed->above].name));
+    cells[BELOW] = lab_analysis_text(feed->below < 0 ? NULL : feed->models[feed->below].name);
+    cells[ABOVE] = lab_analysis_text(feed->above < 0 ? NULL : feed->models[feed->above].name);
     cells[MODELS] = lab_analysis_figure(known);
     *table = model_table(feed, arena);
     return (struct lab_analysis_part){.name = feed->name,

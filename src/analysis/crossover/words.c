@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#define NAMES_MAX 4 /* in a sentence */
+
 const char *lab_crossover_bound_name(enum lab_crossover_bound bound) {
     static const char *const names[] = {[LAB_CROSSOVER_UNKNOWN] = "unknown",
                                         [LAB_CROSSOVER_UNDECIDED] = "undecided",
@@ -35,7 +37,10 @@ static void add_models(const struct lab_crossover_feed *feed, enum lab_crossover
     for (int m = 0; m < feed->model_count; m++)
         if (feed->models[m].bound == bound)
             names[count++] = feed->models[m].name;
-    lab_str_add_list(text, names, "and");
+    if (count > NAMES_MAX)
+        lab_str_printf(text, "%d models from %s to %s", count, names[0], names[count - 1]);
+    else
+        lab_str_add_list(text, names, "and");
 }
 
 /* "near 0.36 GFLOP a sample [0.3, 0.44]", or between two models. */
@@ -48,7 +53,9 @@ static void add_turn(const struct lab_crossover_feed *feed, struct lab_str *text
                        feed->models[feed->below].complexity / 1e9,
                        feed->models[feed->above].complexity / 1e9);
     else
-        lab_str_add(text, "at no single amount of work");
+        lab_str_printf(
+            text, "between %.3g and %.3g GFLOP a sample, where work alone doesn't decide",
+            feed->models[feed->above].complexity / 1e9, feed->models[feed->below].complexity / 1e9);
 }
 
 /* How long the shorter of the two takes at most, against the longer: how far it is from turning. */
