@@ -142,7 +142,8 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
 static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
     (void)config;
-    (void)err;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
     struct lab_crossover_feed *all = NULL;
     int count = 0, capacity = 0;
     bool simulated = false;

@@ -232,7 +232,8 @@ static const char *const *make_notes(const struct lab_numa_grid *grids, int coun
 static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
     (void)config;
-    (void)err;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
     int count = input->study_count, parts = 0, charts = 0, part_count = 0;
     bool simulated = false;
     struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count + 1, sizeof *grids);
