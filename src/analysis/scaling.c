@@ -54,14 +54,14 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [MODELS] = {"models", "Models", LAB_ANALYSIS_COUNT, "Models"},
     [OVERHEAD] = {"overhead_ms", "Overhead", LAB_ANALYSIS_TIME, "Overhead", true},
     [FLOP_RATE] = {"rate_flops_per_s", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [FLOP_RATE_TEXT] = {NULL, "Compute rate", LAB_ANALYSIS_FIGURE, "Compute rate"},
+    [FLOP_RATE_TEXT] = {NULL, "Compute rate", LAB_ANALYSIS_TEXT, "Compute rate"},
     [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, "Bandwidth", true},
     [R_SQUARED] = {"r_squared", "R²", LAB_ANALYSIS_NUMBER, "R²"},
     [LEAVE_ONE_OUT] = {"leave_one_out_error", "Leave-one-out", LAB_ANALYSIS_SHARE, "Error"},
     [EXPONENT] = {"exponent", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [EXPONENT_TEXT] = {NULL, "Power law", LAB_ANALYSIS_FIGURE},
+    [EXPONENT_TEXT] = {NULL, "Power law", LAB_ANALYSIS_TEXT},
     [MEMORY_BASE] = {"memory_base_mib", "Memory, base", LAB_ANALYSIS_MEBIBYTES, NULL, true},
-    [MEMORY_SLOPE] = {"memory_bytes_per_parameter", "Bytes a parameter", LAB_ANALYSIS_NUMBER, NULL,
+    [MEMORY_SLOPE] = {"memory_bytes_per_parameter", "Bytes/parameter", LAB_ANALYSIS_NUMBER, NULL,
                       true},
     [BEST_LAW] = {"best_law", "Predicts best", LAB_ANALYSIS_TEXT},
 };
@@ -79,7 +79,6 @@ enum {
     STEP_VALUE,
     STEP_MODEL,
     STEP_WORK,
-    STEP_WORK_TEXT,
     STEP_RATE,
     STEP_ACHIEVED,
     STEP_ACHIEVED_TEXT,
@@ -92,13 +91,12 @@ enum {
 };
 static const struct lab_analysis_column step_columns[STEP_COLUMNS] = {
     [STEP_VALUE] = {"value", "", LAB_ANALYSIS_COUNT},
-    [STEP_MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
+    [STEP_MODEL] = {"model", NULL, LAB_ANALYSIS_TEXT},
     [STEP_WORK] = {"flops_per_sample", NULL, LAB_ANALYSIS_NUMBER},
-    [STEP_WORK_TEXT] = {NULL, "Work", LAB_ANALYSIS_FIGURE},
-    [STEP_RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, .with_interval = true},
+    [STEP_RATE] = {"rate_per_s", "Samples/s", LAB_ANALYSIS_NUMBER, .with_interval = true},
     [STEP_ACHIEVED] = {"flops_per_s", NULL, LAB_ANALYSIS_NUMBER},
     [STEP_ACHIEVED_TEXT] = {NULL, "Reached", LAB_ANALYSIS_FIGURE},
-    [STEP_MEMORY] = {"memory_mib", "Memory", LAB_ANALYSIS_MEBIBYTES},
+    [STEP_MEMORY] = {"memory_mib", NULL, LAB_ANALYSIS_MEBIBYTES},
     [STEP_WORK_RATIO] = {"work_ratio", "Work", LAB_ANALYSIS_RATIO},
     [STEP_TIME_RATIO] = {"time_ratio", "Time", LAB_ANALYSIS_RATIO, .with_interval = true},
     [STEP_ELASTICITY] = {"elasticity", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
@@ -150,15 +148,22 @@ static const char *time_words(double seconds, struct lab_arena *arena) {
     return copy;
 }
 
-/* "12.3 TFLOP/s [11.9 TFLOP/s, 12.7 TFLOP/s]", "at least 9.1 TFLOP/s" */
+/* "12.3 [11.9, 12.7] TFLOP/s", "at least 9.1 TFLOP/s" */
 static const char *rate_words(struct lab_effect rate, const char *unit, struct lab_arena *arena) {
-    const char *low = si(rate.interval.low, unit, arena);
     if (!isfinite(rate.value) || (isinf(rate.interval.high) && rate.interval.low > 0))
-        return lab_arena_printf(arena, "at least %s", low);
-    if (isnan(rate.interval.low))
+        return lab_arena_printf(arena, "at least %s", si(rate.interval.low, unit, arena));
+    if (!isfinite(rate.interval.low) || !isfinite(rate.interval.high))
         return si(rate.value, unit, arena);
-    return lab_arena_printf(arena, "%s [%s, %s]", si(rate.value, unit, arena), low,
-                            si(rate.interval.high, unit, arena));
+    static const char prefixes[] = {'k', 'M', 'G', 'T', 'P'};
+    double scale = 1;
+    int steps = 0;
+    while (rate.value / scale >= 1000 && steps < (int)sizeof prefixes) {
+        scale *= 1000;
+        steps++;
+    }
+    return lab_arena_printf(arena, "%.3g [%.3g, %.3g] %.*s%s", rate.value / scale,
+                            rate.interval.low / scale, rate.interval.high / scale, steps > 0,
+                            steps > 0 ? &prefixes[steps - 1] : "", unit);
 }
 
 /* What the law has as seconds a unit, as units a second. */
@@ -194,6 +199,9 @@ static void fill_law_figures(const struct part *part, struct lab_analysis_cell *
     cells[OVERHEAD] = lab_analysis_effect(
         (struct lab_effect){law->fit.coefficients[SCALING_OVERHEAD],
                             lab_fit_interval(&law->fit, SCALING_OVERHEAD, SCALING_CONFIDENCE)});
+    if (cells[OVERHEAD].value == 0)
+        cells[OVERHEAD].text = lab_arena_printf(part->arena, "at most %s",
+                                                time_words(cells[OVERHEAD].high, part->arena));
     cells[FLOP_RATE] = finite_cell(rate);
     cells[FLOP_RATE_TEXT] = lab_analysis_text(rate_words(rate, "FLOP/s", part->arena));
     cells[R_SQUARED] = lab_analysis_figure(law->fit.r_squared);
@@ -286,7 +294,6 @@ static struct lab_analysis_table series_table(const struct part *part,
         columns[c] = step_columns[c];
     columns[STEP_VALUE].key = keys[series->key];
     columns[STEP_VALUE].title = titles[series->key];
-    bool memory = false;
     for (int i = 0; i < series->count; i++) {
         const struct scaling_row *model = series->rows[i];
         struct lab_analysis_cell *row = cells + (ptrdiff_t)i * STEP_COLUMNS;
@@ -294,20 +301,16 @@ static struct lab_analysis_table series_table(const struct part *part,
         row[STEP_VALUE] = lab_analysis_figure(scaling_series_value(model, series->key));
         row[STEP_MODEL] = lab_analysis_text(model->model);
         row[STEP_WORK] = lab_analysis_figure(work);
-        row[STEP_WORK_TEXT] = lab_analysis_text(si(work, "FLOP", arena));
         row[STEP_RATE] = lab_analysis_effect(model->rate);
         row[STEP_ACHIEVED] = lab_analysis_figure(achieved);
         row[STEP_ACHIEVED_TEXT] = lab_analysis_text(si(achieved, "FLOP/s", arena));
         row[STEP_MEMORY] = lab_analysis_figure(model->memory_mib);
-        memory |= !isnan(model->memory_mib);
         if (i > 0)
             fill_step(&series->steps[i - 1], row, arena);
         else
             row[STEP_WORK_RATIO] = row[STEP_TIME_RATIO] = row[STEP_ELASTICITY] =
                 lab_analysis_figure(NAN);
     }
-    if (!memory)
-        columns[STEP_MEMORY].title = NULL;
     return (struct lab_analysis_table){.key = keys[series->key],
                                        .title =
                                            series->key == SCALING_DEPTH ? "By depth" : "By width",

@@ -151,12 +151,12 @@ const char *scaling_regime_words(unsigned regimes) {
 const char *scaling_series_words(const struct scaling_series *series, struct lab_arena *arena) {
     const char *text = "";
     for (int i = 0; i + 1 < series->count;) {
+        const char *regime = scaling_regime_words(series->steps[i].regimes);
         int last = i;
         while (last + 2 < series->count &&
-               series->steps[last + 1].regimes == series->steps[i].regimes)
+               lab_str_equal(scaling_regime_words(series->steps[last + 1].regimes), regime))
             last++;
-        text = lab_arena_printf(arena, "%s%s%s from %g to %g", text, i ? ", " : "",
-                                scaling_regime_words(series->steps[i].regimes),
+        text = lab_arena_printf(arena, "%s%s%s from %g to %g", text, i ? ", " : "", regime,
                                 scaling_series_value(series->rows[i], series->key),
                                 scaling_series_value(series->rows[last + 1], series->key));
         i = last + 1;
