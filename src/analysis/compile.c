@@ -62,12 +62,6 @@ static const struct lab_analysis_column model_columns[COLUMNS] = {
 
 /* --- pairs --- */
 
-struct place { /* all models of a device, a node and whatever else was asked for */
-    const char *name;
-    struct compile_pair **pairs; /* by rising work */
-    int count;
-};
-
 static double work_of(const struct compile_pair *pair) {
     const struct lab_study_work *work = &pair->plain->runs[0]->work;
     return work->samples > 0 ? work->flops / work->samples : work->flops;
@@ -134,10 +128,12 @@ static const char *break_even_words(const struct compile_pair *pair, struct lab_
     double at = pair->break_even.at;
     if (pair->gain.verdict == LAB_STUDY_LESS)
         return "never";
+    if (pair->gain.verdict != LAB_STUDY_MORE)
+        return "–";
     if (isnan(pair->cost_s.value))
         return "unknown";
     if (pair->cost_s.value <= 0)
-        return pair->gain.verdict == LAB_STUDY_MORE ? "at once" : "–";
+        return "at once";
     if (isnan(at))
         return "–";
     if (isnan(interval->low))
@@ -162,20 +158,13 @@ static const char *verdict_name(enum lab_study_verdict verdict) {
     }
 }
 
-static struct lab_analysis_cell gain_cell(const struct lab_study_ratio *gain) {
-    return (struct lab_analysis_cell){.value = gain->ratio - 1,
-                                      .low = gain->low - 1,
-                                      .high = gain->high - 1,
-                                      .confidence = gain->confidence};
-}
-
 /* --- a place --- */
 
 static bool is_worth_naming(const struct compile_pair *pair, const struct compile_config *config) {
     return pair->gain.verdict == LAB_STUDY_MORE && pair->gain.ratio - 1 >= config->least;
 }
 
-static const struct compile_pair *find_most(const struct place *place,
+static const struct compile_pair *find_most(const struct compile_place *place,
                                             const struct compile_config *config) {
     const struct compile_pair *most = NULL;
     for (int i = 0; i < place->count; i++)
@@ -185,7 +174,7 @@ static const struct compile_pair *find_most(const struct place *place,
     return most;
 }
 
-static int count_verdicts(const struct place *place, enum lab_study_verdict verdict) {
+static int count_verdicts(const struct compile_place *place, enum lab_study_verdict verdict) {
     int count = 0;
     for (int i = 0; i < place->count; i++)
         count += place->pairs[i]->gain.verdict == verdict;
@@ -193,7 +182,8 @@ static int count_verdicts(const struct place *place, enum lab_study_verdict verd
 }
 
 /* Whether larger models gain less, by ranks. */
-static struct lab_correlation find_trend(const struct place *place, struct lab_arena *arena) {
+static struct lab_correlation find_trend(const struct compile_place *place,
+                                         struct lab_arena *arena) {
     double *work = lab_arena_alloc(arena, (size_t)place->count + 1, sizeof *work);
     double *gain = lab_arena_alloc(arena, (size_t)place->count + 1, sizeof *gain);
     size_t count = 0;
@@ -206,7 +196,7 @@ static struct lab_correlation find_trend(const struct place *place, struct lab_a
     return lab_stats_spearman(work, gain, count, (double)count, COMPILE_CONFIDENCE);
 }
 
-static void add_rest(const struct place *place, struct lab_str *text) {
+static void add_rest(const struct compile_place *place, struct lab_str *text) {
     int slower = count_verdicts(place, LAB_STUDY_LESS),
         same = count_verdicts(place, LAB_STUDY_SAME),
         undecided = count_verdicts(place, LAB_STUDY_UNDECIDED);
@@ -223,15 +213,17 @@ static void add_rest(const struct place *place, struct lab_str *text) {
     if (worst)
         lab_str_printf(text, "; it slows %d, %s by %.1f %%", slower, worst->plain->runs[0]->model,
                        100 * (1 - worst->gain.ratio));
-    if (same > 0)
+    if (same > 0 && bound <= LAB_WORDS_BOUND_MOST)
         lab_str_printf(text, "; on %d there is no difference larger than %.1f %%", same,
-                       ceil(1000 * bound - 1e-9) / 10);
+                       lab_words_bound_percent(bound));
+    else if (same > 0)
+        lab_str_printf(text, "; on %d runs are too few or vary too much to tell", same);
     if (undecided > 0)
         lab_str_printf(text, "; %d %s undecided", undecided, undecided == 1 ? "is" : "are");
 }
 
-static const char *make_answer(const struct place *place, const struct compile_config *config,
-                               struct lab_arena *arena) {
+static const char *make_answer(const struct compile_place *place,
+                               const struct compile_config *config, struct lab_arena *arena) {
     const struct compile_pair *most = find_most(place, config);
     struct lab_correlation trend = find_trend(place, arena);
     struct lab_str text;
@@ -264,7 +256,8 @@ static const char *make_answer(const struct place *place, const struct compile_c
     return copy;
 }
 
-static struct lab_analysis_table model_table(const struct place *place, struct lab_arena *arena) {
+static struct lab_analysis_table model_table(const struct compile_place *place,
+                                             struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)place->count * COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < place->count; i++) {
@@ -275,7 +268,7 @@ static struct lab_analysis_table model_table(const struct place *place, struct l
         row[WORK] = lab_analysis_figure(work_of(pair));
         row[PLAIN] = lab_analysis_figure(lab_study_point_rate(pair->plain).value);
         row[COMPILED] = lab_analysis_figure(lab_study_point_rate(pair->compiled).value);
-        row[GAIN] = gain_cell(&pair->gain);
+        row[GAIN] = lab_analysis_ratio(&pair->gain);
         row[GAIN_TEXT] = lab_analysis_text(lab_study_ratio_words(&pair->gain, arena));
         row[COST] = lab_analysis_effect(pair->cost_s);
         row[BREAK_EVEN] = lab_analysis_effect((struct lab_effect){
@@ -293,7 +286,7 @@ static struct lab_analysis_table model_table(const struct place *place, struct l
                                        .row_count = place->count};
 }
 
-static const char *const *make_notes(const struct place *place, struct lab_arena *arena) {
+static const char *const *make_notes(const struct compile_place *place, struct lab_arena *arena) {
     const char **notes = lab_arena_alloc(arena, 4, sizeof *notes);
     bool setup_known = true, cost_known = true, spread_known = true;
     int count = 0;
@@ -313,8 +306,9 @@ static const char *const *make_notes(const struct place *place, struct lab_arena
     return notes;
 }
 
-static struct lab_analysis_part
-make_part(const struct place *place, const struct compile_config *config, struct lab_arena *arena) {
+static struct lab_analysis_part make_part(const struct compile_place *place,
+                                          const struct compile_config *config,
+                                          struct lab_arena *arena) {
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     struct lab_analysis_table *tables = lab_arena_alloc(arena, 1, sizeof *tables);
     const struct compile_pair *most = find_most(place, config);
@@ -323,7 +317,7 @@ make_part(const struct place *place, const struct compile_config *config, struct
     cells[MODELS] = lab_analysis_figure(place->count);
     cells[FASTER] = lab_analysis_figure(count_verdicts(place, LAB_STUDY_MORE));
     cells[SLOWER] = lab_analysis_figure(count_verdicts(place, LAB_STUDY_LESS));
-    cells[MOST] = most ? gain_cell(&most->gain) : lab_analysis_figure(NAN);
+    cells[MOST] = most ? lab_analysis_ratio(&most->gain) : lab_analysis_figure(NAN);
     cells[TREND] = lab_analysis_effect((struct lab_effect){trend.r, trend.interval});
     cells[TREND].text = "(rank correlation)";
     return (struct lab_analysis_part){
@@ -337,85 +331,10 @@ make_part(const struct place *place, const struct compile_config *config, struct
     };
 }
 
-/* --- the picture --- */
-
-/* Models by the order in which they first come, the least work first. */
-static int list_models(const struct place *places, int count, const char **ret_names) {
-    int names = 0;
-    for (int p = 0; p < count; p++)
-        for (int i = 0; i < places[p].count; i++) {
-            const char *model = places[p].pairs[i]->plain->runs[0]->model;
-            int k = 0;
-            while (k < names && !lab_str_equal(ret_names[k], model))
-                k++;
-            if (k == names)
-                ret_names[names++] = model;
-        }
-    return names;
-}
-
-static struct lab_chart_series bars(const struct place *place, const char *const *names,
-                                    int name_count, int colour, struct lab_arena *arena) {
-    size_t room = (size_t)name_count + 1;
-    double *x = lab_arena_alloc(arena, room, sizeof *x),
-           *y = lab_arena_alloc(arena, room, sizeof *y),
-           *low = lab_arena_alloc(arena, room, sizeof *low),
-           *high = lab_arena_alloc(arena, room, sizeof *high);
-    for (int k = 0; k < name_count; k++) {
-        x[k] = k;
-        y[k] = low[k] = high[k] = NAN;
-    }
-    for (int i = 0; i < place->count; i++) {
-        const struct compile_pair *pair = place->pairs[i];
-        int k = 0;
-        while (!lab_str_equal(names[k], pair->plain->runs[0]->model))
-            k++;
-        y[k] = 100 * (pair->gain.ratio - 1);
-        low[k] = 100 * (pair->gain.low - 1);
-        high[k] = 100 * (pair->gain.high - 1);
-    }
-    return (struct lab_chart_series){.title = place->name,
-                                     .mark = LAB_CHART_BARS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = (size_t)name_count,
-                                     .colour = colour};
-}
-
-static struct lab_chart *make_chart(const struct place *places, int count, int pair_count,
-                                    bool simulated, struct lab_arena *arena) {
-    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
-    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)count + 1, sizeof *series);
-    const char **names = lab_arena_alloc(arena, (size_t)pair_count + 1, sizeof *names);
-    int name_count = list_models(places, count, names);
-    for (int i = 0; i < count; i++)
-        series[i] = bars(&places[i], names, name_count, i, arena);
-    *panel = (struct lab_chart_panel){
-        .x = {.title = "Model, the least work first",
-              .low = NAN,
-              .high = NAN,
-              .names = names,
-              .name_count = name_count},
-        .y = {.title = "Throughput gained by compiling [%]", .low = NAN, .high = NAN},
-        .series = series,
-        .series_count = count};
-    *chart = (struct lab_chart){.name = "compile_benefit",
-                                .title = "What compiling the model gains",
-                                .caption = "Whiskers span the 95 % interval; where they hold 0, "
-                                           "compiling may do nothing.",
-                                .panels = panel,
-                                .panel_count = 1,
-                                .simulated = simulated};
-    return chart;
-}
-
 /* --- the whole --- */
 
 struct all {
-    struct place *places;
+    struct compile_place *places;
     struct compile_pair *pairs;
     const char **notes;
     int place_count, pair_count, note_count;
@@ -434,7 +353,7 @@ static void add_study(const struct lab_analysis_input *input, const struct lab_s
         if (added == 0)
             continue;
         all->pair_count += added;
-        all->places[all->place_count++] = (struct place){
+        all->places[all->place_count++] = (struct compile_place){
             .name = input->study_count > 1
                         ? lab_arena_printf(arena, "%s: %s", study->name, groups[g].name)
                         : groups[g].name,
@@ -454,7 +373,7 @@ static void judge(struct all *all, struct lab_arena *arena) {
     lab_study_adjust(ratios, all->pair_count);
     int next = 0;
     for (int p = 0; p < all->place_count; p++) {
-        struct place *place = &all->places[p];
+        struct compile_place *place = &all->places[p];
         place->pairs = lab_arena_alloc(arena, (size_t)place->count + 1, sizeof *place->pairs);
         for (int i = 0; i < place->count; i++, next++) {
             all->pairs[next].gain = ratios[next];
@@ -499,7 +418,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .simulated = simulated,
         .notes = all.notes,
         .charts = all.place_count > 0
-                      ? make_chart(all.places, all.place_count, all.pair_count, simulated, arena)
+                      ? compile_chart(all.places, all.place_count, all.pair_count, simulated, arena)
                       : NULL,
         .chart_count = all.place_count > 0,
     };

@@ -25,13 +25,26 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [SETS] = {"sets", NULL, LAB_ANALYSIS_COUNT},
     [POINTS] = {"points", "Points", LAB_ANALYSIS_COUNT, "Points"},
     [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, "Bandwidth", true},
-    [WAIT] = {"wait_ms", "Before each copy", LAB_ANALYSIS_TIME, "Before", true},
+    [WAIT] = {"wait_ms", "Before each copy", LAB_ANALYSIS_TIME, NULL, true},
     [CHANGE] = {"largest_change", "Largest change", LAB_ANALYSIS_CHANGE, "Largest change", true},
 };
 
-enum { ROW_SET, ROW_LABEL, ROW_BYTES, ROW_BANDWIDTH, ROW_RATE, ROW_CHANGE, ROW_CHANGE_TEXT, ROWS };
+enum {
+    ROW_PLACE,
+    ROW_SET,
+    ROW_HEAD,
+    ROW_LABEL,
+    ROW_BYTES,
+    ROW_BANDWIDTH,
+    ROW_RATE,
+    ROW_CHANGE,
+    ROW_CHANGE_TEXT,
+    ROWS
+};
 static const struct lab_analysis_column row_columns[ROWS] = {
-    [ROW_SET] = {"set", "Where and what", LAB_ANALYSIS_TEXT},
+    [ROW_PLACE] = {"place", NULL, LAB_ANALYSIS_TEXT},
+    [ROW_SET] = {"set", NULL, LAB_ANALYSIS_TEXT},
+    [ROW_HEAD] = {NULL, "What", LAB_ANALYSIS_TEXT},
     [ROW_LABEL] = {"value", "", LAB_ANALYSIS_TEXT},
     [ROW_BYTES] = {"bytes", "Bytes", LAB_ANALYSIS_SIZE},
     [ROW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
@@ -40,18 +53,32 @@ static const struct lab_analysis_column row_columns[ROWS] = {
     [ROW_CHANGE_TEXT] = {NULL, "Against the first", LAB_ANALYSIS_FIGURE},
 };
 
-enum { LAW_SET, LAW_POINTS, LAW_WAIT, LAW_BANDWIDTH, LAW_R_SQUARED, LAWS };
+enum { LAW_PLACE, LAW_SET, LAW_HEAD, LAW_POINTS, LAW_WAIT, LAW_BANDWIDTH, LAW_R_SQUARED, LAWS };
 static const struct lab_analysis_column law_columns[LAWS] = {
-    [LAW_SET] = {"set", "Where and what", LAB_ANALYSIS_TEXT},
+    [LAW_PLACE] = {"place", NULL, LAB_ANALYSIS_TEXT},
+    [LAW_SET] = {"set", NULL, LAB_ANALYSIS_TEXT},
+    [LAW_HEAD] = {NULL, "What", LAB_ANALYSIS_TEXT},
     [LAW_POINTS] = {"points", "Points", LAB_ANALYSIS_COUNT},
     [LAW_WAIT] = {"wait_ms", "Before each copy", LAB_ANALYSIS_TIME, .with_interval = true},
     [LAW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
     [LAW_R_SQUARED] = {"r_squared", "R²", LAB_ANALYSIS_NUMBER},
 };
 
-enum { FAR_SET, FAR_NEAR, FAR_FAR, FAR_POOL, FAR_CHANGE, FAR_CHANGE_TEXT, FARS };
+enum {
+    FAR_PLACE,
+    FAR_SET,
+    FAR_HEAD,
+    FAR_NEAR,
+    FAR_FAR,
+    FAR_POOL,
+    FAR_CHANGE,
+    FAR_CHANGE_TEXT,
+    FARS
+};
 static const struct lab_analysis_column far_columns[FARS] = {
-    [FAR_SET] = {"set", "Where and what", LAB_ANALYSIS_TEXT},
+    [FAR_PLACE] = {"device", NULL, LAB_ANALYSIS_TEXT},
+    [FAR_SET] = {"set", NULL, LAB_ANALYSIS_TEXT},
+    [FAR_HEAD] = {NULL, "What", LAB_ANALYSIS_TEXT},
     [FAR_NEAR] = {"near_node", "Near", LAB_ANALYSIS_COUNT},
     [FAR_FAR] = {"far_node", "Far", LAB_ANALYSIS_COUNT},
     [FAR_POOL] = {"memory_size_mb", "Pool, MiB", LAB_ANALYSIS_COUNT},
@@ -64,44 +91,34 @@ struct wording {
 };
 
 static const struct wording wordings[TRANSFER_QUESTIONS] = {
-    [TRANSFER_H2D] = {"h2d", "To the device, by image size", "Images", "Copies to the device"},
-    [TRANSFER_D2H] = {"d2h", "To the host, by model", "Model", "Copies to the host"},
+    [TRANSFER_H2D] = {"h2d", "H2D by image size", "Images", "Copies to the device"},
+    [TRANSFER_D2H] = {"d2h", "D2H by model", "Model", "Copies to the host"},
     [TRANSFER_BATCH] = {"batch", "Throughput by batch", "Batch", "batch"},
     [TRANSFER_POOL] = {"pool", "Throughput by pool", "Pool", "pool"},
 };
 
 /* --- cells and words --- */
 
-static struct lab_analysis_cell ratio_cell(const struct lab_study_ratio *ratio) {
-    return (struct lab_analysis_cell){.value = ratio->ratio - 1,
-                                      .low = ratio->low - 1,
-                                      .high = ratio->high - 1,
-                                      .confidence = ratio->confidence};
-}
-
-static struct lab_analysis_cell wait_cell(const struct transfer_set *set) {
-    return lab_analysis_effect((struct lab_effect){
+static struct lab_analysis_cell wait_cell(const struct transfer_set *set, struct lab_arena *arena) {
+    struct lab_analysis_cell cell = lab_analysis_effect((struct lab_effect){
         set->law.coefficients[0], lab_fit_interval(&set->law, 0, TRANSFER_CONFIDENCE)});
-}
-
-/* "25.1 GB/s [24.8, 25.4]" */
-static const char *bandwidth_words(struct lab_effect effect, struct lab_arena *arena) {
-    if (!isfinite(effect.interval.low) || !isfinite(effect.interval.high))
-        return lab_arena_printf(arena, "%.3g GB/s", 1e-9 * effect.value);
-    return lab_arena_printf(arena, "%.3g GB/s [%.3g, %.3g]", 1e-9 * effect.value,
-                            1e-9 * effect.interval.low, 1e-9 * effect.interval.high);
-}
-
-static const char *time_words(double seconds, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_add_time(&text, seconds);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    if (cell.value == 0 && !isnan(cell.high))
+        cell.text = lab_arena_printf(arena, "(at most %s)", lab_words_time(cell.high, arena));
+    return cell;
 }
 
 /* --- tables --- */
+
+/* What tells a set from the others of its table; where none differs in place, that is left out. */
+static const char *head_of(const struct lab_study_group *group, const struct lab_study_group *first,
+                           const struct lab_study_group *last) {
+    bool one_place = lab_str_equal(first->place, last->place);
+    return one_place && *group->what ? group->what : group->name;
+}
+
+static const char *set_head(const struct transfer_sets *sets, const struct transfer_set *set) {
+    return head_of(set->group, sets->items[0].group, sets->items[sets->count - 1].group);
+}
 
 static int count_points(const struct transfer_sets *sets) {
     int count = 0;
@@ -135,13 +152,15 @@ static struct lab_analysis_table row_table(const struct transfer_sets *sets,
         for (int i = 0; i < sets->items[s].count; i++) {
             const struct transfer_row *from = &sets->items[s].rows[i];
             struct lab_analysis_cell *row = cells + (ptrdiff_t)count++ * ROWS;
-            row[ROW_SET] = lab_analysis_text(i == 0 ? sets->items[s].group->name : "");
+            row[ROW_PLACE] = lab_analysis_text(sets->items[s].group->place);
+            row[ROW_SET] = lab_analysis_text(sets->items[s].group->what);
+            row[ROW_HEAD] = lab_analysis_text(i == 0 ? set_head(sets, &sets->items[s]) : "");
             row[ROW_LABEL] = lab_analysis_text(from->label);
             row[ROW_BYTES] = lab_analysis_figure(transfer_bytes(from->point, stage));
             row[ROW_BANDWIDTH] = lab_analysis_effect(from->bandwidth);
             row[ROW_RATE] = lab_analysis_effect(from->rate);
             bool first = i == 0 || transfer_is_copies(sets->question);
-            row[ROW_CHANGE] = first ? lab_analysis_figure(NAN) : ratio_cell(&from->change);
+            row[ROW_CHANGE] = first ? lab_analysis_figure(NAN) : lab_analysis_ratio(&from->change);
             row[ROW_CHANGE_TEXT] =
                 lab_analysis_text(first ? "" : lab_study_ratio_words(&from->change, arena));
         }
@@ -163,9 +182,11 @@ static struct lab_analysis_table law_table(const struct transfer_sets *sets,
         if (!set->fitted)
             continue;
         struct lab_analysis_cell *row = cells + (ptrdiff_t)count++ * LAWS;
-        row[LAW_SET] = lab_analysis_text(set->group->name);
+        row[LAW_PLACE] = lab_analysis_text(set->group->place);
+        row[LAW_SET] = lab_analysis_text(set->group->what);
+        row[LAW_HEAD] = lab_analysis_text(set_head(sets, set));
         row[LAW_POINTS] = lab_analysis_figure(set->count);
-        row[LAW_WAIT] = wait_cell(set);
+        row[LAW_WAIT] = wait_cell(set, arena);
         row[LAW_BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
         row[LAW_R_SQUARED] = lab_analysis_figure(set->law.r_squared);
     }
@@ -197,8 +218,8 @@ static const char *copies_answer(const struct transfer_sets *sets, struct lab_ar
     const char *noun = wordings[sets->question].noun, *more = "";
     if (!set->fitted)
         return lab_arena_printf(arena, "%s run at %s for %s and at %s for %s, on %s.", noun,
-                                bandwidth_words(first->bandwidth, arena), first->label,
-                                bandwidth_words(last->bandwidth, arena), last->label,
+                                lab_words_rate(first->bandwidth, "B/s", arena), first->label,
+                                lab_words_rate(last->bandwidth, "B/s", arena), last->label,
                                 set->group->name);
     struct lab_effect bandwidth = transfer_law_bandwidth(set);
     for (int i = 0; i < sets->count; i++)
@@ -207,12 +228,15 @@ static const char *copies_answer(const struct transfer_sets *sets, struct lab_ar
             slowest = &sets->items[i];
     if (slowest != set)
         more = lab_arena_printf(arena, " Slowest: %s on %s.",
-                                bandwidth_words(transfer_law_bandwidth(slowest), arena),
+                                lab_words_rate(transfer_law_bandwidth(slowest), "B/s", arena),
                                 slowest->group->name);
-    return lab_arena_printf(
-        arena, "%s take %s before they move and then run at %s on %s; %s reach %.0f %% of that.%s",
-        noun, time_words(set->law.coefficients[0], arena), bandwidth_words(bandwidth, arena),
-        set->group->name, first->label, 100 * first->bandwidth.value / bandwidth.value, more);
+    const char *before = "";
+    if (set->law.coefficients[0] > 0)
+        before = lab_arena_printf(arena, "take %s before they move and then ",
+                                  lab_words_time(set->law.coefficients[0], arena));
+    return lab_arena_printf(arena, "%s %srun at %s on %s; %s reach %.0f %% of that.%s", noun,
+                            before, lab_words_rate(bandwidth, "B/s", arena), set->group->name,
+                            first->label, 100 * first->bandwidth.value / bandwidth.value, more);
 }
 
 /* The change that is farthest from none, of those that are certain; NULL = none is. */
@@ -250,12 +274,12 @@ static const char *change_answer(const struct transfer_sets *sets, struct lab_ar
             decided &= change->verdict == LAB_STUDY_SAME;
             bound = fmax(bound, change->bound);
         }
-    if (decided)
+    if (decided && bound <= LAB_WORDS_BOUND_MOST)
         return lab_arena_printf(arena, "The %s changes the throughput by no more than %.1f %%.",
-                                noun, ceil(1000 * bound - 1e-9) / 10);
+                                noun, lab_words_bound_percent(bound));
     return lab_arena_printf(arena,
-                            "Whether the %s changes the throughput is undecided: "
-                            "experiment.repeat=5 would tell.",
+                            "Whether the %s changes the throughput is undecided: runs are too few "
+                            "or vary too much.",
                             noun);
 }
 
@@ -282,13 +306,13 @@ static struct lab_analysis_part question_part(const struct transfer_sets *sets, 
         table_count += tables[table_count].row_count > 0;
         if (set->fitted) {
             cells[BANDWIDTH] = lab_analysis_effect(transfer_law_bandwidth(set));
-            cells[WAIT] = wait_cell(set);
+            cells[WAIT] = wait_cell(set, arena);
         }
     } else {
         const struct transfer_set *set;
         const struct transfer_row *most = find_change(sets, &set);
         if (most)
-            cells[CHANGE] = ratio_cell(&most->change);
+            cells[CHANGE] = lab_analysis_ratio(&most->change);
     }
     tables[table_count++] = row_table(sets, arena);
     return (struct lab_analysis_part){
@@ -335,13 +359,14 @@ static const char *pressure_answer(const struct transfer_pressure *pressures, in
             most->far, most->near, lab_study_ratio_words(first, arena), most->pools_mib[0],
             lab_study_ratio_words(last, arena), most->pools_mib[most->count - 1], most->group->name,
             most->growth.value < 1 ? "grows" : "shrinks");
-    if (!(widest > 0))
-        return "Whether a far node costs more with a larger pool can't be told: how the rates vary "
-               "isn't known.";
+    if (!(widest > 0) || widest > LAB_WORDS_BOUND_MOST)
+        return "Whether a far node costs more with a larger pool can't be told: runs are too few "
+               "or vary "
+               "too much.";
     return lab_arena_printf(arena,
                             "The price of a far node doesn't change with the pool by more than "
                             "%.1f %% of the throughput.",
-                            ceil(1000 * widest - 1e-9) / 10);
+                            lab_words_bound_percent(widest));
 }
 
 static struct lab_analysis_part pressure_part(const struct transfer_pressure *pressures, int count,
@@ -355,11 +380,15 @@ static struct lab_analysis_part pressure_part(const struct transfer_pressure *pr
     for (int i = 0; i < count; i++)
         for (int k = 0; k < pressures[i].count; k++) {
             struct lab_analysis_cell *row = cells + (ptrdiff_t)next++ * FARS;
-            row[FAR_SET] = lab_analysis_text(k == 0 ? pressures[i].group->name : "");
+            row[FAR_PLACE] = lab_analysis_text(pressures[i].group->place);
+            row[FAR_SET] = lab_analysis_text(pressures[i].group->what);
+            row[FAR_HEAD] = lab_analysis_text(
+                k == 0 ? head_of(pressures[i].group, pressures[0].group, pressures[count - 1].group)
+                       : "");
             row[FAR_NEAR] = lab_analysis_figure(pressures[i].near);
             row[FAR_FAR] = lab_analysis_figure(pressures[i].far);
             row[FAR_POOL] = lab_analysis_figure(pressures[i].pools_mib[k]);
-            row[FAR_CHANGE] = ratio_cell(&pressures[i].penalty[k]);
+            row[FAR_CHANGE] = lab_analysis_ratio(&pressures[i].penalty[k]);
             row[FAR_CHANGE_TEXT] =
                 lab_analysis_text(lab_study_ratio_words(&pressures[i].penalty[k], arena));
         }

@@ -19,7 +19,16 @@ struct compile_pair {
 
 #define COMPILE_NEVER 1e15 /* samples */
 
+struct compile_place { /* all models of a device, a node and whatever else was asked for */
+    const char *name;
+    struct compile_pair **pairs; /* by rising work */
+    int count;
+};
+
 /* All but `gain`, which is judged beside others. */
 void compile_pair_weigh(struct compile_pair *pair);
+
+struct lab_chart *compile_chart(const struct compile_place *places, int count, int pair_count,
+                                bool simulated, struct lab_arena *arena);
 
 #endif

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 
 static const char *const by_image[] = {"tensor_shape", "batch_size", NULL};
-static const char *const by_model[] = {"model", "patch_size", "depth", "heads",
-                                       "dim",   "mlp_dim",    NULL};
+/* outputs grow with a model's width, with the number of its patches and with the batch */
+static const char *const by_model[] = {"model",   "patch_size",   "depth",      "heads", "dim",
+                                       "mlp_dim", "tensor_shape", "batch_size", NULL};
 static const char *const by_batch[] = {"batch_size", NULL};
 static const char *const by_pool[] = {"memory_size_mb", NULL};
 static const char *const *const varying[TRANSFER_QUESTIONS] = {by_image, by_model, by_batch,
@@ -23,18 +24,17 @@ bool transfer_is_copies(enum transfer_question question) {
 
 /* --- rows --- */
 
-/* "3x224x224, 10 at once" */
+/* "10 × 3x224x224" */
 static const char *image_words(const struct lab_study_run *run, struct lab_arena *arena) {
     const struct lab_value *shape = lab_study_setting(run, "tensor_shape");
     double batch = lab_study_setting_number(run, "batch_size");
     struct lab_str text;
     lab_str_init(&text);
+    if (!isnan(batch))
+        lab_str_printf(&text, "%.0f × ", batch);
     for (int i = 0; shape && shape->type == LAB_VALUE_LIST && i < shape->count; i++)
         if (shape->items[i]->type == LAB_VALUE_INT)
-            lab_str_printf(&text, "%s%lld", text.length ? "x" : "",
-                           (long long)shape->items[i]->integer);
-    if (!isnan(batch))
-        lab_str_printf(&text, "%s%.0f at once", text.length ? ", " : "", batch);
+            lab_str_printf(&text, "%s%lld", i ? "x" : "", (long long)shape->items[i]->integer);
     const char *copy = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
     return copy;
@@ -54,7 +54,7 @@ static struct transfer_row make_row(enum transfer_question question,
         break;
     case TRANSFER_D2H:
         row.x = transfer_bytes(point, stage);
-        row.label = run->model;
+        row.label = lab_arena_printf(arena, "%s, %s", run->model, image_words(run, arena));
         break;
     case TRANSFER_BATCH:
         row.x = lab_study_setting_number(run, "batch_size");

@@ -64,14 +64,14 @@ static void the_links_law_is_found_again(void **state) {
     given_begin(&given, "transfer_study");
     given_images(&given, 0);
     struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
-    int part = part_named(&result, "To the device");
+    int part = part_named(&result, "H2D");
     assert_near(figure(&result, part, "bandwidth_gb_per_s")->value / BYTES_PER_S, 1, 1e-6);
     assert_near(figure(&result, part, "wait_ms")->value, WAIT_S, 1e-10);
     assert_near(cell(&result, part, "laws", 0, "r_squared")->value, 1, 1e-9);
-    assert_string_equal(cell(&result, part, "points", 0, "value")->text, "3x224x224, 10 at once");
+    assert_string_equal(cell(&result, part, "points", 0, "value")->text, "10 × 3x224x224");
     assert_says(result.answer,
                 "Copies to the device take 20.0 µs before they move and then run at 25 "
-                "GB/s");
+                "[25, 25] GB/s");
     given_end(&given);
 }
 
@@ -87,7 +87,7 @@ static void its_interval_holds_as_often_as_it_says(void **state) {
         given_images(&given, 0.004);
         drawn = given.random;
         struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
-        int part = part_named(&result, "To the device");
+        int part = part_named(&result, "H2D");
         held[0] += covers(figure(&result, part, "bandwidth_gb_per_s"), BYTES_PER_S);
         held[1] += covers(figure(&result, part, "wait_ms"), WAIT_S);
         given_end(&given);
@@ -113,14 +113,14 @@ static void one_run_is_known_from_its_stages(void **state) {
         run->ranks[0].iteration_count = ITERATIONS;
     }
     struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
-    int part = part_named(&result, "To the device");
+    int part = part_named(&result, "H2D");
     const struct lab_analysis_cell *bandwidth =
         cell(&result, part, "points", 0, "bandwidth_gb_per_s");
     double bytes = 4.0 * 3 * 224 * 224 * 10;
     assert_near(bandwidth->value, bytes / 1e-3, 1e-6 * bytes / 1e-3);
     assert_near(bandwidth->low, bytes / 1.01e-3, 1e-6 * bytes / 1e-3);
     assert_near(bandwidth->high, bytes / 0.99e-3, 1e-6 * bytes / 1e-3);
-    assert_says(result.answer, "for 3x224x224, 10 at once and at");
+    assert_says(result.answer, "for 10 × 3x224x224 and at");
     given_end(&given);
 }
 
@@ -133,8 +133,9 @@ static void the_way_back_is_told_by_model(void **state) {
     for (int i = 0; i < 3; i++)
         given_copy(&given, (struct asked){.model = names[i]})->work.d2h_bytes = outputs[i];
     struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
-    int part = part_named(&result, "To the host");
-    assert_string_equal(cell(&result, part, "points", 0, "value")->text, "vit32x4x256");
+    int part = part_named(&result, "D2H");
+    assert_string_equal(cell(&result, part, "points", 0, "value")->text,
+                        "vit32x4x256, 10 × 3x224x224");
     assert_near(cell(&result, part, "points", 0, "bytes")->value, 5e5, 0);
     given_end(&given);
 }
