@@ -106,9 +106,10 @@ static void one_run_is_known_from_its_stages(void **state) {
         struct lab_study_run *run = given_copy(&given, (struct asked){.side = i ? 448 : 224});
         struct lab_iteration *iterations =
             lab_arena_alloc(&given.arena, ITERATIONS, sizeof *iterations);
-        for (int k = 0; k < ITERATIONS; k++) /* 990 or 1010 µs: half of each */
-            iterations[k].stages[LAB_STAGE_H2D] =
-                (struct lab_span){1000000 * k, 1000000 * k + 1000000 + (k % 2 ? 10000 : -10000)};
+        for (int k = 0; k < ITERATIONS; k++) { /* 990 or 1010 µs: half of each */
+            int64_t start_ns = 2000000LL * k, took_ns = k % 2 ? 1010000 : 990000;
+            iterations[k].stages[LAB_STAGE_H2D] = (struct lab_span){start_ns, start_ns + took_ns};
+        }
         run->ranks[0].iterations = iterations;
         run->ranks[0].iteration_count = ITERATIONS;
     }
