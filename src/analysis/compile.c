@@ -426,7 +426,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 }
 
 static int interest(const struct lab_study_table *study) {
-    return lab_study_setting_values(study, "compile_model") > 1 ? 90 : 0;
+    return lab_study_setting_values(study, "compile_model") > 1 ? 85 : 0;
 }
 
 const struct lab_analysis lab_analysis_compile = {
