@@ -385,7 +385,8 @@ static void judge(struct all *all, struct lab_arena *arena) {
 
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
-    (void)err;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
     const struct compile_config *config = opaque;
     size_t room = 1;
     bool simulated = false;

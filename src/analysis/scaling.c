@@ -275,6 +275,8 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
 
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
     size_t room = 1;
     for (int i = 0; i < input->study_count; i++)
         room += (size_t)input->studies[i].run_count;

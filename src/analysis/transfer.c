@@ -454,7 +454,8 @@ static void add_study(const struct transfer_config *config, const struct lab_ana
 
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
-    (void)err;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
     size_t room = (size_t)input->study_count + 1;
     struct parts parts = {
         .items = lab_arena_alloc(arena, room * PARTS_OF_STUDY, sizeof *parts.items),
