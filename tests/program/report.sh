@@ -2,7 +2,7 @@
 # Reports: of a study, of recordings, without gnuplot, where nothing can be written; and what is refused.
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
-export XDG_STATE_HOME=$work/state HOME=$work/home
+export XDG_STATE_HOME=$work/state HOME=$work/home GPULAB_LOCK_DIR=$work
 mkdir -p "$work/home" && cd "$work" || exit 1
 
 drawn=$(command -v gnuplot >/dev/null && echo yes)
