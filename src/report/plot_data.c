@@ -109,7 +109,7 @@ static void add_heat(const struct lab_chart_panel *panel, struct lab_str *out) {
         for (int x = 0; x < panel->x.name_count; x++) {
             int i = y * panel->x.name_count + x;
             double value = heat->values[i], share = (value - low) / (high - low);
-            bool strong = heat->diverging ? fabs(share - 0.5) > 0.3 : share > 0.55;
+            bool strong = heat->diverging ? fabs(share - 0.5) > 0.36 : share > 0.55;
             lab_str_printf(out, "%d %d", x, y);
             add_number(out, value);
             add_word(out, heat->texts && heat->texts[i] ? heat->texts[i] : "");

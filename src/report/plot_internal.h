@@ -52,6 +52,7 @@ struct plot_layout {
     int width, height;
     struct plot_panel *panels;
     int columns, rows;
+    int key_panel; /* beside each other: whose key is that of all; -1 = each has its own */
 };
 
 /* Ends with lab_mem_free of its panels. */
@@ -76,6 +77,11 @@ void plot_cut(const char *text, int columns, struct lab_str *out);
 /* Whether an entry of that title stands in the panel's key: no, if a panel above it has it already. */
 bool plot_in_key(const struct plot_layout *layout, const struct plot_panel *made,
                  const char *title);
+
+/* A series of another panel that stands in this one's key; `state` counts them, from 0. NULL = no more. */
+const struct lab_chart_series *plot_next_guest(const struct plot_layout *layout,
+                                               const struct plot_panel *made, int *state,
+                                               const struct lab_chart_panel **ret_panel);
 
 /* The ends of a heat map's colours. */
 void plot_heat_range(const struct lab_chart_panel *panel, double *ret_low, double *ret_high);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define COLUMN_PIXELS 6.8 /* of a character, on average */
+#define TIC_PIXELS    7.4 /* digits are wide */
 #define TITLE_PIXELS  38
 #define EDGE_PIXELS   14
 #define LINE_PIXELS   17
@@ -102,6 +103,21 @@ static double find_step(const struct lab_chart_panel *panel) {
     return isnan(step) || panel->x.names ? 1 : step;
 }
 
+/* Whether points of two series stand at one place, and would hide each other. */
+static bool share_places(const struct lab_chart_panel *panel) {
+    for (int a = 0; a < panel->series_count; a++)
+        for (int b = 0; b < a; b++) {
+            const struct lab_chart_series *x = &panel->series[a], *y = &panel->series[b];
+            if (x->mark != LAB_CHART_POINTS || y->mark != LAB_CHART_POINTS)
+                continue;
+            for (size_t i = 0; i < x->count; i++)
+                for (size_t k = 0; k < y->count; k++)
+                    if (x->x[i] == y->x[k] && isfinite(x->y[i]) && isfinite(y->y[k]))
+                        return true;
+        }
+    return false;
+}
+
 /* --- keys --- */
 
 /* Which colour the panel draws what is so called in; shades count below -1. -1 = it has none such. */
@@ -145,33 +161,62 @@ static void describe(const struct plot_layout *layout, struct plot_panel *made) 
         made->boxes += series->mark == LAB_CHART_BOXES;
         made->dodged += series->mark == LAB_CHART_POINTS && panel->x.names;
     }
+    if (made->dodged && !share_places(panel))
+        made->dodged = 0;
     for (int c = 0; c < PLOT_SHADES; c++)
         count_entry(layout, made, plot_shade_title(panel, c));
     made->step = find_step(panel);
 }
 
-static bool same_key(const struct lab_chart_panel *a, const struct lab_chart_panel *b) {
-    if (a->series_count != b->series_count)
-        return false;
-    for (int s = 0; s < a->series_count; s++)
-        if (!lab_str_equal(a->series[s].title, b->series[s].title) ||
-            a->series[s].mark != b->series[s].mark || plot_colour(a, s) != plot_colour(b, s))
-            return false;
-    for (int c = 0; c < PLOT_SHADES; c++)
-        if (!lab_str_equal(plot_shade_title(a, c), plot_shade_title(b, c)))
-            return false;
+/* Whether what has one title has one colour, wherever it is. */
+static bool keys_agree(const struct plot_layout *layout) {
+    for (int p = 0; p < layout->chart->panel_count; p++) {
+        const struct lab_chart_panel *panel = layout->panels[p].panel;
+        for (int s = 0; s < panel->series_count; s++)
+            for (int q = 0; q < layout->chart->panel_count && panel->series[s].title; q++) {
+                int colour = colour_of(layout->panels[q].panel, panel->series[s].title);
+                if (colour != -1 && colour != plot_colour(panel, s))
+                    return false;
+            }
+    }
     return true;
 }
 
-/* Beside each other, one key is enough where all are the same: that of the first row's last panel. */
+const struct lab_chart_series *plot_next_guest(const struct plot_layout *layout,
+                                               const struct plot_panel *made, int *state,
+                                               const struct lab_chart_panel **ret_panel) {
+    int number = 0;
+    if (made != layout->panels + layout->key_panel || layout->key_panel < 0)
+        return NULL;
+    for (int p = 0; p < layout->chart->panel_count; p++) {
+        const struct lab_chart_panel *panel = layout->panels[p].panel;
+        for (int s = 0; s < panel->series_count; s++, number++) {
+            const char *title = panel->series[s].title;
+            bool known = !title || !*title || colour_of(made->panel, title) != -1;
+            for (int q = 0; q < p && !known; q++)
+                known = colour_of(layout->panels[q].panel, title) != -1;
+            if (known || number < *state)
+                continue;
+            *state = number + 1;
+            *ret_panel = panel;
+            return &panel->series[s];
+        }
+    }
+    return NULL;
+}
+
+/* Beside each other, one key is enough where none contradicts another: at the end of the first row. */
 static void choose_keys(struct plot_layout *layout) {
-    int count = layout->chart->panel_count;
-    bool same = layout->columns > 1;
-    for (int p = 1; p < count; p++)
-        same &= same_key(layout->panels[0].panel, layout->panels[p].panel);
-    for (int p = 0; p < count; p++)
-        layout->panels[p].with_key =
-            layout->panels[p].key_count > 0 && (!same || p == layout->columns - 1);
+    int count = layout->chart->panel_count, state = 0;
+    const struct lab_chart_panel *panel;
+    layout->key_panel = layout->columns > 1 && keys_agree(layout) ? layout->columns - 1 : -1;
+    for (int p = 0; p < count; p++) {
+        struct plot_panel *made = &layout->panels[p];
+        const struct lab_chart_series *guest;
+        while ((guest = plot_next_guest(layout, made, &state, &panel)))
+            count_entry(layout, made, guest->title);
+        made->with_key = made->key_count > 0 && (layout->key_panel < 0 || p == layout->key_panel);
+    }
 }
 
 /* --- sizes --- */
@@ -203,9 +248,22 @@ static int below(const struct plot_panel *made) {
     return texts + (made->panel->x.title && *made->panel->x.title ? 24 : 8);
 }
 
-static bool shares_x(const struct lab_chart_panel *a, const struct lab_chart_panel *b) {
-    return lab_str_equal(a->x.title, b->x.title) && a->x.log == b->x.log &&
-           a->x.names == b->x.names && !a->heat == !b->heat;
+static double length_of(const struct lab_chart_panel *panel) {
+    struct plot_axis axis;
+    plot_axis_make(&panel, 1, true, 300, &axis);
+    return panel->x.log ? log(axis.high / axis.low) : axis.high - axis.low;
+}
+
+/* In a grid, panels are things of their own: one that would be a speck beside another isn't drawn so. */
+static bool shares_x(const struct plot_layout *layout, const struct lab_chart_panel *a,
+                     const struct lab_chart_panel *b) {
+    if (!lab_str_equal(a->x.title, b->x.title) || a->x.log != b->x.log ||
+        a->x.names != b->x.names || !a->heat != !b->heat)
+        return false;
+    if (layout->columns == 1 || a->x.names)
+        return true;
+    double ratio = length_of(a) / length_of(b);
+    return ratio > 0.4 && ratio < 2.5;
 }
 
 /* x of a column: one range for neighbours that share it, texts at the lowest of them. */
@@ -216,7 +274,7 @@ static void make_x_axes(struct plot_layout *layout, int column, int pixels) {
     for (int first = column; first < count;) {
         int members = 0, last = first;
         for (int p = first;
-             p < count && shares_x(layout->panels[first].panel, layout->panels[p].panel);
+             p < count && shares_x(layout, layout->panels[first].panel, layout->panels[p].panel);
              p += step) {
             group[members++] = layout->panels[p].panel;
             last = p;
@@ -257,7 +315,7 @@ static void place_columns(struct plot_layout *layout) {
             const struct lab_chart_panel *panel = made->panel;
             plot_axis_make(&panel, 1, false, area_height(layout, made), &made->y);
             bool titled = panel->y.title && *panel->y.title;
-            int own = 14 + (int)(made->y.longest * COLUMN_PIXELS) + (titled ? 26 : 0);
+            int own = 14 + (int)(made->y.longest * TIC_PIXELS) + (titled ? 28 : 0);
             before = own > before ? own : before;
             behind = key_width(made) > behind ? key_width(made) : behind;
         }

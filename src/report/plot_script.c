@@ -304,14 +304,36 @@ static void add_all_series(struct script *script, const struct plot_panel *made,
                       0.85 * box_width, first);
         else if (series->mark == LAB_CHART_POINTS)
             add_points(script, made, series, look,
-                       made->panel->x.names
-                           ? moved(dodged++, made->dodged, fmin(DODGE, 0.7 / made->dodged))
-                           : 0,
+                       made->dodged ? moved(dodged++, made->dodged, fmin(DODGE, 0.7 / made->dodged))
+                                    : 0,
                        first);
         else if (series->mark == LAB_CHART_LINE_POINTS)
             add_points(script, made, series, look, 0, first);
         else
             add_line(script, made, series, look, first);
+    }
+}
+
+/* What other panels show beside this one's, for the key of all. */
+static void add_guests(struct script *script, const struct plot_panel *made, bool *first) {
+    const struct lab_chart_panel *panel;
+    const struct lab_chart_series *guest;
+    for (int state = 0; (guest = plot_next_guest(script->layout, made, &state, &panel));) {
+        struct look look = find_look(panel, (int)(guest - panel->series));
+        bool points = guest->mark == LAB_CHART_POINTS || guest->mark == LAB_CHART_LINE_POINTS;
+        bool filled = guest->mark == LAB_CHART_BARS || guest->mark == LAB_CHART_BAND ||
+                      guest->mark == LAB_CHART_BOXES;
+        lab_str_printf(script->out, "%s        NaN with ", *first ? "" : ", \\\n");
+        if (points)
+            lab_str_printf(script->out, "points pointtype %d pointsize 0.9", look.sign);
+        else if (filled)
+            lab_str_add(script->out, "boxes fillstyle solid 0.85 noborder");
+        else
+            lab_str_printf(script->out, "lines linewidth 1.8 dashtype %d",
+                           guest->mark == LAB_CHART_DASHES ? 2 : look.dash);
+        lab_str_printf(script->out, " linecolor rgb '%s'", look.colour);
+        *first = false;
+        add_title(script, made, guest->title);
     }
 }
 
@@ -408,6 +430,7 @@ static void add_panel(struct script *script, const struct plot_panel *made) {
     if (panel->heat)
         add_heat(script, &first);
     add_all_series(script, made, &first);
+    add_guests(script, made, &first);
     add_shade_keys(script, made, &first);
     lab_str_add(out, first ? "        NaN notitle\n" : "\n");
 }

@@ -21,7 +21,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.07791
+    set lmargin at screen 0.08256
     set rmargin at screen 0.78605
     set tmargin at screen 0.89498
     set bmargin at screen 0.11872
@@ -35,7 +35,7 @@ do for [kind in "png svg"] {
     set border 3
     set label 'Iteration times by phase' at screen 0.01395,0.95434 left font large tc rgb '#222222'
     set label 'Iteration time [ms]' at screen 0.01860,0.50685 center rotate by 90 tc rgb '#222222'
-    set label 'Phase' at screen 0.43198,0.03653 center tc rgb '#222222'
+    set label 'Phase' at screen 0.43430,0.03653 center tc rgb '#222222'
     set key at screen 0.79535,0.90411 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \
         data index 0 using ($1-0.23333333):3:5:6:4:(0.19833333) with candlesticks whiskerbars 0.5 fillstyle solid 0.35 border linewidth 1.3 linecolor rgb '#0072b2' title 'softmax', \

@@ -21,7 +21,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.08605
+    set lmargin at screen 0.09186
     set rmargin at screen 0.76977
     set tmargin at screen 0.89498
     set bmargin at screen 0.11872
@@ -36,7 +36,7 @@ do for [kind in "png svg"] {
     set label 'Throughput over the model''s width' at screen 0.01395,0.95434 left font large tc rgb '#222222'
     set label 'simulated' at screen 0.98605,0.95434 right font large tc rgb '#d55e00'
     set label 'Throughput [samples/s]' at screen 0.01860,0.50685 center rotate by 90 tc rgb '#222222'
-    set label 'Width of the model' at screen 0.42791,0.03653 center tc rgb '#222222'
+    set label 'Width of the model' at screen 0.43081,0.03653 center tc rgb '#222222'
     set key at screen 0.77907,0.90411 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \
         data index 0 using 1:3:4 with filledcurves fillstyle transparent solid 0.2 noborder linecolor rgb '#0072b2' title '95 % of a prediction', \

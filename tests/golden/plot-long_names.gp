@@ -35,7 +35,7 @@ do for [kind in "png svg"] {
     set border 3
     set label 'A title that is far too long to stand in one line of a pict…in it, so that its middle goes' at screen 0.01395,0.96435 left font large tc rgb '#222222'
     set label 'simulated' at screen 0.98605,0.96435 right font large tc rgb '#d55e00'
-    set label 'Ratio, 1 = no difference' at screen 0.12093,0.61497 center rotate by 90 tc rgb '#222222'
+    set label 'Ratio, 1 = no difference' at screen 0.11628,0.61497 center rotate by 90 tc rgb '#222222'
     set label 'Run' at screen 0.43547,0.02852 center tc rgb '#222222'
     set key at screen 0.70000,0.92513 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \

@@ -21,7 +21,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.06977
+    set lmargin at screen 0.07442
     set rmargin at screen 0.88140
     set tmargin at screen 0.89498
     set bmargin at screen 0.11872
@@ -35,7 +35,7 @@ do for [kind in "png svg"] {
     set border 3
     set label 'Sixteen GPUs' at screen 0.01395,0.95434 left font large tc rgb '#222222'
     set label 'Parameters' at screen 0.01860,0.50685 center rotate by 90 tc rgb '#222222'
-    set label 'Time [s]' at screen 0.47558,0.03653 center tc rgb '#222222'
+    set label 'Time [s]' at screen 0.47791,0.03653 center tc rgb '#222222'
     set key at screen 0.89070,0.90411 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \
         data index 0 using 1:2 with lines linewidth 1.2 dashtype 1 linecolor rgb '#0072b2' title 'GPU 0', \

@@ -21,7 +21,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.06977
+    set lmargin at screen 0.07442
     set rmargin at screen 0.85698
     set tmargin at screen 0.93979
     set bmargin at screen 0.74346
@@ -52,7 +52,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.06977
+    set lmargin at screen 0.07442
     set rmargin at screen 0.85698
     set tmargin at screen 0.71466
     set bmargin at screen 0.51832
@@ -80,7 +80,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.06977
+    set lmargin at screen 0.07442
     set rmargin at screen 0.85698
     set tmargin at screen 0.48953
     set bmargin at screen 0.29319
@@ -108,7 +108,7 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.06977
+    set lmargin at screen 0.07442
     set rmargin at screen 0.85698
     set tmargin at screen 0.26440
     set bmargin at screen 0.06806
@@ -121,7 +121,7 @@ do for [kind in "png svg"] {
     set grid xtics ytics
     set border 3
     set label 'CPU utilisation [%]' at screen 0.01860,0.16623 center rotate by 90 tc rgb '#222222'
-    set label 'Time [s]' at screen 0.46337,0.02094 center tc rgb '#222222'
+    set label 'Time [s]' at screen 0.46570,0.02094 center tc rgb '#222222'
     set object 1 rectangle from first 0, graph 0 to first 2, graph 1 behind fillcolor rgb '#dfe9f3' fillstyle solid noborder
     set object 2 rectangle from first 10, graph 0 to first 19, graph 1 behind fillcolor rgb '#f7ead2' fillstyle solid noborder
     set object 3 rectangle from first 20, graph 0 to first 22, graph 1 behind fillcolor rgb '#dfe9f3' fillstyle solid noborder
