@@ -124,8 +124,11 @@ static void add_number(struct plot_axis *axis, double at, double step, double la
             sign = prefixes[i].sign;
         }
     int decimals = 0;
-    for (double rest = step; decimals < 6 && fabs(rest - round(rest)) > 1e-6 * rest; rest *= 10)
+    double rest = step;
+    while (decimals < 6 && fabs(rest - round(rest)) > 1e-6 * rest) {
+        rest *= 10;
         decimals++;
+    }
     if (largest < 1e-4)
         snprintf(text, sizeof text, "%.3g", value);
     else

@@ -362,11 +362,17 @@ static inline struct lab_chart given_little(struct lab_arena *arena) {
 
 static inline struct lab_chart *given_charts(struct lab_arena *arena) {
     struct lab_chart *charts = lab_arena_alloc(arena, GIVEN_CHARTS, sizeof *charts);
-    struct lab_chart (*const makers[GIVEN_CHARTS])(struct lab_arena *) = {
-        given_bars, given_law,   given_heat,       given_heats, given_timeline,
-        given_grid, given_boxes, given_long_names, given_many,  given_little};
-    for (int i = 0; i < GIVEN_CHARTS; i++)
-        charts[i] = makers[i](arena);
+    int count = 0;
+    charts[count++] = given_bars(arena);
+    charts[count++] = given_law(arena);
+    charts[count++] = given_heat(arena);
+    charts[count++] = given_heats(arena);
+    charts[count++] = given_timeline(arena);
+    charts[count++] = given_grid(arena);
+    charts[count++] = given_boxes(arena);
+    charts[count++] = given_long_names(arena);
+    charts[count++] = given_many(arena);
+    charts[count++] = given_little(arena);
     return charts;
 }
 

@@ -32,8 +32,9 @@ static struct lab_analysis_part make_part(struct lab_arena *arena, const char *n
     cells[1] = lab_analysis_text("node <1>");
     cells[2] = lab_analysis_figure(3100);
     for (int i = 0; i < 2; i++) {
-        rows[2 * i] = lab_analysis_text(i ? "vit32x6x512" : "vit0x0x0");
-        rows[2 * i + 1] = cells[0];
+        struct lab_analysis_cell *row = rows + (ptrdiff_t)2 * i;
+        row[0] = lab_analysis_text(i ? "vit32x6x512" : "vit0x0x0");
+        row[1] = cells[0];
     }
     tables[0] = (struct lab_analysis_table){"models", "By model", row_columns, 2, rows, 2, NULL};
     tables[1] = (struct lab_analysis_table){"lines", "To paste", row_columns, 2, rows, 2, lines};

@@ -34,7 +34,8 @@ static int end(void **state) {
     DIR *folder = opendir(g->folder);
     for (struct dirent *entry; folder && (entry = readdir(folder));)
         unlink(lab_arena_printf(&g->arena, "%s/%s", g->folder, entry->d_name));
-    closedir(folder);
+    if (folder)
+        closedir(folder);
     rmdir(g->folder);
     lab_str_release(&g->text);
     lab_arena_release(&g->arena);
@@ -122,7 +123,7 @@ static bool is_there(struct given *g, const char *name, const char *ending) {
 /* Given charts of which two have one name, when they are drawn, then each has its own files. */
 static void charts_are_drawn(void **state) {
     struct given *g = *state;
-    struct lab_plot plots[3];
+    struct lab_plot plots[3] = {0};
     struct lab_chart charts[] = {given_heat(&g->arena), given_heat(&g->arena),
                                  given_little(&g->arena)};
     charts[2].name = "../odd name";
@@ -148,7 +149,7 @@ static void charts_are_drawn(void **state) {
 /* Given no gnuplot on the path, then scripts and figures are written, and it is said how to get it. */
 static void without_gnuplot_scripts_remain(void **state) {
     struct given *g = *state;
-    struct lab_plot plot;
+    struct lab_plot plot = {0};
     struct lab_chart chart = given_bars(&g->arena);
     char *path = lab_mem_strdup(getenv("PATH") ? getenv("PATH") : "");
     char link_path[128];
@@ -166,7 +167,7 @@ static void without_gnuplot_scripts_remain(void **state) {
 /* Given a deadline that has passed, then nothing is drawn and the reason is said. */
 static void nothing_is_drawn_after_the_deadline(void **state) {
     struct given *g = *state;
-    struct lab_plot plot;
+    struct lab_plot plot = {0};
     struct lab_chart chart = given_bars(&g->arena);
     lab_plot_draw(&chart, 1, g->folder, 1, &g->arena, &plot);
     assert_false(plot.drawn);
