@@ -19,6 +19,10 @@
 static pthread_mutex_t worlds_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_world *worlds; /* those that wait for somebody to join */
 
+static bool is_stopped(const struct sim_world *world) {
+    return world->stopped && atomic_load(world->stopped);
+}
+
 /* --- life --- */
 
 static int open_world(const struct sim_device *device, const struct lab_device_setup *setup,
@@ -151,8 +155,9 @@ void sim_world_leave(struct sim_device *device) {
     memmove(&world->devices[at], &world->devices[at + 1],
             (size_t)(world->device_count - at - 1) * sizeof(struct sim_device *));
     world->device_count--;
-    /* one that nobody is in any more is gone, though some have never come: they would come alone */
-    bool last = world->device_count == 0;
+    /* those who haven't come yet will, unless all was stopped */
+    bool last =
+        world->device_count == 0 && (world->joined == world->expected || is_stopped(world));
     if (last)
         unlist(world);
     pthread_cond_broadcast(&world->moved);
@@ -171,10 +176,6 @@ static bool may_move(const struct sim_world *world) {
         if (world->devices[i]->host.state == SIM_HOST_RUNNING)
             return false;
     return true;
-}
-
-static bool is_stopped(const struct sim_world *world) {
-    return world->stopped && atomic_load(world->stopped);
 }
 
 static void look_again_soon(struct sim_world *world) {
