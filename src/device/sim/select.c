@@ -31,8 +31,7 @@ static void add(const struct sim_machine *machine, int unit, struct lab_arena *a
     *ref = (struct lab_device_ref){
         .backend = &lab_backend_sim,
         .name = name,
-        .description = lab_arena_printf(arena, "%s on node %lld", gpu->model->name,
-                                        (long long)machine->nodes[gpu->node].number),
+        .description = gpu->model->name,
         .physical = name,
         .unit = unit,
         .slices = 1,
