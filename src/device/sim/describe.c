@@ -3,21 +3,11 @@
  * has its bounds and its default, and one without a default must be given. docs/SIMULATOR.md explains
  * what the keys mean.
  */
-#include "base/option.h"
-#include "base/yaml.h"
-#include "device/sim/sim.h"
+#include "device/sim/describe.h"
 
-#include <math.h>
-#include <stdarg.h>
+#include "base/yaml.h"
 
 #define LARGE 1e9
-
-/* A map below a key, with a table of its own. */
-struct nested {
-    const char *key;
-    const struct lab_option *table;
-    size_t offset;
-};
 
 /* Keys that others read are rows too, so that a mistyped one is suggested. */
 #define ELSEWHERE(name)                                                                            \
@@ -113,7 +103,7 @@ static const struct lab_option model_keys[] = {
     {NULL},
 };
 
-static const struct nested model_nested[] = {
+static const struct sim_nested model_nested[] = {
     {"tflops", rate_keys, offsetof(struct sim_model, tflops)},
     {"power", power_keys, offsetof(struct sim_model, power)},
     {"heat", heat_keys, offsetof(struct sim_model, heat)},
@@ -153,7 +143,7 @@ static const struct lab_option noise_keys[] = {
     {NULL},
 };
 
-static const struct nested noise_nested[] = {
+static const struct sim_nested noise_nested[] = {
     {"between", pair_keys, offsetof(struct sim_noise, between)},
     {"within", pair_keys, offsetof(struct sim_noise, within)},
     {"each", pair_keys, offsetof(struct sim_noise, each)},
@@ -202,110 +192,6 @@ static const struct lab_option neighbour_keys[] = {
 
 /* --- reading --- */
 
-struct reader {
-    struct lab_arena *arena;
-    struct sim_machine *machine;
-    struct sim_model *models;
-    int model_count;
-    struct lab_err *err;
-};
-
-static int refuse(const struct reader *reader, const struct lab_value *value, const char *format,
-                  ...) __attribute__((format(printf, 3, 4)));
-
-static int refuse(const struct reader *reader, const struct lab_value *value, const char *format,
-                  ...) {
-    struct lab_str place;
-    va_list args;
-    lab_str_init(&place);
-    lab_value_add_place(value, &place);
-    size_t length = strcspn(place.text, " ");
-    va_start(args, format);
-    lab_err_vset(reader->err, LAB_ERR_USER, format, args);
-    va_end(args);
-    if (place.length) /* a context ends with ": " of its own */
-        lab_err_context(reader->err, "%.*s", (int)(length ? length - 1 : 0), place.text);
-    lab_str_release(&place);
-    return -1;
-}
-
-static int need(const struct reader *reader, const struct lab_value *value, const char *what,
-                enum lab_value_type type) {
-    if (value->type == type)
-        return 0;
-    return refuse(reader, value, "%s: must be %s, not %s", what, lab_value_type_name(type),
-                  lab_value_type_name(value->type));
-}
-
-static int check_required(const struct reader *reader, const struct lab_value *map,
-                          const char *what, const struct lab_option *table) {
-    for (const struct lab_option *row = table; row->name; row++)
-        if (!row->fallback && row->type != LAB_OPTION_VALUE && !lab_value_get(map, row->name))
-            return refuse(reader, map, "%s: '%s' is missing", what, row->name);
-    return 0;
-}
-
-static const struct nested *find_nested(const struct nested *list, const char *key) {
-    for (; list && list->key; list++)
-        if (lab_str_equal(list->key, key))
-            return list;
-    return NULL;
-}
-
-static bool is_elsewhere(const struct lab_option *table, const char *key) {
-    for (; table->name; table++)
-        if (lab_str_equal(table->name, key))
-            return table->type == LAB_OPTION_VALUE;
-    return false;
-}
-
-/* Fills `target` from a map: defaults first, then what is given. */
-static int read_map(const struct reader *reader, const struct lab_value *map, const char *what,
-                    const struct lab_option *table, const struct nested *nested, void *target) {
-    if (need(reader, map, what, LAB_VALUE_MAP) < 0)
-        return -1;
-    for (const struct lab_option *row = table; row->name; row++)
-        if (row->fallback && lab_options_set(table, target, reader->arena, row->name, row->fallback,
-                                             reader->err) < 0)
-            return -1;
-    for (int i = 0; i < map->count; i++) {
-        const struct nested *inner = find_nested(nested, map->keys[i]);
-        if (inner) {
-            if (read_map(reader, map->items[i],
-                         lab_arena_printf(reader->arena, "%s.%s", what, inner->key), inner->table,
-                         NULL, (char *)target + inner->offset) < 0)
-                return -1;
-        } else if (!is_elsewhere(table, map->keys[i]) &&
-                   lab_options_set_value(table, target, reader->arena, map->keys[i], map->items[i],
-                                         reader->err) < 0) {
-            return -1;
-        }
-    }
-    for (const struct nested *inner = nested; inner && inner->key; inner++)
-        if (!lab_value_get(map, inner->key) &&
-            read_map(reader, lab_value_map(reader->arena), what, inner->table, NULL,
-                     (char *)target + inner->offset) < 0)
-            return refuse(reader, map, "%s: '%s' is missing", what, inner->key);
-    return check_required(reader, map, what, table);
-}
-
-/* The list under a key; it must be there and hold 1 to `most` elements. */
-static const struct lab_value *read_list(const struct reader *reader, const struct lab_value *tree,
-                                         const char *key, int most) {
-    const struct lab_value *list = lab_value_get(tree, key);
-    if (!list) {
-        refuse(reader, tree, "'%s' is missing", key);
-        return NULL;
-    }
-    if (need(reader, list, key, LAB_VALUE_LIST) < 0)
-        return NULL;
-    if (list->count < 1 || list->count > most) {
-        refuse(reader, list, "%s: must be 1 to %d, not %d", key, most, list->count);
-        return NULL;
-    }
-    return list;
-}
-
 static int node_index(const struct sim_machine *machine, int64_t number) {
     for (int i = 0; i < machine->node_count; i++)
         if (machine->nodes[i].number == number)
@@ -315,29 +201,29 @@ static int node_index(const struct sim_machine *machine, int64_t number) {
 
 /* --- nodes and links --- */
 
-static int read_nodes(const struct reader *reader, const struct lab_value *tree) {
+static int read_nodes(const struct sim_reader *reader, const struct lab_value *tree) {
     struct sim_machine *machine = reader->machine;
-    const struct lab_value *list = read_list(reader, tree, "nodes", SIM_NODES_MAX);
+    const struct lab_value *list = sim_read_list(reader, tree, "nodes", SIM_NODES_MAX);
     if (!list)
         return -1;
     machine->nodes = lab_arena_alloc(reader->arena, (size_t)list->count, sizeof *machine->nodes);
     for (int i = 0; i < list->count; i++) {
         struct sim_node *node = &machine->nodes[i];
-        if (read_map(reader, list->items[i], "node", node_keys, NULL, node) < 0)
+        if (sim_read_map(reader, list->items[i], "node", node_keys, NULL, node) < 0)
             return -1;
         if (i > 0 && node->number <= machine->nodes[i - 1].number)
-            return refuse(reader, list->items[i], "node %lld must come before node %lld",
-                          (long long)node->number, (long long)machine->nodes[i - 1].number);
+            return sim_refuse(reader, list->items[i], "node %lld must come before node %lld",
+                              (long long)node->number, (long long)machine->nodes[i - 1].number);
         if (node->bandwidth_gb_s <= 0 || node->memory_gb <= 0)
-            return refuse(reader, list->items[i],
-                          "node %lld: memory_gb and bandwidth_gb_s must be above 0",
-                          (long long)node->number);
+            return sim_refuse(reader, list->items[i],
+                              "node %lld: memory_gb and bandwidth_gb_s must be above 0",
+                              (long long)node->number);
         machine->node_count++;
     }
     return 0;
 }
 
-static int read_distances(const struct reader *reader, const struct lab_value *tree) {
+static int read_distances(const struct sim_reader *reader, const struct lab_value *tree) {
     struct sim_machine *machine = reader->machine;
     int count = machine->node_count;
     const struct lab_value *rows = lab_value_get(tree, "distances");
@@ -346,56 +232,56 @@ static int read_distances(const struct reader *reader, const struct lab_value *t
         machine->distances[i] = i / count == i % count ? 10 : 20;
     if (!rows)
         return 0;
-    if (need(reader, rows, "distances", LAB_VALUE_LIST) < 0)
+    if (sim_need(reader, rows, "distances", LAB_VALUE_LIST) < 0)
         return -1;
     if (rows->count != count)
-        return refuse(reader, rows, "distances: %d rows for %d nodes", rows->count, count);
+        return sim_refuse(reader, rows, "distances: %d rows for %d nodes", rows->count, count);
     for (int i = 0; i < count; i++) {
         const struct lab_value *row = rows->items[i];
         if (row->type != LAB_VALUE_LIST || row->count != count)
-            return refuse(reader, row, "distances: a row must be a list of %d numbers", count);
+            return sim_refuse(reader, row, "distances: a row must be a list of %d numbers", count);
         for (int j = 0; j < count; j++) {
             int64_t value = row->items[j]->type == LAB_VALUE_INT ? row->items[j]->integer : 0;
             if (value < 10 || value > 254 || (i == j) != (value == 10))
-                return refuse(reader, row->items[j],
-                              "distances: a node is 10 from itself and 11 to 254 from others");
+                return sim_refuse(reader, row->items[j],
+                                  "distances: a node is 10 from itself and 11 to 254 from others");
             machine->distances[i * count + j] = (int)value;
         }
     }
     return 0;
 }
 
-static int check_link(const struct reader *reader, const struct lab_value *value,
+static int check_link(const struct sim_reader *reader, const struct lab_value *value,
                       const struct sim_link *link, int index) {
     const struct sim_machine *machine = reader->machine;
     for (int i = 0; i < index; i++)
         if (lab_str_equal(machine->links[i].name, link->name))
-            return refuse(reader, value, "there are two links named '%.60s'", link->name);
+            return sim_refuse(reader, value, "there are two links named '%.60s'", link->name);
     if (link->bandwidth_gb_s <= 0)
-        return refuse(reader, value, "link %.60s: bandwidth_gb_s must be above 0", link->name);
+        return sim_refuse(reader, value, "link %.60s: bandwidth_gb_s must be above 0", link->name);
     if (link->joins.count != 0 && link->joins.count != 2)
-        return refuse(reader, value, "link %.60s: joins must be two nodes, such as [0, 1]",
-                      link->name);
+        return sim_refuse(reader, value, "link %.60s: joins must be two nodes, such as [0, 1]",
+                          link->name);
     for (int i = 0; i < link->joins.count; i++)
         if (node_index(machine, link->joins.items[i]) < 0)
-            return refuse(reader, value, "link %.60s joins node %lld, which isn't there",
-                          link->name, (long long)link->joins.items[i]);
+            return sim_refuse(reader, value, "link %.60s joins node %lld, which isn't there",
+                              link->name, (long long)link->joins.items[i]);
     return 0;
 }
 
-static int read_links(const struct reader *reader, const struct lab_value *tree) {
+static int read_links(const struct sim_reader *reader, const struct lab_value *tree) {
     struct sim_machine *machine = reader->machine;
     const struct lab_value *list = lab_value_get(tree, "links");
-    if (list && need(reader, list, "links", LAB_VALUE_LIST) < 0)
+    if (list && sim_need(reader, list, "links", LAB_VALUE_LIST) < 0)
         return -1;
     int count = list ? list->count : 0;
     if (count > SIM_LINKS_MAX)
-        return refuse(reader, list, "links: at most %d, not %d", SIM_LINKS_MAX, count);
+        return sim_refuse(reader, list, "links: at most %d, not %d", SIM_LINKS_MAX, count);
     machine->links = lab_arena_alloc(reader->arena, (size_t)count + SIM_NODES_MAX + SIM_GPUS_MAX,
                                      sizeof *machine->links);
     for (int i = 0; i < count; i++) {
         struct sim_link *link = &machine->links[i];
-        if (read_map(reader, list->items[i], "link", link_keys, NULL, link) < 0 ||
+        if (sim_read_map(reader, list->items[i], "link", link_keys, NULL, link) < 0 ||
             check_link(reader, list->items[i], link, i) < 0)
             return -1;
         machine->link_count++;
@@ -405,16 +291,16 @@ static int read_links(const struct reader *reader, const struct lab_value *tree)
 }
 
 /* Indices of the links that a list names. */
-static int read_path(const struct reader *reader, const struct lab_value *list, const char *what,
-                     int *path, int *ret_count) {
+static int read_path(const struct sim_reader *reader, const struct lab_value *list,
+                     const char *what, int *path, int *ret_count) {
     const struct sim_machine *machine = reader->machine;
     *ret_count = 0;
     if (!list)
         return 0;
-    if (need(reader, list, what, LAB_VALUE_LIST) < 0)
+    if (sim_need(reader, list, what, LAB_VALUE_LIST) < 0)
         return -1;
     if (list->count > SIM_PATH_MAX)
-        return refuse(reader, list, "%s: at most %d links", what, SIM_PATH_MAX);
+        return sim_refuse(reader, list, "%s: at most %d links", what, SIM_PATH_MAX);
     const char **names =
         lab_arena_alloc(reader->arena, (size_t)machine->described_count + 1, sizeof *names);
     for (int i = 0; i < machine->described_count; i++)
@@ -427,9 +313,9 @@ static int read_path(const struct reader *reader, const struct lab_value *list, 
             found = lab_str_equal(names[k], name) ? k : found;
         if (found < 0) {
             const char *nearest = lab_str_nearest(name, names);
-            return refuse(reader, item, "%s: there is no link '%.60s'%s%s%s", what, name,
-                          nearest ? "; did you mean '" : "", nearest ? nearest : "",
-                          nearest ? "'?" : "");
+            return sim_refuse(reader, item, "%s: there is no link '%.60s'%s%s%s", what, name,
+                              nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                              nearest ? "'?" : "");
         }
         path[(*ret_count)++] = found;
     }
@@ -438,34 +324,36 @@ static int read_path(const struct reader *reader, const struct lab_value *list, 
 
 /* --- GPUs --- */
 
-static int check_model(const struct reader *reader, const struct lab_value *value,
+static int check_model(const struct sim_reader *reader, const struct lab_value *value,
                        const struct sim_model *model) {
     if (model->tflops[LAB_FP32] <= 0 || model->memory_gb_s <= 0 || model->memory_gb <= 0 ||
         model->slot_gb_s <= 0 || model->pageable_gb_s <= 0)
-        return refuse(reader, value,
-                      "model %s: tflops.fp32, memory_gb, memory_gb_s, slot_gb_s and pageable_gb_s "
-                      "must be above 0",
-                      model->key);
+        return sim_refuse(
+            reader, value,
+            "model %s: tflops.fp32, memory_gb, memory_gb_s, slot_gb_s and pageable_gb_s "
+            "must be above 0",
+            model->key);
     if (!(model->clock_min_mhz > 0 && model->clock_min_mhz <= model->clock_mhz))
-        return refuse(reader, value, "model %s: clock_min_mhz must be above 0 and up to clock_mhz",
-                      model->key);
+        return sim_refuse(reader, value,
+                          "model %s: clock_min_mhz must be above 0 and up to clock_mhz",
+                          model->key);
     if (model->power.limit_w < model->power.idle_w)
-        return refuse(reader, value, "model %s: power.limit_w is below idle_w", model->key);
+        return sim_refuse(reader, value, "model %s: power.limit_w is below idle_w", model->key);
     return 0;
 }
 
-static int read_models(struct reader *reader, const struct lab_value *tree) {
+static int read_models(struct sim_reader *reader, const struct lab_value *tree) {
     const struct lab_value *map = lab_value_get(tree, "models");
     if (!map)
-        return refuse(reader, tree, "'models' is missing");
-    if (need(reader, map, "models", LAB_VALUE_MAP) < 0)
+        return sim_refuse(reader, tree, "'models' is missing");
+    if (sim_need(reader, map, "models", LAB_VALUE_MAP) < 0)
         return -1;
     reader->models = lab_arena_alloc(reader->arena, (size_t)map->count, sizeof *reader->models);
     for (int i = 0; i < map->count; i++) {
         struct sim_model *model = &reader->models[i];
         const char *what = lab_arena_printf(reader->arena, "model %.60s", map->keys[i]);
         model->key = map->keys[i];
-        if (read_map(reader, map->items[i], what, model_keys, model_nested, model) < 0 ||
+        if (sim_read_map(reader, map->items[i], what, model_keys, model_nested, model) < 0 ||
             check_model(reader, map->items[i], model) < 0)
             return -1;
         reader->model_count++;
@@ -473,7 +361,7 @@ static int read_models(struct reader *reader, const struct lab_value *tree) {
     return 0;
 }
 
-static const struct sim_model *find_model(const struct reader *reader,
+static const struct sim_model *find_model(const struct sim_reader *reader,
                                           const struct lab_value *value, const char *key) {
     const char **names =
         lab_arena_alloc(reader->arena, (size_t)reader->model_count + 1, sizeof *names);
@@ -483,14 +371,14 @@ static const struct sim_model *find_model(const struct reader *reader,
             return &reader->models[i];
     }
     const char *nearest = lab_str_nearest(key, names);
-    refuse(reader, value, "there is no model '%.60s'%s%s%s", key, nearest ? "; did you mean '" : "",
-           nearest ? nearest : "", nearest ? "'?" : "");
+    sim_refuse(reader, value, "there is no model '%.60s'%s%s%s", key,
+               nearest ? "; did you mean '" : "", nearest ? nearest : "", nearest ? "'?" : "");
     return NULL;
 }
 
-static int read_gpus(struct reader *reader, const struct lab_value *tree) {
+static int read_gpus(struct sim_reader *reader, const struct lab_value *tree) {
     struct sim_machine *machine = reader->machine;
-    const struct lab_value *list = read_list(reader, tree, "gpus", SIM_GPUS_MAX);
+    const struct lab_value *list = sim_read_list(reader, tree, "gpus", SIM_GPUS_MAX);
     if (!list)
         return -1;
     machine->gpus = lab_arena_alloc(reader->arena, (size_t)list->count, sizeof *machine->gpus);
@@ -499,20 +387,20 @@ static int read_gpus(struct reader *reader, const struct lab_value *tree) {
         const struct lab_value *item = list->items[i];
         struct gpu_row row = {0};
         const char *what = lab_arena_printf(reader->arena, "GPU %d", i);
-        if (read_map(reader, item, what, gpu_keys, NULL, &row) < 0 ||
+        if (sim_read_map(reader, item, what, gpu_keys, NULL, &row) < 0 ||
             !(gpu->model = find_model(reader, item, row.model)) ||
             read_path(reader, lab_value_get(item, "path"), what, gpu->path, &gpu->path_count) < 0)
             return -1;
         gpu->node = node_index(machine, row.node);
         if (gpu->node < 0)
-            return refuse(reader, item, "%s: there is no node %lld", what, (long long)row.node);
+            return sim_refuse(reader, item, "%s: there is no node %lld", what, (long long)row.node);
         machine->gpu_count++;
     }
     return 0;
 }
 
 /* The links that nobody has to describe: each node's memory, each GPU's slot. */
-static void add_links(const struct reader *reader) {
+static void add_links(const struct sim_reader *reader) {
     struct sim_machine *machine = reader->machine;
     for (int i = 0; i < machine->node_count; i++)
         machine->links[machine->link_count++] =
@@ -527,54 +415,54 @@ static void add_links(const struct reader *reader) {
                               .latency_us = machine->gpus[i].model->slot_us};
 }
 
-static int check_routes(const struct reader *reader, const struct lab_value *tree) {
+static int check_routes(const struct sim_reader *reader, const struct lab_value *tree) {
     const struct sim_machine *machine = reader->machine;
     struct sim_route route;
     for (int gpu = 0; gpu < machine->gpu_count; gpu++)
         for (int node = 0; node < machine->node_count; node++)
             if (sim_route(machine, node, gpu, true, &route) < 0)
-                return refuse(reader, tree,
-                              "no links join node %lld and node %lld, where GPU %d is",
-                              (long long)machine->nodes[node].number,
-                              (long long)machine->nodes[machine->gpus[gpu].node].number, gpu);
+                return sim_refuse(reader, tree,
+                                  "no links join node %lld and node %lld, where GPU %d is",
+                                  (long long)machine->nodes[node].number,
+                                  (long long)machine->nodes[machine->gpus[gpu].node].number, gpu);
     return 0;
 }
 
 /* --- what is planted --- */
 
-static int read_remotes(const struct reader *reader, const struct lab_value *effects) {
+static int read_remotes(const struct sim_reader *reader, const struct lab_value *effects) {
     struct sim_machine *machine = reader->machine;
     const struct lab_value *list = lab_value_get(effects, "remote");
     if (!list)
         return 0;
-    if (!read_list(reader, effects, "remote", SIM_REMOTES_MAX))
+    if (!sim_read_list(reader, effects, "remote", SIM_REMOTES_MAX))
         return -1;
     for (int i = 0; i < list->count; i++) {
         struct sim_remote *remote = &machine->remotes[i];
-        if (read_map(reader, list->items[i], "remote", remote_keys, NULL, remote) < 0)
+        if (sim_read_map(reader, list->items[i], "remote", remote_keys, NULL, remote) < 0)
             return -1;
         if (i > 0 && remote->size_kb <= remote[-1].size_kb)
-            return refuse(reader, list->items[i], "remote: sizes must grow");
+            return sim_refuse(reader, list->items[i], "remote: sizes must grow");
         machine->remote_count++;
     }
     return 0;
 }
 
-static int read_slow(const struct reader *reader, const struct lab_value *effects, const char *key,
-                     const struct lab_option *table) {
+static int read_slow(const struct sim_reader *reader, const struct lab_value *effects,
+                     const char *key, const struct lab_option *table) {
     struct sim_machine *machine = reader->machine;
     const struct lab_value *list = lab_value_get(effects, key);
     if (!list)
         return 0;
-    if (!read_list(reader, effects, key, SIM_GPUS_MAX))
+    if (!sim_read_list(reader, effects, key, SIM_GPUS_MAX))
         return -1;
     for (int i = 0; i < list->count; i++) {
         struct slow_row row = {0};
-        if (read_map(reader, list->items[i], key, table, NULL, &row) < 0)
+        if (sim_read_map(reader, list->items[i], key, table, NULL, &row) < 0)
             return -1;
         if (row.gpu >= machine->gpu_count)
-            return refuse(reader, list->items[i], "%s: there is no GPU %lld", key,
-                          (long long)row.gpu);
+            return sim_refuse(reader, list->items[i], "%s: there is no GPU %lld", key,
+                              (long long)row.gpu);
         struct sim_gpu *gpu = &machine->gpus[row.gpu];
         gpu->slow_compute += row.compute;
         gpu->slow_copy += row.copy;
@@ -583,32 +471,33 @@ static int read_slow(const struct reader *reader, const struct lab_value *effect
     return 0;
 }
 
-static int read_neighbour(const struct reader *reader, const struct lab_value *effects) {
+static int read_neighbour(const struct sim_reader *reader, const struct lab_value *effects) {
     struct sim_machine *machine = reader->machine;
     struct sim_neighbour *neighbour = &machine->neighbour;
     const struct lab_value *map = lab_value_get(effects, "neighbour");
     if (!map)
         return 0;
-    if (read_map(reader, map, "neighbour", neighbour_keys, NULL, neighbour) < 0 ||
+    if (sim_read_map(reader, map, "neighbour", neighbour_keys, NULL, neighbour) < 0 ||
         read_path(reader, lab_value_get(map, "links"), "neighbour", neighbour->links,
                   &neighbour->link_count) < 0)
         return -1;
     if (node_index(machine, neighbour->node) < 0)
-        return refuse(reader, map, "neighbour: there is no node %lld", (long long)neighbour->node);
+        return sim_refuse(reader, map, "neighbour: there is no node %lld",
+                          (long long)neighbour->node);
     neighbour->there = true;
     return 0;
 }
 
-static int read_chance(const struct reader *reader, const struct lab_value *tree) {
+static int read_chance(const struct sim_reader *reader, const struct lab_value *tree) {
     static const struct lab_value none = {.type = LAB_VALUE_MAP};
     const struct lab_value *noise = lab_value_get(tree, "noise");
     const struct lab_value *effects = lab_value_get(tree, "effects");
     noise = noise ? noise : &none;
     effects = effects ? effects : &none;
     char unused = 0;
-    return read_map(reader, noise, "noise", noise_keys, noise_nested, &reader->machine->noise) <
+    return sim_read_map(reader, noise, "noise", noise_keys, noise_nested, &reader->machine->noise) <
                        0 ||
-                   read_map(reader, effects, "effects", effect_keys, NULL, &unused) < 0 ||
+                   sim_read_map(reader, effects, "effects", effect_keys, NULL, &unused) < 0 ||
                    read_remotes(reader, effects) < 0 ||
                    read_slow(reader, effects, "slow_gpu", slow_keys) < 0 ||
                    read_slow(reader, effects, "drift", drift_keys) < 0 ||
@@ -623,12 +512,12 @@ int sim_describe(const char *name, const char *text, size_t length, const char *
     if (lab_yaml_parse(text, length, origin, LAB_YAML_LIMITS, arena, &tree, err) < 0)
         return -1;
     struct sim_machine *machine = lab_arena_alloc(arena, 1, sizeof *machine);
-    struct reader reader = {.arena = arena, .machine = machine, .err = err};
+    struct sim_reader reader = {.arena = arena, .machine = machine, .err = err};
     machine->name = lab_arena_strdup(arena, name);
     machine->definition = lab_arena_strndup(arena, text, length);
     if (tree->type != LAB_VALUE_MAP)
         return lab_err_set(err, LAB_ERR_USER, "%s: describes no machine: must be a map", origin);
-    if (read_map(&reader, tree, "a machine", top_keys, NULL, machine) < 0 ||
+    if (sim_read_map(&reader, tree, "a machine", top_keys, NULL, machine) < 0 ||
         read_nodes(&reader, tree) < 0 || read_distances(&reader, tree) < 0 ||
         read_links(&reader, tree) < 0 || read_models(&reader, tree) < 0 ||
         read_gpus(&reader, tree) < 0)

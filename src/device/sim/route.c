@@ -28,7 +28,7 @@ static int end_of(const struct sim_machine *machine, int link, int end) {
 
 /* Breadth first from `to`, so that each node knows its next hop on the way there. */
 static int between(const struct sim_machine *machine, int from, int to, struct sim_route *route) {
-    struct sim_hop next[SIM_NODES_MAX];
+    struct sim_hop next[SIM_NODES_MAX] = {{0}};
     int queue[SIM_NODES_MAX], count = 0;
     bool seen[SIM_NODES_MAX] = {false};
     queue[count++] = to;

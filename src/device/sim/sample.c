@@ -133,21 +133,21 @@ static double node_load(struct sim_world *world, int node, double time_s) {
 
 static void keep_host(struct sim_world *world, double time_s) {
     const struct sim_machine *machine = world->machine;
-    int64_t row[COLUMNS_MAX];
+    int64_t row[COLUMNS_MAX] = {0};
     double busy = 0, cores = 0;
+    int count = 0;
     for (int i = 0; i < machine->node_count; i++) {
         const struct sim_node *node = &machine->nodes[i];
         double load = node_load(world, i, time_s), total = 1e9 * node->memory_gb;
         busy += load * (double)node->cores;
         cores += (double)node->cores;
-        row[NODE_METRICS * i] = whole(total, LAB_METRIC_NODE_TOTAL);
-        row[NODE_METRICS * i + 1] =
-            whole(total - (double)world->node_used[i], LAB_METRIC_NODE_FREE);
-        row[NODE_METRICS * i + 2] = whole(100 * load, LAB_METRIC_NODE_UTILIZATION);
+        row[count++] = whole(total, LAB_METRIC_NODE_TOTAL);
+        row[count++] = whole(total - (double)world->node_used[i], LAB_METRIC_NODE_FREE);
+        row[count++] = whole(100 * load, LAB_METRIC_NODE_UTILIZATION);
     }
     int64_t cpu = whole(cores > 0 ? 100 * busy / cores : 0, LAB_METRIC_CPU_UTILIZATION);
     keep(world, ENTITY_CPU, &cpu, 1);
-    keep(world, ENTITY_NUMA, row, NODE_METRICS * machine->node_count);
+    keep(world, ENTITY_NUMA, row, count);
     world->neighbour_s = 0;
 }
 

@@ -2,7 +2,7 @@
  * sim.h: what the files of the sim backend share. Not seen outside this folder.
  *
  *   sim.c       the backend, opening and closing     select.c    which devices a selector names
- *   find.c      where descriptions come from         describe.c  a description, read from YAML
+ *   find.c      where descriptions come from         describe*.c a description, read from YAML
  *   machine.c   the description as a lab_machine     route.c     which links a copy crosses
  *   world.c     hosts that wait for each other       engine.c    from event to event
  *   flow.c      links shared by who crosses them     noise.c     chance: four kinds of it

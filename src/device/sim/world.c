@@ -156,8 +156,7 @@ void sim_world_leave(struct sim_device *device) {
             (size_t)(world->device_count - at - 1) * sizeof(struct sim_device *));
     world->device_count--;
     /* those who haven't come yet will, unless all was stopped */
-    bool last =
-        world->device_count == 0 && (world->joined == world->expected || is_stopped(world));
+    bool last = world->device_count == 0 && (world->joined == world->expected || is_stopped(world));
     if (last)
         unlist(world);
     pthread_cond_broadcast(&world->moved);
