@@ -63,6 +63,10 @@ struct lab_study_table {
     bool all_invalid;                /* so that they are used nevertheless: say so in a note */
     bool simulated;
     bool repeated; /* some point has more than one run that is used */
+    /* The work of something that wasn't run: of this workload with these keys (a map), all others at
+     * their defaults. NULL = nobody can tell. */
+    int (*work_of)(const char *workload, const struct lab_value *options,
+                   struct lab_study_work *ret_work, struct lab_err *err);
 };
 
 /* --- points --- */
@@ -79,15 +83,24 @@ struct lab_study_point {               /* repeats of one thing */
 int lab_study_points(const struct lab_study_table *study, struct lab_arena *arena,
                      struct lab_study_point **ret_points);
 
+/* What a point is without its device and node: "vit32x6x512_compiled", its phase behind it. */
+const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena);
+/* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their own names. */
+const char *lab_study_device_title(const char *device, struct lab_arena *arena);
+/* Operations of a sample, by which models are ordered; NaN = they have no samples. */
+double lab_study_complexity(const struct lab_study_run *run);
+
 /* --- keys of a run, by dots: "test.batch_size", "options.depth", "result.h2d_gb_per_s" --- */
 double lab_study_number(const struct lab_study_run *run, const char *key);    /* NaN = none */
 const char *lab_study_text(const struct lab_study_run *run, const char *key); /* "" = none */
 
 /* --- one point against another ---
  *
- * The ratio of medians, other / base, of rates or times. Several runs on both sides: over runs. Else
- * within one run each, from iterations where they were read (block bootstrap), and no verdict for
- * effects under 2 %. */
+ * The ratio other / base, of rates or of times. Several runs on both sides: from the means of the runs'
+ * logarithms, which are the medians of a spread that is alike on both sides, with Welch's interval, so
+ * that it covers as it says with three runs a side; medians themselves would need many more. One run on
+ * one side: the other's spread stands for both. One run each: from within the runs, by how many of
+ * their iterations are worth an independent one, and no verdict for effects under 2 %. */
 enum lab_study_verdict {
     LAB_STUDY_UNDECIDED, /* nothing to compare, or too few runs for a verdict */
     LAB_STUDY_SAME,      /* can't be told from 1; no farther from it than `bound` */
@@ -103,6 +116,8 @@ struct lab_study_ratio {
     bool within;  /* from one run each */
     int needed;   /* runs a side that would decide an effect of this size; 0 = unknown or enough */
     enum lab_study_verdict verdict;
+    int base_runs, other_runs; /* that had a value */
+    double spread; /* between runs of one point: standard deviation of logarithms; NaN = unknown */
 };
 
 enum lab_study_figure { LAB_STUDY_RATE, LAB_STUDY_TIME };
@@ -113,7 +128,8 @@ struct lab_study_ratio lab_study_compare(const struct lab_study_point *base,
 /* After many comparisons: verdicts hold for all of them together (Benjamini-Hochberg at 5 %). */
 void lab_study_adjust(struct lab_study_ratio *ratios, int count);
 
-/* "+12.4 % [11.3, 13.5]" of ratio − 1; "none larger than 0.8 %"; "unknown". */
+/* "+12.4 % [11.3, 13.5]" of ratio − 1, with "within one run each" behind it where that is so; "none
+ * larger than 0.8 %"; "none" where nothing varies; "unknown". */
 const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct lab_arena *arena);
 
 /* --- iterations --- */

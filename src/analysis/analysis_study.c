@@ -1,0 +1,182 @@
+/* analysis_study.c: a study's runs as points, their keys, and what to know before they are used. */
+#include "analysis/analysis_study.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- points --- */
+
+/* Phases may share a point's name: what ran under another load doesn't repeat it. */
+static bool same_point(const struct lab_study_run *a, const struct lab_study_run *b) {
+    return lab_str_equal(a->point, b->point) && lab_str_equal(a->phase, b->phase);
+}
+
+static void fill_point(struct lab_study_point *point, const struct lab_study_run **members,
+                       int count, struct lab_arena *arena) {
+    double *rates = lab_arena_alloc(arena, (size_t)count, sizeof *rates);
+    double *times_s = lab_arena_alloc(arena, (size_t)count, sizeof *times_s);
+    for (int i = 0; i < count; i++) {
+        rates[i] = members[i]->rate;
+        times_s[i] = members[i]->time_s;
+    }
+    *point = (struct lab_study_point){members[0]->point, members, count, rates, times_s};
+}
+
+int lab_study_points(const struct lab_study_table *study, struct lab_arena *arena,
+                     struct lab_study_point **ret_points) {
+    size_t room = (size_t)study->run_count + 1;
+    struct lab_study_point *points = lab_arena_alloc(arena, room, sizeof *points);
+    /* runs of a point lie beside each other in one array: each run is in exactly one */
+    const struct lab_study_run **members = lab_arena_alloc(arena, room, sizeof *members);
+    bool *taken = lab_arena_alloc(arena, room, sizeof *taken);
+    int count = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        if (taken[i] || !study->runs[i].used)
+            continue;
+        int size = 0;
+        for (int k = i; k < study->run_count; k++) {
+            if (taken[k] || !study->runs[k].used || !same_point(&study->runs[i], &study->runs[k]))
+                continue;
+            taken[k] = true;
+            members[size++] = &study->runs[k];
+        }
+        fill_point(&points[count++], members, size, arena);
+        members += size;
+    }
+    *ret_points = points;
+    return count;
+}
+
+const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena) {
+    const char *numa = strstr(point->name, "_numa"), *phase = point->runs[0]->phase;
+    size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;
+    const char *rest =
+        length && numa[5 + length] == '_' ? numa + 6 + length : point->runs[0]->model;
+    return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
+}
+
+const char *lab_study_device_title(const char *device, struct lab_arena *arena) {
+    const char *last = strrchr(device, ':');
+    bool gpu = lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:");
+    if (gpu && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1))
+        return lab_arena_printf(arena, "GPU %s", last + 1);
+    return device;
+}
+
+double lab_study_complexity(const struct lab_study_run *run) {
+    return run->work.samples > 0 ? run->work.flops / run->work.samples : (double)NAN;
+}
+
+/* --- keys --- */
+
+static const struct lab_value *step(const struct lab_value *value, const char *key, size_t length) {
+    if (value->type == LAB_VALUE_LIST) {
+        char *end;
+        long index = strtol(key, &end, 10);
+        return end == key + length && length > 0 && index >= 0 && index < value->count
+                   ? value->items[index]
+                   : NULL;
+    }
+    char name[128];
+    if (length >= sizeof name)
+        return NULL;
+    memcpy(name, key, length);
+    name[length] = '\0';
+    return lab_value_get(value, name);
+}
+
+static const struct lab_value *find(const struct lab_study_run *run, const char *key) {
+    const struct lab_value *value = NULL;
+    const char *dot = strchr(key, '.');
+    if (!dot)
+        return NULL;
+    if (lab_str_starts(key, "options."))
+        value = run->options;
+    else if (lab_str_starts(key, "test."))
+        value = run->test;
+    else if (lab_str_starts(key, "result."))
+        value = run->result;
+    while (value && dot) {
+        const char *word = dot + 1;
+        dot = strchr(word, '.');
+        value = step(value, word, dot ? (size_t)(dot - word) : strlen(word));
+    }
+    return value;
+}
+
+double lab_study_number(const struct lab_study_run *run, const char *key) {
+    const struct lab_value *value = find(run, key);
+    if (!value)
+        return NAN;
+    switch (value->type) {
+    case LAB_VALUE_BOOL:
+        return value->boolean;
+    case LAB_VALUE_INT:
+        return (double)value->integer;
+    case LAB_VALUE_FLOAT:
+        return value->number;
+    default:
+        return NAN;
+    }
+}
+
+const char *lab_study_text(const struct lab_study_run *run, const char *key) {
+    const struct lab_value *value = find(run, key);
+    if (value && value->type == LAB_VALUE_STRING)
+        return value->string;
+    if (value && value->type == LAB_VALUE_BOOL)
+        return value->boolean ? "true" : "false";
+    return "";
+}
+
+/* --- iterations --- */
+
+const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
+                                  size_t *ret_count) {
+    *ret_count = 0;
+    if (!rank->iterations || rank->iteration_count < 2)
+        return NULL;
+    size_t count = rank->iteration_count - 1;
+    double *intervals = lab_arena_alloc(arena, count, sizeof *intervals);
+    for (size_t i = 0; i < count; i++)
+        intervals[i] = 1e-9 * (double)(rank->iterations[i + 1].end_ns - rank->iterations[i].end_ns);
+    *ret_count = count;
+    return intervals;
+}
+
+/* --- notes --- */
+
+#define NOTES_MAX 5
+
+static const char *are(int count) {
+    return count == 1 ? " is" : "s are";
+}
+
+const char **lab_study_notes(const struct lab_study_table *study, int more,
+                             struct lab_arena *arena) {
+    const char **notes = lab_arena_alloc(arena, (size_t)(NOTES_MAX + more + 1), sizeof *notes);
+    int count = 0, open = study->planned_count - study->run_count - study->failed_count;
+    if (study->failed_count > 0)
+        notes[count++] =
+            lab_arena_printf(arena, "%d of %d run%s failed and%s left out.", study->failed_count,
+                             study->planned_count, study->planned_count == 1 ? "" : "s",
+                             study->failed_count == 1 ? " is" : " are");
+    if (open > 0)
+        notes[count++] = lab_arena_printf(arena, "%d of %d runs%s still to be done.", open,
+                                          study->planned_count, open == 1 ? " is" : " are");
+    if (study->all_invalid && study->run_count > 0)
+        notes[count++] = "No run is valid: a stranger shared the device, or it was throttled. All "
+                         "of them are used nevertheless, so take every figure with care.";
+    else if (study->invalid_count > 0)
+        notes[count++] = lab_arena_printf(arena, "%d run%s done but not valid, and left out.",
+                                          study->invalid_count, are(study->invalid_count));
+    if (study->run_count > 0 && !study->repeated)
+        notes[count++] =
+            "Every point was run once. Intervals are from within one run: they say how well that "
+            "run is known, not what another would give, so that differences below 2 % get no "
+            "verdict. experiment.repeat=5 would tell.";
+    return notes;
+}
