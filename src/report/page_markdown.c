@@ -114,6 +114,8 @@ void lab_page_markdown(const struct lab_page *page, struct lab_str *out) {
 
 /* --- best_practices.md --- */
 
+#define PARTS_MOST 24 /* of an analysis: more are no advice any more */
+
 static bool has_lines(const struct lab_analysis_part *part) {
     for (int t = 0; t < part->table_count; t++)
         if (part->tables[t].title && part->tables[t].lines && part->tables[t].lines[0])
@@ -123,11 +125,17 @@ static bool has_lines(const struct lab_analysis_part *part) {
 
 /* What the parts say on their own, and what they give to paste. */
 static void add_practice(const struct lab_analysis_result *result, struct lab_str *out) {
+    int shown = 0;
     for (int i = 0; i < result->part_count; i++) {
         const struct lab_analysis_part *part = &result->parts[i];
         bool own = result->part_count > 1 && part->answer;
         if (!own && !has_lines(part))
             continue;
+        if (++shown > PARTS_MOST) {
+            lab_str_printf(out, "- %d more are in [report.md](report.md).\n",
+                           result->part_count - i);
+            return;
+        }
         lab_str_add(out, "- **");
         analysis_add_escaped(part->name, out);
         lab_str_add(out, "**");
