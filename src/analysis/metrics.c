@@ -343,8 +343,13 @@ static bool make_chart(const struct metric *metric, const struct lab_study_table
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
     (void)opaque;
-    if (input->study_count != 1)
-        return lab_err_set(err, LAB_ERR_USER, "metrics is about one study: name one");
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
+    if (input->study_count > 1)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "metrics is about one study, not %d: settings of several can't be told "
+                           "apart by their names",
+                           input->study_count);
     const struct lab_study_table *study = &input->studies[0];
     struct metric *metrics = lab_arena_alloc(arena, METRICS_MOST, sizeof *metrics);
     int count = find_metrics(study, metrics, arena);
