@@ -10,6 +10,7 @@ all: build ## build build/gpulab (the default)
 
 .PHONY: run
 run: setup build ## set up, build, and run a first study on this machine
+	@tools/setup report || echo "Going on without them: the report comes without pictures."
 	@tools/first-study build/gpulab
 
 .PHONY: test

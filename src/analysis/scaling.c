@@ -228,7 +228,8 @@ static struct lab_analysis_part make_part(const struct scaling_part *part,
 
 /* --- the whole --- */
 
-#define MODELS_LEAST 2
+#define MODELS_LEAST   2
+#define GROUPS_CHARTED 2 /* of a study: the same models from every node would be the same picture */
 
 struct parts {
     struct lab_analysis_part *items;
@@ -244,6 +245,7 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
     struct lab_study_group *groups;
     int point_count = lab_study_points(study, arena, &points);
     int group_count = lab_study_groups(points, point_count, model_keys, arena, &groups);
+    int before = parts->count;
     for (int g = 0; g < group_count; g++) {
         struct scaling_part part = {.group = &groups[g],
                                     .rows = scaling_rows_make(&groups[g], config->bytes, arena),
@@ -260,9 +262,10 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
                                ? lab_arena_printf(arena, "%s: %s", study->name, groups[g].name)
                                : groups[g].name;
         const char *suffix = parts->count ? lab_arena_printf(arena, "_%d", parts->count + 1) : "";
-        parts->chart_count +=
-            scaling_charts(name, suffix, &part.rows, &part.laws, part.series, study->simulated,
-                           arena, &parts->charts[parts->chart_count]);
+        if (parts->count - before < GROUPS_CHARTED)
+            parts->chart_count +=
+                scaling_charts(name, suffix, &part.rows, &part.laws, part.series, study->simulated,
+                               arena, &parts->charts[parts->chart_count]);
         parts->items[parts->count++] = make_part(&part, study, name);
     }
     const char **notes = lab_study_notes(study, 0, arena);
