@@ -250,7 +250,7 @@ void lab_course_make(const struct lab_study_run *run, const struct lab_study_ran
                      double least, struct lab_arena *arena, struct lab_course *ret_course) {
     struct lab_course course = {.run = run,
                                 .rank = rank,
-                                .device = lab_resource_device(rank, arena),
+                                .device = lab_study_device_title(rank->device, arena),
                                 .duration_s = NAN,
                                 .median_s = NAN,
                                 .steady_from_s = NAN,
