@@ -49,17 +49,17 @@ static const struct lab_analysis_column pair_columns[PAIR_COLUMNS] = {
     [PAIR_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
     [PAIR_GPU_ID] = {"gpu_id", NULL, LAB_ANALYSIS_COUNT},
     [PAIR_PHASE] = {"phase", "Phase", LAB_ANALYSIS_TEXT},
-    [PAIR_BASE_TIME] = {"baseline_ms", "Baseline", LAB_ANALYSIS_TIME},
+    [PAIR_BASE_TIME] = {"baseline_ms", NULL, LAB_ANALYSIS_TIME},
     [PAIR_TIME] = {"time_ms", NULL, LAB_ANALYSIS_TIME},
     [PAIR_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
     [PAIR_CHANGE_TEXT] = {NULL, "Difference", LAB_ANALYSIS_FIGURE},
     [PAIR_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_TEXT},
     [PAIR_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
     [PAIR_BASE_SPREAD] = {"baseline_spread", NULL, LAB_ANALYSIS_SHARE},
-    [PAIR_SPREAD] = {"spread", "Spread", LAB_ANALYSIS_SHARE},
+    [PAIR_SPREAD] = {"spread", NULL, LAB_ANALYSIS_SHARE},
     [PAIR_SPREAD_RATIO] = {"spread_ratio", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
-    [PAIR_SPREAD_TEXT] = {NULL, "Over baseline's", LAB_ANALYSIS_FIGURE},
-    [PAIR_CONFIGURATION] = {"configuration", "Configuration", LAB_ANALYSIS_TEXT},
+    [PAIR_SPREAD_TEXT] = {NULL, "Spread", LAB_ANALYSIS_FIGURE},
+    [PAIR_CONFIGURATION] = {"configuration", NULL, LAB_ANALYSIS_TEXT},
     [PAIR_BEST] = {"best_time_change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
 };
 
@@ -78,7 +78,7 @@ static const struct lab_analysis_column sign_columns[SIGN_COLUMNS] = {
     [SIGN_KEY] = {"indicator", NULL, LAB_ANALYSIS_TEXT},
     [SIGN_TITLE] = {NULL, "Indicator of contention", LAB_ANALYSIS_TEXT},
     [SIGN_STATE] = {"state", "State", LAB_ANALYSIS_TEXT},
-    [SIGN_EVIDENCE] = {"evidence", "Evidence", LAB_ANALYSIS_TEXT},
+    [SIGN_EVIDENCE] = {"evidence", NULL, LAB_ANALYSIS_TEXT},
 };
 
 /* --- tables --- */
@@ -195,7 +195,18 @@ static struct lab_analysis_table difference_table(const struct lab_phases *phase
                                        .row_count = count};
 }
 
-static struct lab_analysis_table sign_table(const struct lab_indicator *indicators,
+/* Evidence is too long for a table: people read it below. */
+static const char *const *sign_notes(const struct lab_indicator *indicators,
+                                     struct lab_arena *arena) {
+    const char **notes = lab_arena_alloc(arena, LAB_INDICATORS + 1, sizeof *notes);
+    for (int i = 0; i < LAB_INDICATORS; i++)
+        notes[i] =
+            lab_arena_printf(arena, "%s, %s: %s.", indicators[i].title,
+                             lab_indicator_state_name(indicators[i].state), indicators[i].evidence);
+    return notes;
+}
+
+static struct lab_analysis_table sign_table(const struct lab_indicator *indicators, bool shown,
                                             struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)LAB_INDICATORS * SIGN_COLUMNS, sizeof *cells);
@@ -207,7 +218,7 @@ static struct lab_analysis_table sign_table(const struct lab_indicator *indicato
         row[SIGN_EVIDENCE] = lab_analysis_text(indicators[i].evidence);
     }
     return (struct lab_analysis_table){.key = "indicators",
-                                       .title = "Indicators of contention",
+                                       .title = shown ? "Indicators" : NULL,
                                        .columns = sign_columns,
                                        .column_count = SIGN_COLUMNS,
                                        .cells = cells,
@@ -369,18 +380,20 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
     cells[SLOWED] = lab_analysis_figure(counts.slowed);
     cells[SPREAD_MORE] = lab_analysis_figure(counts.spread);
     cells[MISMATCHES] = lab_analysis_figure(counts.tuned ? counts.mismatches : (double)NAN);
-    cells[MET] = lab_analysis_figure(met);
+    cells[MET] = lab_analysis_figure(phases->pair_count > 0 ? met : (double)NAN);
     cells[COMPARISONS].text = "of a kernel on a device in a phase with the baseline";
     cells[MISMATCHES].text = "of what the tuner chose";
     cells[MET].text = "of five";
-    tables[0] = sign_table(indicators, arena);
+    tables[0] = sign_table(indicators, phases->pair_count > 0, arena);
     tables[1] = pair_table(phases, arena);
     tables[2] = difference_table(phases, differences, difference_count, arena);
-    *part = (struct lab_analysis_part){.name = input->studies[0].name,
-                                       .answer = make_answer(phases, run_count, arena),
-                                       .cells = cells,
-                                       .tables = tables,
-                                       .table_count = 3};
+    *part = (struct lab_analysis_part){
+        .name = input->studies[0].name,
+        .answer = make_answer(phases, run_count, arena),
+        .cells = cells,
+        .tables = tables,
+        .table_count = 3,
+        .notes = phases->pair_count > 0 ? sign_notes(indicators, arena) : NULL};
     *ret_result = (struct lab_analysis_result){
         .answer = part->answer,
         .part_key = "studies",
