@@ -228,7 +228,7 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
     lab_str_init(&text);
     const char *runs = made->count == 1 ? "The run" : "The runs";
     const struct lab_course *worst = worst_course(made);
-    if (!worst && made->unsteady == 0) {
+    if (!worst) {
         if (made->warmups > 0)
             lab_str_printf(&text,
                            "%d of %d runs still warm up while they are measured, then all "

@@ -31,7 +31,7 @@ static size_t collect(const struct lab_study_point *point, double *values) {
 }
 
 static void add_box(struct boxes *boxes, double x, const struct lab_study_point *point) {
-    double *values = lab_mem_resize(NULL, 2 * (VALUES_MAX + 1), sizeof *values);
+    double *values = lab_mem_resize(NULL, (size_t)2 * (VALUES_MAX + 1), sizeof *values);
     double *sorted = values + VALUES_MAX + 1;
     size_t n = collect(point, values), at = boxes->count;
     if (n > 1 && lab_stats_sort(values, n, sorted)) {

@@ -180,7 +180,7 @@ static void sample(const struct lab_phases *phases, struct lab_arena *arena,
                    struct sampled *sampled) {
     const struct lab_study_run **runs =
         lab_arena_alloc(arena, (size_t)phases->run_count + 1, sizeof *runs);
-    int ids[DEVICES_MAX], count = 0;
+    int ids[DEVICES_MAX] = {0}, count = 0;
     sampled->device_count = 0;
     for (int i = 0; i < phases->run_count && phases->concurrent >= 0; i++)
         if (strcmp(phases->run_phases[i], phases->names[phases->concurrent]) == 0)
