@@ -50,12 +50,13 @@ int lab_resource_gpu(const struct lab_study_rank *rank);
 struct lab_pace { /* of one rank of one run */
     const struct lab_study_run *run;
     const struct lab_study_rank *rank;
-    int point;       /* equal: repeats of each other */
-    size_t count;    /* times between ends of neighbours */
-    double mean_s;   /* of these */
-    double *sums;    /* count + 1: of the differences from the mean, from the first on */
-    double *squares; /* likewise, squared */
-    double point_s;  /* mean of all runs of the point */
+    int point;           /* equal: repeats of each other */
+    size_t count;        /* times between ends of neighbours */
+    double mean_s;       /* of these */
+    double *sums;        /* count + 1: of the differences from the mean, from the first on */
+    double *squares;     /* likewise, squared */
+    int64_t *middles_ns; /* of the times: beside each other, since every resource searches them */
+    double point_s;      /* mean of all runs of the point */
     int64_t from_ns, until_ns;
 };
 
