@@ -6,7 +6,6 @@
 
 #define PANELS_MAX  12
 #define VALUES_MAX  50000 /* of a box: every so manieth iteration of more */
-#define BESIDE      0.25  /* between boxes of one device */
 #define DEVICES_MAX 64
 
 struct boxes {
@@ -71,9 +70,8 @@ static bool make_panel(const struct lab_phases *phases, const char *kernel, stru
         names[i] = units[i]->device;
     for (int p = 0; p < phases->count; p++) {
         struct boxes boxes = new_boxes((size_t)count + 1, arena);
-        double aside = BESIDE * (p - (phases->count - 1) / 2.0);
         for (int i = 0; i < count; i++)
-            add_box(&boxes, i + aside, &units[i]->points[p].point);
+            add_box(&boxes, i, &units[i]->points[p].point);
         if (boxes.count == 0)
             continue;
         series[series_count++] = (struct lab_chart_series){.title = phases->names[p],

@@ -105,8 +105,7 @@ static void test_configurations_differ_key_by_key(void **state) {
     (void)state;
     static const char *const results[] = {
         "{\"best_config\": {\"block\": 128, \"warps\": 4, \"stages\": 2}, \"best_time_ms\": 1.0}",
-        "{\"best_config\": {\"warps\": 8, \"block\": 128, \"unroll\": true}, \"best_time_ms\": "
-        "1.2}",
+        "{\"best_config\": {\"warps\": 8, \"block\": 128, \"unroll\": 1}, \"best_time_ms\": 1.2}",
         "{\"best_config\": {\"block\": 128, \"warps\": 4, \"stages\": 2}, \"best_time_ms\": 1.0}"};
     struct given_study given;
     given_begin(&given, "contention");
@@ -325,6 +324,7 @@ static void test_the_picture_has_boxes_for_each_phase(void **state) {
     assert_int_equal(panel->x.name_count, 2);
     assert_int_equal(panel->series_count, 3);
     assert_int_equal(panel->series[1].mark, LAB_CHART_BOXES);
+    assert_true(panel->series[1].x[0] == 0 && panel->series[1].x[1] == 1);
     assert_true(fabs(panel->series[1].y[0] - 1.5) < 0.02);
     assert_true(panel->series[1].least[0] < panel->series[1].low[0]);
     assert_true(panel->series[1].high[0] < panel->series[1].most[0]);
