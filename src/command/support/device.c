@@ -36,10 +36,13 @@ static struct lab_report_backend report_backend(const struct lab_backend *backen
 
 int lab_support_backends(const struct lab_machine *machine, struct lab_arena *arena,
                          struct lab_report_backend **ret_backends) {
-    int count = count_backends();
-    struct lab_report_backend *backends = lab_arena_alloc(arena, (size_t)count, sizeof *backends);
-    for (int i = 0; i < count; i++) {
+    struct lab_report_backend *backends =
+        lab_arena_alloc(arena, (size_t)count_backends(), sizeof *backends);
+    int count = 0;
+    for (int i = 0; lab_backends[i]; i++) {
         const struct lab_backend *backend = lab_backends[i];
+        if (backend->rank < 0) /* its devices are nowhere: they have to be named */
+            continue;
         struct lab_device_list list = {0};
         struct lab_err err = LAB_ERR_INIT;
         const char *why_none = NULL;
@@ -48,8 +51,8 @@ int lab_support_backends(const struct lab_machine *machine, struct lab_arena *ar
             list.count = 0;
             why_none = lab_arena_strdup(arena, err.text);
         }
-        backends[i] = report_backend(backend, &list, arena);
-        backends[i].why_none = why_none;
+        backends[count] = report_backend(backend, &list, arena);
+        backends[count++].why_none = why_none;
     }
     *ret_backends = backends;
     return count;

@@ -18,6 +18,11 @@ static void a_device_names_its_gpu(void **state) {
     assert_int_equal(lab_run_device_gpu("cuda:99999999999999999999"), LAB_RUN_GPU_BY_ID);
     assert_int_equal(lab_run_device_gpu("cpu:0/2.1"), LAB_RUN_NO_GPU);
     assert_int_equal(lab_run_device_gpu(""), LAB_RUN_NO_GPU);
+    assert_int_equal(lab_run_device_gpu("sim:l40s-10:3"), 3);
+    assert_int_equal(lab_run_device_gpu("sim:./my:own.yaml:12"), 12);
+    assert_int_equal(lab_run_device_gpu("sim:l40s-10"), LAB_RUN_NO_GPU); /* names several */
+    assert_true(lab_run_device_is_simulated("sim:l40s-10:3"));
+    assert_false(lab_run_device_is_simulated("cuda:0"));
 }
 
 static void a_run_uses_a_gpu_if_any_rank_does(void **state) {

@@ -471,6 +471,53 @@ static void iterations_decode(void **state) {
     catches_after_hello("no iteration can have the index 9223372036854775806");
 }
 
+static void samples_come_back(void **state) {
+    (void)state;
+    static const struct lab_column columns[] = {{LAB_METRIC_POWER, -1}, {LAB_METRIC_NODE_FREE, 2}};
+    static const int64_t times_ns[] = {1000, 2000, INT64_MAX};
+    static const int64_t values[] = {1, -2, 3, 4, INT64_MIN, INT64_MAX};
+    struct lab_entity entity = {.kind = LAB_ENTITY_GPU,
+                                .index = 3,
+                                .id = "sim:x:3",
+                                .name = "Töy",
+                                .pci = "0000:13:00.0",
+                                .node = -1,
+                                .parent = -1,
+                                .columns = columns,
+                                .column_count = 2};
+    say_hello(1);
+    hear();
+    SAY(.type = LAB_FRAME_ENTITY, .entity = {5, entity});
+    struct lab_frame frame = hear();
+    assert_int_equal(frame.entity.number, 5);
+    assert_int_equal(frame.entity.entity.index, 3);
+    assert_int_equal(frame.entity.entity.node, -1);
+    assert_true(frame.entity.entity.simulated); /* nobody else sends them */
+    assert_string_equal(frame.entity.entity.id, "sim:x:3");
+    assert_string_equal(frame.entity.entity.name, "Töy");
+    assert_string_equal(frame.entity.entity.pci, "0000:13:00.0");
+    assert_memory_equal(frame.entity.entity.columns, columns, sizeof columns);
+    SAY(.type = LAB_FRAME_TICKS, .ticks = {5, 2, times_ns, values, 3});
+    frame = hear();
+    assert_int_equal(frame.ticks.number, 5);
+    assert_int_equal(frame.ticks.count, 3);
+    assert_int_equal(frame.ticks.column_count, 2);
+    assert_memory_equal(frame.ticks.times_ns, times_ns, sizeof times_ns);
+    assert_memory_equal(frame.ticks.values, values, sizeof values);
+}
+
+static void samples_decode(void **state) {
+    (void)state;
+    CATCHES(LAB_FRAME_ENTITY, "\0\0", "ends within a number");
+    CATCHES(LAB_FRAME_ENTITY, "\xff\xff\xff\xff", "number -1, possible is 0 to");
+    CATCHES(LAB_FRAME_ENTITY,
+            "\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xff\xff\xff\xff\1\0\0\0\xff\xff\xff\xffnone\0",
+            "there is no metric 'none'");
+    CATCHES(LAB_FRAME_TICKS, "\0\0\0\0\1\0\0\0\2\0\0\0xxxxxxxxxxxxxxxx", "ends within its rows");
+    CATCHES(LAB_FRAME_TICKS, "\0\0\0\0\0\0\0\0\1\0\0\0", "number of columns 0");
+    CATCHES(LAB_FRAME_TICKS, "\0\0\0\0\1\0\0\0\1\0\0\0xxxxxxxxxxxxxxxx!", "1 bytes too many");
+}
+
 static void a_conversation_that_breaks_off_is_seen(void **state) {
     (void)state;
     say_hello(1);
@@ -501,6 +548,8 @@ int main(void) {
         TEST(ranks_exist),
         TEST(payloads_decode),
         TEST(iterations_decode),
+        TEST(samples_come_back),
+        TEST(samples_decode),
         TEST(a_conversation_that_breaks_off_is_seen),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -82,6 +82,22 @@ static void a_job_arrives_as_it_was_sent(void **state) {
     assert_true(job.trace);
 }
 
+static void a_simulated_machine_comes_with_the_job(void **state) {
+    (void)state;
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    sent.machine = "l40s-10";
+    sent.definition = "title: \"ten\"\nnodes: []\n";
+    sent.chance = 12345;
+    sent.start_ns = INT64_C(1) << 60;
+    const char *text = text_of(&sent);
+    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    assert_string_equal(job.machine, "l40s-10");
+    assert_string_equal(job.definition, sent.definition);
+    assert_int_equal(job.chance, 12345);
+    assert_true(job.start_ns == sent.start_ns);
+}
+
 /* The example with one field set to a JSON text, or left out where it is NULL. */
 static void refuse(const char *key, const char *json, const char *message) {
     struct lab_job sent = example(), job;
@@ -174,6 +190,17 @@ static void a_job_says_how_much_to_measure(void **state) {
     assert_non_null(strstr(err.text, "neither 'iterations' nor 'duration_s'"));
 }
 
+static void a_half_described_machine_is_refused(void **state) {
+    (void)state;
+    refuse("simulation", "7", "'simulation' must be a map");
+    refuse("simulation", "{\"machine\": \"x\"}", "simulation: 'definition' is missing");
+    refuse("simulation", "{\"machine\": \"\"}", "simulation: 'machine' is empty");
+    refuse("simulation",
+           "{\"machine\": \"x\", \"definition\": \"y\", \"chance\": 1, \"start_ns\": 0}",
+           "'start_ns' is 0");
+    refuse("simulation", "{\"machines\": \"x\"}", "'machines' is nothing that a worker knows");
+}
+
 static void what_is_no_map_is_refused(void **state) {
     (void)state;
     struct lab_job job;
@@ -189,6 +216,8 @@ static void what_is_no_map_is_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_job_arrives_as_it_was_sent),
+        TEST(a_simulated_machine_comes_with_the_job),
+        TEST(a_half_described_machine_is_refused),
         TEST(whatever_is_missing_is_named),
         TEST(whatever_is_of_another_type_is_named),
         TEST(whatever_is_out_of_bounds_is_named),
