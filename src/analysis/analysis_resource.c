@@ -118,6 +118,11 @@ const char *lab_resource_while(const struct lab_resource *resource, bool high,
     default:
         break;
     }
+    const char *title = lab_metric(resource->metric)->title, *active = strstr(title, " active");
+    if (active) /* "Tensor cores active" */
+        return lab_arena_printf(arena, "the %.*s of GPU %d %s %s", (int)(active - title),
+                                lower_first(title, arena), resource->index,
+                                active > title && active[-1] == 's' ? "are" : "is", busy);
     if (resource->bit)
         return lab_arena_printf(arena, "GPU %d %s held back (%s)", resource->index,
                                 high ? "is" : "isn't", find_reason(resource->bit)->words);

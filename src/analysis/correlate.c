@@ -70,8 +70,8 @@ static const struct lab_analysis_column tie_columns[TIE_COLUMNS] = {
     [TIE_R_P] = {"pearson_p", NULL, LAB_ANALYSIS_NUMBER},
     [TIE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
     [TIE_EFFECTIVE] = {"effective_windows", NULL, LAB_ANALYSIS_COUNT},
-    [TIE_WINDOW_S] = {"window_s", NULL, LAB_ANALYSIS_DURATION},
-    [TIE_LAG] = {"lag_s", NULL, LAB_ANALYSIS_DURATION},
+    [TIE_WINDOW_S] = {"window_ms", NULL, LAB_ANALYSIS_TIME},
+    [TIE_LAG] = {"lag_ms", NULL, LAB_ANALYSIS_TIME},
     [TIE_ROLE] = {"role", NULL, LAB_ANALYSIS_TEXT},
 };
 
@@ -112,7 +112,7 @@ static const struct lab_analysis_column device_columns[DEVICE_COLUMNS] = {
     [DEVICE_NAME] = {"device", "Device", LAB_ANALYSIS_TEXT},
     [DEVICE_RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
     [DEVICE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
-    [DEVICE_WINDOW_S] = {"window_s", "Of", LAB_ANALYSIS_DURATION},
+    [DEVICE_WINDOW_S] = {"window_ms", "Of", LAB_ANALYSIS_TIME},
     [DEVICE_RESOURCES] = {"resources", "Resources", LAB_ANALYSIS_COUNT},
     [DEVICE_CONSTANT] = {"constant", "Constant", LAB_ANALYSIS_COUNT},
     [DEVICE_SHORT] = {"too_few_windows", "Too few windows", LAB_ANALYSIS_COUNT},

@@ -34,6 +34,7 @@ enum {
     GANG_SPEEDUP_TEXT,
     GANG_WITHIN,
     GANG_EFFICIENCY,
+    GANG_EFFICIENCY_SHOWN,
     GANG_COMMUNICATION,
     GANG_GRADE,
     GANG_COLUMNS
@@ -50,7 +51,8 @@ static const struct lab_analysis_column gang_columns[GANG_COLUMNS] = {
     [GANG_SPEEDUP] = {"speedup", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
     [GANG_SPEEDUP_TEXT] = {NULL, "Speed-up", LAB_ANALYSIS_FIGURE},
     [GANG_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_TEXT},
-    [GANG_EFFICIENCY] = {"efficiency", "Efficiency", LAB_ANALYSIS_SHARE, .with_interval = true},
+    [GANG_EFFICIENCY] = {"efficiency", NULL, LAB_ANALYSIS_SHARE, .with_interval = true},
+    [GANG_EFFICIENCY_SHOWN] = {NULL, "Efficiency", LAB_ANALYSIS_SHARE},
     [GANG_COMMUNICATION] = {"communication", "Communication", LAB_ANALYSIS_SHARE},
     [GANG_GRADE] = {"grade", "Grade", LAB_ANALYSIS_TEXT},
 };
@@ -59,7 +61,7 @@ enum { USE_WORK, USE_SIZE, USE_GPUS, USE_WORDS, USE_COLUMNS };
 static const struct lab_analysis_column use_columns[USE_COLUMNS] = {
     [USE_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
     [USE_SIZE] = {"devices", "Use", LAB_ANALYSIS_COUNT},
-    [USE_GPUS] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
+    [USE_GPUS] = {"gpu_ids", "GPUs", LAB_ANALYSIS_TEXT},
     [USE_WORDS] = {"sure", "", LAB_ANALYSIS_TEXT},
 };
 
@@ -101,15 +103,6 @@ static double median_rate(const struct lab_study_point *point) {
     return point ? lab_stats_median(point->rates, (size_t)point->count) : (double)NAN;
 }
 
-/* Whether other devices did the same: only then it matters which ones these are. */
-static bool has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang) {
-    for (int i = 0; i < gangs->count; i++)
-        if (&gangs->items[i] != gang && gangs->items[i].work == gang->work &&
-            gangs->items[i].size == gang->size)
-            return true;
-    return false;
-}
-
 static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
                                             struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
@@ -121,7 +114,8 @@ static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
         row[GANG_WORK] = lab_analysis_text(gangs->works[gang->work].name);
         row[GANG_SIZE] = lab_analysis_figure(gang->size);
         row[GANG_GPUS] = lab_analysis_text(gang->gpus);
-        row[GANG_GPUS_TEXT] = lab_analysis_text(has_rival(gangs, gang) ? gang->gpus : NULL);
+        row[GANG_GPUS_TEXT] =
+            lab_analysis_text(lab_gang_has_rival(gangs, gang) ? gang->gpus : NULL);
         row[GANG_RUNS] = lab_analysis_figure(gang->point->count);
         row[GANG_RATE_ONE] = lab_analysis_figure(median_rate(gang->base));
         row[GANG_RATE] = lab_analysis_figure(median_rate(gang->point));
@@ -130,6 +124,7 @@ static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
         row[GANG_WITHIN] = lab_analysis_text(ratio->within ? "yes" : "no");
         row[GANG_EFFICIENCY] = with_interval(ratio->ratio / gang->size, ratio->low / gang->size,
                                              ratio->high / gang->size);
+        row[GANG_EFFICIENCY_SHOWN] = lab_analysis_figure(ratio->ratio / gang->size);
         row[GANG_COMMUNICATION] = lab_analysis_figure(gang->communication);
         row[GANG_GRADE] = lab_analysis_text(lab_speedup_grade_name(gang->grade));
     }
@@ -166,12 +161,13 @@ static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct
                                            : open ? "more may pay: ambiguous"
                                                   : "more don't pay");
     }
-    return (struct lab_analysis_table){.key = "recommendations",
-                                       .title = rows ? "How many devices to use" : NULL,
-                                       .columns = use_columns,
-                                       .column_count = USE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = rows};
+    return (struct lab_analysis_table){
+        .key = "recommendations",
+        .title = rows ? "How many devices to use" : NULL,
+        .columns = lab_analysis_shown(use_columns, USE_COLUMNS, cells, rows, arena),
+        .column_count = USE_COLUMNS,
+        .cells = cells,
+        .row_count = rows};
 }
 
 static struct lab_analysis_cell coefficient(const struct lab_fit *fit, size_t number) {

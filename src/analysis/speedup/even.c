@@ -35,7 +35,7 @@ static double place_of(const struct lab_study_run *run, enum lab_even_axis axis)
 static bool belong_together(const struct lab_gang *a, const struct lab_gang *b,
                             enum lab_even_axis axis) {
     const struct lab_study_run *x = a->point->runs[0], *y = b->point->runs[0];
-    if (a->size != b->size || strcmp(x->phase, y->phase) != 0)
+    if (strcmp(a->gpus, b->gpus) != 0 || strcmp(x->phase, y->phase) != 0)
         return false;
     if (axis == LAB_EVEN_BATCH)
         return strcmp(x->model, y->model) == 0;
@@ -67,14 +67,19 @@ static double height(const struct lab_fit *fit, double x) {
     return fit->coefficients[0] + fit->coefficients[1] * x;
 }
 
+/* An end that lies where the search ended is none. */
+static double end_of(double end, double limit) {
+    return fabs(end - limit) < 1e-3 ? (double)NAN : exp(end);
+}
+
 static void set_crossing(struct lab_break_even *even, const struct lab_fit *one,
                          const struct lab_fit *many) {
     double from = log(even->from / BEYOND), until = log(even->until * BEYOND);
     struct lab_crossover crossing = lab_fit_crossover(one, many, from, until, CONFIDENCE);
     double middle = (log(even->from) + log(even->until)) / 2;
     even->at = exp(crossing.at);
-    even->low = exp(crossing.interval.low);
-    even->high = exp(crossing.interval.high);
+    even->low = end_of(crossing.interval.low, from);
+    even->high = end_of(crossing.interval.high, until);
     even->above = many->coefficients[1] > one->coefficients[1];
     even->faster = height(many, middle) > height(one, middle);
 }

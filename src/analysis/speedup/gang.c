@@ -120,6 +120,14 @@ static struct lab_gang make_gang(const struct lab_study_point *points, const int
     return gang;
 }
 
+bool lab_gang_has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang) {
+    for (int i = 0; i < gangs->count; i++)
+        if (&gangs->items[i] != gang && gangs->items[i].work == gang->work &&
+            gangs->items[i].size == gang->size)
+            return true;
+    return false;
+}
+
 /* --- the law --- */
 
 static int count_sizes(const struct lab_study_point *points, const int *works, int count,

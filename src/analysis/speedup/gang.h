@@ -69,8 +69,10 @@ void lab_gangs_make(const struct lab_study_table *study, struct lab_arena *arena
 /* "18.2 M [17.9 M, 18.6 M]" */
 const char *lab_break_even_figure(const struct lab_break_even *even, struct lab_arena *arena);
 const char *lab_break_even_words(const struct lab_break_even *even, struct lab_arena *arena);
+/* Whether other devices, as many, did the same: only then it matters which ones these are. */
+bool lab_gang_has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang);
 /* "Two devices are 0.74× [0.72, 0.76] one for mlp_medium: stay on one" */
-const char *lab_gang_words(const struct lab_gang *gang, const struct lab_work *work,
+const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena);
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena);
 

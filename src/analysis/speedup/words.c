@@ -38,14 +38,16 @@ static const char *advice(const struct lab_gang *gang, struct lab_arena *arena) 
     return "how sure that is isn't known";
 }
 
-const char *lab_gang_words(const struct lab_gang *gang, const struct lab_work *work,
+const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena) {
+    const char *work = gangs->works[gang->work].name, *number = number_word(gang->size, arena);
+    const char *which =
+        lab_gang_has_rival(gangs, gang) ? lab_arena_printf(arena, " (%s)", gang->gpus) : "";
     if (!gang->base || isnan(gang->ratio.ratio))
-        return lab_arena_printf(arena, "%s devices did %s, but there is no run on one to compare",
-                                number_word(gang->size, arena), work->name);
-    return lab_arena_printf(arena, "%s devices are %s one for %s: %s",
-                            number_word(gang->size, arena), times(&gang->ratio, arena), work->name,
-                            advice(gang, arena));
+        return lab_arena_printf(arena, "%s devices%s did %s, but there is no run on one to compare",
+                                number, which, work);
+    return lab_arena_printf(arena, "%s devices%s are %s one for %s: %s", number, which,
+                            times(&gang->ratio, arena), work, advice(gang, arena));
 }
 
 static void add_place(struct lab_str *text, double value, enum lab_even_axis axis) {
@@ -61,19 +63,16 @@ static void add_place(struct lab_str *text, double value, enum lab_even_axis axi
 }
 
 static void add_bounds(struct lab_str *text, const struct lab_break_even *even) {
-    bool low = even->low > even->from / 10 * 1.001, high = even->high < even->until * 10 / 1.001;
-    if (isnan(even->low) || isnan(even->high))
+    if (isnan(even->low) && isnan(even->high)) {
+        lab_str_add(text, ", which is hardly more than a guess");
         return;
-    lab_str_add(text, " [");
-    if (low)
+    }
+    lab_str_add(text, isnan(even->low) ? " [at most " : isnan(even->high) ? " [at least " : " [");
+    if (!isnan(even->low))
         add_place(text, even->low, even->axis);
-    else
-        lab_str_add(text, "anything below");
-    lab_str_add(text, ", ");
-    if (high)
+    lab_str_add(text, isnan(even->low) || isnan(even->high) ? "" : ", ");
+    if (!isnan(even->high))
         add_place(text, even->high, even->axis);
-    else
-        lab_str_add(text, "anything above");
     lab_str_add(text, "]");
 }
 
@@ -120,13 +119,13 @@ const char *lab_break_even_words(const struct lab_break_even *even, struct lab_a
     return copy;
 }
 
-/* The one that was measured best: with a crossing, over models before batches, within what was run. */
+/* The one that was measured best: with both ends, over models before batches, within what was run. */
 static const struct lab_break_even *best_even(const struct lab_gangs *gangs) {
     const struct lab_break_even *best = NULL;
     for (int i = 0; i < gangs->even_count; i++) {
         const struct lab_break_even *even = &gangs->evens[i];
         bool inside = even->at >= even->from && even->at <= even->until;
-        if (isnan(even->at) || !even->above)
+        if (isnan(even->at) || isnan(even->low) || isnan(even->high) || !even->above)
             continue;
         if (!best || (inside && !(best->at >= best->from && best->at <= best->until)))
             best = even;
@@ -162,7 +161,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
                "them with.";
     struct lab_str text;
     lab_str_init(&text);
-    lab_str_add(&text, lab_gang_words(chosen, &gangs->works[chosen->work], arena));
+    lab_str_add(&text, lab_gang_words(gangs, chosen, arena));
     int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
     if (compared > 1 && stays == compared)
         lab_str_printf(&text, ", as for all %d others", compared - 1);

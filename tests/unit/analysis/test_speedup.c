@@ -170,7 +170,11 @@ static void test_a_gang_is_held_against_its_fastest_member(void **state) {
         given_repeats(&given, gang, 3, 0.001);
     }
     given_repeats(&given, (struct gang){.model = "vit", .size = 2, .rate = 2100}, 3, 0.001);
+    given_repeats(&given, (struct gang){.model = "vit", .first = 1, .size = 2, .rate = 9000}, 3,
+                  0.001);
     struct lab_analysis_result result = when_asked(&given, "speedup");
+    assert_non_null(strstr(result.answer, "Two devices (1+2) are 1.8"));
+    assert_string_equal(cell_of(&result, "recommendations", 0, "gpu_ids")->text, "1+2");
     assert_true(fabs(cell_of(&result, "speedups", 0, "speedup")->value - 1.75) < 0.01);
     assert_string_equal(cell_of(&result, "speedups", 0, "gpu_ids")->text, "0+1");
     given_end(&given);
