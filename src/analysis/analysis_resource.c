@@ -66,6 +66,13 @@ static const char *gpu_title(enum lab_metric_id metric) {
     }
 }
 
+static const char *pressure_title(enum lab_metric_id metric) {
+    return metric == LAB_METRIC_PRESSURE_CPU      ? "pressure on CPUs"
+           : metric == LAB_METRIC_PRESSURE_MEMORY ? "pressure on memory"
+           : metric == LAB_METRIC_PRESSURE_IO     ? "pressure on the disk"
+                                                  : NULL;
+}
+
 static bool is_of_gpu(const struct lab_resource *resource) {
     return resource->kind == LAB_ENTITY_GPU || resource->kind == LAB_ENTITY_MIG;
 }
@@ -79,6 +86,8 @@ const char *lab_resource_title(const struct lab_resource *resource, struct lab_a
     if (core_title(resource->metric))
         return lab_arena_printf(arena, "%s of CPU %d", core_title(resource->metric),
                                 resource->instance);
+    if (pressure_title(resource->metric))
+        return pressure_title(resource->metric);
     if (!is_of_gpu(resource))
         return lower_first(fill_number(title, resource->instance, arena), arena);
     const char *own = gpu_title(resource->metric);
@@ -109,6 +118,11 @@ const char *lab_resource_while(const struct lab_resource *resource, bool high,
     default:
         break;
     }
+    const char *title = lab_metric(resource->metric)->title, *active = strstr(title, " active");
+    if (active) /* "Tensor cores active" */
+        return lab_arena_printf(arena, "the %.*s of GPU %d %s %s", (int)(active - title),
+                                lower_first(title, arena), resource->index,
+                                active > title && active[-1] == 's' ? "are" : "is", busy);
     if (resource->bit)
         return lab_arena_printf(arena, "GPU %d %s held back (%s)", resource->index,
                                 high ? "is" : "isn't", find_reason(resource->bit)->words);
@@ -203,11 +217,4 @@ int lab_resource_gpu(const struct lab_study_rank *rank) {
     if (!lab_str_starts(rank->device, "sim:") || !last || !isdigit((unsigned char)last[1]))
         return -1;
     return (int)strtol(last + 1, NULL, 10);
-}
-
-const char *lab_resource_device(const struct lab_study_rank *rank, struct lab_arena *arena) {
-    int gpu = lab_resource_gpu(rank);
-    if (gpu < 0 || strchr(rank->device, '/'))
-        return rank->device;
-    return lab_arena_printf(arena, "GPU %d", gpu);
 }

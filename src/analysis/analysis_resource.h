@@ -44,20 +44,19 @@ bool lab_resource_is_pcie(const struct lab_resource *resource); /* traffic on PC
 
 /* The GPU in recordings that a rank ran on, as entities count; -1 = none. */
 int lab_resource_gpu(const struct lab_study_rank *rank);
-/* "GPU 1"; the device's own name for others: "cpu:0". */
-const char *lab_resource_device(const struct lab_study_rank *rank, struct lab_arena *arena);
 
 /* --- iterations of one device --- */
 
 struct lab_pace { /* of one rank of one run */
     const struct lab_study_run *run;
     const struct lab_study_rank *rank;
-    int point;       /* equal: repeats of each other */
-    size_t count;    /* times between ends of neighbours */
-    double mean_s;   /* of these */
-    double *sums;    /* count + 1: of the differences from the mean, from the first on */
-    double *squares; /* likewise, squared */
-    double point_s;  /* mean of all runs of the point */
+    int point;           /* equal: repeats of each other */
+    size_t count;        /* times between ends of neighbours */
+    double mean_s;       /* of these */
+    double *sums;        /* count + 1: of the differences from the mean, from the first on */
+    double *squares;     /* likewise, squared */
+    int64_t *middles_ns; /* of the times: beside each other, since every resource searches them */
+    double point_s;      /* mean of all runs of the point */
     int64_t from_ns, until_ns;
 };
 

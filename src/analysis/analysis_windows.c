@@ -31,10 +31,12 @@ static void make_sums(struct lab_pace *pace, struct lab_arena *arena) {
     pace->mean_s = 1e-9 * (double)(pace->until_ns - pace->from_ns) / (double)count;
     pace->sums = lab_arena_alloc(arena, count + 1, sizeof *pace->sums);
     pace->squares = lab_arena_alloc(arena, count + 1, sizeof *pace->squares);
+    pace->middles_ns = lab_arena_alloc(arena, count, sizeof *pace->middles_ns);
     for (size_t i = 0; i < count; i++) {
         double off = 1e-9 * (double)(end_ns(pace, i + 1) - end_ns(pace, i)) - pace->mean_s;
         pace->sums[i + 1] = pace->sums[i] + off;
         pace->squares[i + 1] = pace->squares[i] + off * off;
+        pace->middles_ns[i] = (end_ns(pace, i) + end_ns(pace, i + 1)) / 2;
     }
 }
 
@@ -80,7 +82,7 @@ void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int 
             if (rank->gpu_id != gpu_id)
                 continue;
             ret_paces->gpu = lab_resource_gpu(rank);
-            ret_paces->device = lab_resource_device(rank, arena);
+            ret_paces->device = lab_study_device_title(rank->device, arena);
             bool iterations = rank->iterations && rank->iteration_count > 1;
             ret_paces->without_iterations += !iterations;
             ret_paces->without_samples += iterations && !runs[i]->recording;
@@ -97,12 +99,18 @@ void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int 
 
 /* --- the iterations of a window --- */
 
-/* The first time whose middle lies behind `time_ns`; `count` if none does. */
-static size_t find_behind(const struct lab_pace *pace, int64_t time_ns) {
-    size_t low = 0, high = pace->count;
+/* The first time from `first` on whose middle lies behind `time_ns`; `count` if none does. In growing
+ * steps, since the next window is near. */
+static size_t find_behind(const struct lab_pace *pace, size_t first, int64_t time_ns) {
+    size_t low = first, step = 1;
+    while (low + step < pace->count && pace->middles_ns[low + step] <= time_ns) {
+        low += step;
+        step *= 2;
+    }
+    size_t high = low + step < pace->count ? low + step : pace->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if ((end_ns(pace, middle) + end_ns(pace, middle + 1)) / 2 > time_ns)
+        if (pace->middles_ns[middle] > time_ns)
             high = middle;
         else
             low = middle + 1;
@@ -244,7 +252,7 @@ static void fill_by_readings(struct lab_windows *windows, const struct lab_paces
         before = i;
         if (isnan(value)) {
             from_ns = times_ns[i];
-            start = find_behind(pace, from_ns);
+            start = find_behind(pace, start, from_ns);
             sum = count = 0;
             continue;
         }
@@ -252,7 +260,7 @@ static void fill_by_readings(struct lab_windows *windows, const struct lab_paces
         count++;
         if (times_ns[i] - from_ns < least_ns - early_ns)
             continue;
-        size_t behind = find_behind(pace, times_ns[i]);
+        size_t behind = find_behind(pace, start, times_ns[i]);
         add_window(windows, paces, number, start, behind, times_ns[i], sum / count);
         from_ns = times_ns[i];
         start = behind;

@@ -205,7 +205,7 @@ static void test_slow_metrics_have_windows_of_a_second(void **state) {
     for (int i = 0; i < table_of(&result, "tested")->row_count; i++) {
         bool slow =
             lab_str_equal(cell_of(&result, "tested", i, "resource")->text, "gpu0.power_limit");
-        double length_s = cell_of(&result, "tested", i, "window_s")->value;
+        double length_s = cell_of(&result, "tested", i, "window_ms")->value;
         assert_true(fabs(length_s - (slow ? 1 : 0.1)) < 0.01);
         assert_true(fabs(cell_of(&result, "tested", i, "windows")->value - (slow ? 39 : 399)) < 3);
     }
