@@ -21,7 +21,7 @@ expect_status 0
 expect_out '^On cpu:0 from node 0, compile_model=(true|false), '
 run analyze scaling "$folder" predict=vit16x3x64 --json
 expect_status 0
-expect_out 'vit16x3x64 would reach [0-9.]+'
+expect_out 'vit16x3x64 would reach [0-9.]+( \[|, at least)'
 expect_out '"model": "vit16x3x64"'
 expect_out '"leave_one_out_error": [0-9.]+'
 
