@@ -40,7 +40,8 @@ target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
 # OpenBLAS's buffers are ours (src/device/cpu/blas.c): the shared library finds our functions by
 # itself, an archive has to be told.
 if(GPULAB_PORTABLE)
-    target_compile_definitions(lab PRIVATE LAB_BLAS_WRAP)
+    set_source_files_properties(${CMAKE_SOURCE_DIR}/src/device/cpu/blas.c PROPERTIES
+                                COMPILE_DEFINITIONS LAB_BLAS_WRAP)
     target_link_options(lab INTERFACE -Wl,--wrap=blas_memory_alloc,--wrap=blas_memory_free)
 endif()
 
