@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "command/support/recordings.h"
+#include "command/support/studies.h"
 #include "report/analysis.h"
 #include "store/trace_find.h"
 #include "store/trace_read.h"
@@ -78,9 +79,23 @@ static const char *find_path(const struct lab_command_call *call,
     const char *folder, *label = NULL, *path = word;
     if (analysis->source == LAB_ANALYSIS_OF_RECORDINGS)
         label = lab_recordings_split(word, call->arena, &path);
+    if (analysis->source == LAB_ANALYSIS_OF_STUDIES) /* lab_studies_find knows names, too */
+        return word;
     if (access(path, F_OK) == 0 || lab_folder_resolve(path, call->arena, &folder, NULL) < 0)
         return word;
     return label ? lab_arena_printf(call->arena, "%s=%s", label, folder) : folder;
+}
+
+static const char *or_what(const struct lab_analysis *analysis) {
+    switch (analysis->source) {
+    case LAB_ANALYSIS_OF_TRACES:
+        return " or a trace";
+    case LAB_ANALYSIS_OF_RECORDINGS:
+        return " or a recording";
+    case LAB_ANALYSIS_OF_STUDIES:
+        break;
+    }
+    return " or its name";
 }
 
 static int sort_words(const struct lab_command_call *call, const struct lab_analysis *analysis,
@@ -98,11 +113,10 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
         return lab_err_set(err, LAB_ERR_USER, "'--' has no meaning here: write ./%s for a file",
                            call->rest[0]);
     if (count == 0)
-        return lab_err_set(
-            err, LAB_ERR_USER,
-            "what shall be analysed? gpulab analyze %s PATH..., e.g. a study's folder "
-            "or a %s",
-            analysis->name, analysis->source == LAB_ANALYSIS_OF_TRACES ? "trace" : "recording");
+        return lab_err_set(err, LAB_ERR_USER,
+                           "what shall be analysed? gpulab analyze %s PATH..., e.g. a study's "
+                           "folder%s",
+                           analysis->name, or_what(analysis));
     *ret_paths = paths;
     *ret_count = count;
     return 0;
@@ -195,6 +209,16 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
         ret_input->recordings = recordings;
         return 0;
     }
+    if (analysis->source == LAB_ANALYSIS_OF_STUDIES) {
+        const char *const *folders;
+        struct lab_study_table *studies;
+        if (lab_studies_find(paths, count, call->arena, &folders, &count, err) < 0 ||
+            lab_studies_read(folders, count, analysis->needs, call->arena, &studies, err) < 0)
+            return -1;
+        ret_input->studies = studies;
+        ret_input->study_count = count;
+        return 0;
+    }
     struct lab_trace_source *sources;
     if (lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0 ||
         read_sources(call, sources, count, traces, ret_status, err) < 0)
@@ -277,6 +301,9 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze latency profile.nsys-rep window=training_step",
      "a report of Nsight Systems, within a range of your own"},
     {"gpulab analyze latency traces/ --markdown > latency.md", "a document of a folder of traces"},
+    {"gpulab analyze numa numa_study", "which node feeds which device best, by how much"},
+    {"gpulab analyze crossover outputs/scaling_study/2026-11-15/10-42-03",
+     "which models wait for copies, and from which size on they don't"},
     {"gpulab analyze balance recording.db", "whether its GPUs carry the same load"},
     {"gpulab analyze memory adamw=a.db sgd=b.db", "which of two optimizers takes less memory"},
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
@@ -287,7 +314,7 @@ static const struct lab_manual_example examples[] = {
 
 const struct lab_command lab_command_analyze = {
     .name = "analyze",
-    .summary = "analyse traces and recordings: where time goes, how GPUs are used",
+    .summary = "analyse studies, traces and recordings: what they tell, and how sure that is",
     .usage = "[NAME PATH... [key=value...]]",
     .description = "Without words, lists the analyses. With a name, analyses what the paths hold: "
                    "files, folders, "

@@ -46,6 +46,7 @@ struct lab_workload_cost {
     double samples;                   /* images, rows: what samples_per_second counts; 0 = none */
     int64_t device_bytes, host_bytes; /* memory it will ask for */
     enum lab_dtype dtype;             /* in which the flops are done */
+    double parameters;                /* values that the model learns; 0 = it is none */
 };
 
 struct lab_verification {
