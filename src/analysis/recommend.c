@@ -22,6 +22,7 @@ static const struct lab_option recommend_options[] = {
 enum {
     BEST,
     DEVICES,
+    DEVICE_NAMES,
     NODES,
     BATCH,
     COMPILED,
@@ -37,6 +38,7 @@ enum {
 static const struct lab_analysis_column figure_columns[FIGURES] = {
     [BEST] = {"best", "Best place", LAB_ANALYSIS_TEXT, "Best place"},
     [DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
+    [DEVICE_NAMES] = {"devices", NULL, LAB_ANALYSIS_TEXT},
     [NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
     [BATCH] = {"batch_size", NULL, LAB_ANALYSIS_COUNT},
     [COMPILED] = {"compile_model", NULL, LAB_ANALYSIS_TEXT},
@@ -63,6 +65,7 @@ enum {
     PLACE_RATE,
     PLACE_AGAINST,
     PLACE_VERDICT,
+    PLACE_VERDICT_WORDS,
     PLACE_COLUMNS
 };
 static const struct lab_analysis_column place_columns[PLACE_COLUMNS] = {
@@ -76,15 +79,17 @@ static const struct lab_analysis_column place_columns[PLACE_COLUMNS] = {
     [PLACE_RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
     [PLACE_RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, .with_interval = true},
     [PLACE_AGAINST] = {"against_best", "Against best", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [PLACE_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
+    [PLACE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
 };
 
-enum { CHOICE, CHOICE_WORDS, CHOICE_GAIN, CHOICE_VERDICT, CHOICE_COLUMNS };
+enum { CHOICE, CHOICE_WORDS, CHOICE_GAIN, CHOICE_VERDICT, CHOICE_VERDICT_WORDS, CHOICE_COLUMNS };
 static const struct lab_analysis_column choice_columns[CHOICE_COLUMNS] = {
     [CHOICE] = {"choice", NULL, LAB_ANALYSIS_TEXT},
     [CHOICE_WORDS] = {"words", "Choice", LAB_ANALYSIS_TEXT},
     [CHOICE_GAIN] = {"gain", "Gain", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [CHOICE_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
+    [CHOICE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [CHOICE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
 };
 static const char *const choice_names[LAB_PLACE_CHOICES] = {"node", "device", "batch", "compile"};
 
@@ -107,6 +112,11 @@ static struct lab_analysis_cell rate_cell(const struct lab_place *place) {
     return (struct lab_analysis_cell){
         .value = place->rate, .low = place->low, .high = place->high, .confidence = 0.95};
 }
+
+static const char *const verdict_names[] = {[LAB_STUDY_UNDECIDED] = "undecided",
+                                            [LAB_STUDY_SAME] = "same",
+                                            [LAB_STUDY_MORE] = "faster",
+                                            [LAB_STUDY_LESS] = "slower"};
 
 static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
     switch (ratio->verdict) {
@@ -144,6 +154,8 @@ static struct lab_analysis_table place_table(const struct lab_place_group *group
         row[PLACE_RATE] = rate_cell(place);
         row[PLACE_AGAINST] = i ? ratio_cell(&place->against_best) : lab_analysis_figure(NAN);
         row[PLACE_VERDICT] =
+            lab_analysis_text(i ? verdict_names[place->against_best.verdict] : "best");
+        row[PLACE_VERDICT_WORDS] =
             lab_analysis_text(i ? verdict_words(&place->against_best, arena) : "best");
     }
     return (struct lab_analysis_table){.key = "places",
@@ -165,7 +177,8 @@ static struct lab_analysis_table choice_table(const struct lab_place_group *grou
         row[CHOICE] = lab_analysis_text(choice_names[list[i].choice]);
         row[CHOICE_WORDS] = lab_analysis_text(list[i].words);
         row[CHOICE_GAIN] = ratio_cell(&list[i].gain);
-        row[CHOICE_VERDICT] = lab_analysis_text(verdict_words(&list[i].gain, arena));
+        row[CHOICE_VERDICT] = lab_analysis_text(verdict_names[list[i].gain.verdict]);
+        row[CHOICE_VERDICT_WORDS] = lab_analysis_text(verdict_words(&list[i].gain, arena));
     }
     return (struct lab_analysis_table){.key = "choices",
                                        .title = count ? "What each choice gains" : NULL,
@@ -227,6 +240,15 @@ static void set_gains(const struct lab_place_group *group, struct lab_analysis_c
     }
 }
 
+/* "cuda:3", "cuda:0,cuda:1" */
+static const char *device_names(const struct lab_place *place, struct lab_arena *arena) {
+    const struct lab_study_run *run = place->point->runs[0];
+    const char *names = "";
+    for (int i = 0; i < run->rank_count; i++)
+        names = lab_arena_printf(arena, "%s%s%s", names, i ? "," : "", run->ranks[i].device);
+    return names;
+}
+
 static struct lab_analysis_part make_part(const struct lab_place_group *group, bool several,
                                           struct lab_arena *arena) {
     const struct lab_place *best = &group->places[0];
@@ -237,6 +259,7 @@ static struct lab_analysis_part make_part(const struct lab_place_group *group, b
         runs += group->places[i].point->count;
     cells[BEST] = lab_analysis_text(best->words);
     cells[DEVICES] = lab_analysis_text(best->devices);
+    cells[DEVICE_NAMES] = lab_analysis_text(device_names(best, arena));
     cells[NODES] = lab_analysis_text(best->nodes);
     cells[BATCH] = lab_analysis_figure(best->batch);
     cells[COMPILED] = lab_analysis_text(best->compiled ? "true" : "false");
