@@ -50,6 +50,26 @@ int lab_study_points(const struct lab_study_table *study, struct lab_arena *aren
     return count;
 }
 
+const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena) {
+    const char *numa = strstr(point->name, "_numa"), *phase = point->runs[0]->phase;
+    size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;
+    const char *rest =
+        length && numa[5 + length] == '_' ? numa + 6 + length : point->runs[0]->model;
+    return *phase ? lab_arena_printf(arena, "%s, %s", rest, phase) : rest;
+}
+
+const char *lab_study_device_title(const char *device, struct lab_arena *arena) {
+    const char *last = strrchr(device, ':');
+    bool gpu = lab_str_starts(device, "cuda:") || lab_str_starts(device, "sim:");
+    if (gpu && last[1] && strspn(last + 1, "0123456789") == strlen(last + 1))
+        return lab_arena_printf(arena, "GPU %s", last + 1);
+    return device;
+}
+
+double lab_study_complexity(const struct lab_study_run *run) {
+    return run->work.samples > 0 ? run->work.flops / run->work.samples : (double)NAN;
+}
+
 /* --- keys --- */
 
 static const struct lab_value *step(const struct lab_value *value, const char *key, size_t length) {

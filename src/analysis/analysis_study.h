@@ -79,6 +79,13 @@ struct lab_study_point {               /* repeats of one thing */
 int lab_study_points(const struct lab_study_table *study, struct lab_arena *arena,
                      struct lab_study_point **ret_points);
 
+/* What a point is without its device and node: "vit32x6x512_compiled", its phase behind it. */
+const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena);
+/* "GPU 3" of "cuda:3" and "sim:l40s-10:3"; slices and others by their own names. */
+const char *lab_study_device_title(const char *device, struct lab_arena *arena);
+/* Operations of a sample, by which models are ordered; NaN = they have no samples. */
+double lab_study_complexity(const struct lab_study_run *run);
+
 /* --- keys of a run, by dots: "test.batch_size", "options.depth", "result.h2d_gb_per_s" --- */
 double lab_study_number(const struct lab_study_run *run, const char *key);    /* NaN = none */
 const char *lab_study_text(const struct lab_study_run *run, const char *key); /* "" = none */

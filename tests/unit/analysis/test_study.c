@@ -66,6 +66,28 @@ static void test_a_study_without_a_used_run_has_no_point(void **state) {
     given_end(&given);
 }
 
+static void test_points_and_devices_have_names_for_people(void **state) {
+    (void)state;
+    struct given_study given;
+    struct lab_study_point *points;
+    given_begin(&given, "compile_study");
+    const struct lab_study_run *run = given_add(
+        &given, (struct given_run){
+                    .model = "vit32x2x128", .rate = 10, .suffix = "_compiled", .flops = 5e9});
+    given_add(&given,
+              (struct given_run){.model = "softmax", .gpu = 1, .rate = 10, .phase = "baseline"});
+    given.table.runs[1].point = "alone";
+    assert_int_equal(make_points(&given, &points), 2);
+    assert_string_equal(lab_study_point_model(&points[0], &given.arena), "vit32x2x128_compiled");
+    assert_string_equal(lab_study_point_model(&points[1], &given.arena), "softmax, baseline");
+    assert_string_equal(lab_study_device_title("cuda:3", &given.arena), "GPU 3");
+    assert_string_equal(lab_study_device_title("sim:l40s-10:7", &given.arena), "GPU 7");
+    assert_string_equal(lab_study_device_title("cuda:0/4.2", &given.arena), "cuda:0/4.2");
+    assert_string_equal(lab_study_device_title("cpu:0", &given.arena), "cpu:0");
+    assert_near(lab_study_complexity(run), 5e8, 1e-3);
+    given_end(&given);
+}
+
 /* --- keys --- */
 
 static void test_keys_are_found_by_dots(void **state) {
@@ -388,6 +410,7 @@ int main(void) {
         cmocka_unit_test(test_runs_of_one_point_are_together),
         cmocka_unit_test(test_phases_are_points_of_their_own),
         cmocka_unit_test(test_a_study_without_a_used_run_has_no_point),
+        cmocka_unit_test(test_points_and_devices_have_names_for_people),
         cmocka_unit_test(test_keys_are_found_by_dots),
         cmocka_unit_test(test_a_clear_difference_is_found),
         cmocka_unit_test(test_no_difference_says_how_large_one_could_be),

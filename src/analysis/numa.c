@@ -1,0 +1,296 @@
+/*
+ * numa.c: `gpulab analyze numa`: which node feeds which device best, what another one costs, and which
+ * models mind. The figures are made in numa/; here they become a result.
+ */
+#include "analysis/numa/numa.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+enum { BEST, HOME, WORST, WORST_MODEL, WORST_NODE, BOUND, COMPARED, FIGURES };
+
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [BEST] = {"best_nodes", "Best node", LAB_ANALYSIS_TEXT, "Best node"},
+    [HOME] = {"device_node", "Sits on node", LAB_ANALYSIS_COUNT},
+    [WORST] = {"largest_penalty", "Largest penalty", LAB_ANALYSIS_CHANGE, "Largest penalty",
+               .with_interval = true},
+    [WORST_MODEL] = {"largest_penalty_model", "  on", LAB_ANALYSIS_TEXT, "On"},
+    [WORST_NODE] = {"largest_penalty_node", "  from node", LAB_ANALYSIS_COUNT},
+    [BOUND] = {"none_larger_than", "Others at most", LAB_ANALYSIS_SHARE, "Others at most"},
+    [COMPARED] = {"comparisons", NULL, LAB_ANALYSIS_COUNT},
+};
+
+enum {
+    MODEL,
+    COMPLEXITY,
+    NODE,
+    DISTANCE,
+    RATE,
+    RUNS,
+    PENALTY,
+    WORDS,
+    VERDICT,
+    P_VALUE,
+    NEEDED,
+    PENALTY_COLUMNS
+};
+
+static const struct lab_analysis_column penalty_columns[PENALTY_COLUMNS] = {
+    [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
+    [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
+    [NODE] = {"node", "Node", LAB_ANALYSIS_COUNT},
+    [DISTANCE] = {"distance", "Distance", LAB_ANALYSIS_COUNT},
+    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
+    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
+    [PENALTY] = {"penalty", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [WORDS] = {NULL, "Penalty", LAB_ANALYSIS_FIGURE},
+    [VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [P_VALUE] = {"p", NULL, LAB_ANALYSIS_NUMBER},
+    [NEEDED] = {"needed_runs", NULL, LAB_ANALYSIS_COUNT},
+};
+
+enum { OF_MODEL, OF_COMPLEXITY, OF_DISTANCE, OF_DEVICES, OF_PENALTY, SENSITIVITY_COLUMNS };
+
+static const struct lab_analysis_column sensitivity_columns[SENSITIVITY_COLUMNS] = {
+    [OF_MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
+    [OF_COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
+    [OF_DISTANCE] = {"distance", "Distance", LAB_ANALYSIS_COUNT},
+    [OF_DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
+    [OF_PENALTY] = {"penalty", "Mean penalty", LAB_ANALYSIS_CHANGE, .with_interval = true},
+};
+
+/* --- tables --- */
+
+static double known(int number) {
+    return number > 0 ? number : (double)NAN;
+}
+
+static struct lab_analysis_cell penalty_cell(const struct lab_study_ratio *ratio) {
+    return (struct lab_analysis_cell){.value = 1 - ratio->ratio,
+                                      .low = 1 - ratio->high,
+                                      .high = 1 - ratio->low,
+                                      .confidence = ratio->confidence};
+}
+
+static const char *verdict_name(const struct lab_study_ratio *ratio) {
+    static const char *const names[] = {[LAB_STUDY_UNDECIDED] = "undecided",
+                                        [LAB_STUDY_SAME] = "same",
+                                        [LAB_STUDY_MORE] = "faster",
+                                        [LAB_STUDY_LESS] = "slower"};
+    return isnan(ratio->ratio) ? "unknown" : names[ratio->verdict];
+}
+
+static double median_rate(const struct lab_study_point *point) {
+    return lab_analysis_summarize(point->rates, (size_t)point->count).median;
+}
+
+static void fill_penalty(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                         int model, int node, struct lab_arena *arena,
+                         struct lab_analysis_cell *row) {
+    const struct lab_numa_cell *cell = lab_numa_cell_at(device, model, node);
+    bool reference = node == device->reference;
+    row[MODEL] = lab_analysis_text(grid->models[model].name);
+    row[COMPLEXITY] = lab_analysis_figure(grid->models[model].complexity / 1e9);
+    row[NODE] = lab_analysis_figure(device->nodes[node].number);
+    row[DISTANCE] = lab_analysis_figure(known(device->nodes[node].distance));
+    row[RATE] = lab_analysis_figure(median_rate(cell->point));
+    row[RUNS] = lab_analysis_figure(cell->point->count);
+    row[PENALTY] = penalty_cell(&cell->ratio);
+    row[WORDS] = lab_analysis_text(reference ? "reference" : lab_numa_penalty_words(cell, arena));
+    row[VERDICT] = lab_analysis_text(reference ? "reference" : verdict_name(&cell->ratio));
+    row[P_VALUE] = lab_analysis_figure(cell->ratio.p);
+    row[NEEDED] = lab_analysis_figure(known(cell->ratio.needed));
+}
+
+static struct lab_analysis_table penalty_table(const struct lab_numa_grid *grid,
+                                               const struct lab_numa_device *device,
+                                               struct lab_arena *arena) {
+    int count = 0;
+    struct lab_analysis_cell *cells = lab_arena_alloc(
+        arena, (size_t)(grid->model_count * device->node_count * PENALTY_COLUMNS) + 1,
+        sizeof *cells);
+    for (int m = 0; m < grid->model_count; m++)
+        for (int n = 0; n < device->node_count; n++)
+            if (lab_numa_cell_at(device, m, n)->point)
+                fill_penalty(grid, device, m, n, arena, cells + PENALTY_COLUMNS * (size_t)count++);
+    return (struct lab_analysis_table){.key = "penalties",
+                                       .title = "By model and node",
+                                       .columns = penalty_columns,
+                                       .column_count = PENALTY_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+static struct lab_analysis_table sensitivity_table(const struct lab_numa_grid *grid,
+                                                   struct lab_arena *arena) {
+    struct lab_numa_sensitivity *rows;
+    int count = lab_numa_sensitivities(grid, arena, &rows);
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)(count * SENSITIVITY_COLUMNS) + 1, sizeof *cells);
+    for (int i = 0; i < count; i++) {
+        const struct lab_numa_model *model = &grid->models[rows[i].model];
+        struct lab_analysis_cell *row = cells + SENSITIVITY_COLUMNS * (size_t)i;
+        row[OF_MODEL] = lab_analysis_text(model->name);
+        row[OF_COMPLEXITY] = lab_analysis_figure(model->complexity / 1e9);
+        row[OF_DISTANCE] = lab_analysis_figure(known(rows[i].distance));
+        row[OF_DEVICES] = lab_analysis_figure(rows[i].devices);
+        row[OF_PENALTY] = (struct lab_analysis_cell){
+            .value = rows[i].penalty, .low = rows[i].low, .high = rows[i].high, .confidence = 0.95};
+    }
+    return (struct lab_analysis_table){.key = "sensitivity",
+                                       .title = "Over all devices, by distance",
+                                       .columns = sensitivity_columns,
+                                       .column_count = SENSITIVITY_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+/* --- parts --- */
+
+static double bound_of(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                       int *ret_compared) {
+    double bound = NAN;
+    *ret_compared = 0;
+    for (int i = 0; i < grid->model_count * device->node_count; i++) {
+        const struct lab_study_ratio *ratio = &device->cells[i].ratio;
+        *ret_compared += !isnan(ratio->ratio);
+        if (ratio->verdict == LAB_STUDY_SAME && !isnan(ratio->ratio))
+            bound = fmax(bound, ratio->bound);
+    }
+    return bound;
+}
+
+static struct lab_analysis_part make_part(const struct lab_numa_grid *grid,
+                                          const struct lab_numa_device *device,
+                                          struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    int model = 0, node = 0, compared;
+    const struct lab_numa_cell *worst = lab_numa_worst(grid, device, &model, &node);
+    double bound = bound_of(grid, device, &compared);
+    cells[BEST] = lab_analysis_text(compared ? lab_numa_best_nodes(device, arena) : NULL);
+    cells[HOME] = lab_analysis_figure(device->home >= 0 ? device->home : (double)NAN);
+    cells[WORST] = worst ? penalty_cell(&worst->ratio) : lab_analysis_figure(NAN);
+    cells[WORST_MODEL] = lab_analysis_text(worst ? grid->models[model].name : NULL);
+    cells[WORST_NODE] = lab_analysis_figure(worst ? device->nodes[node].number : (double)NAN);
+    cells[BOUND] = lab_analysis_figure(bound);
+    cells[COMPARED] = lab_analysis_figure(compared);
+    tables[0] = penalty_table(grid, device, arena);
+    return (struct lab_analysis_part){.name = device->name,
+                                      .answer = lab_numa_device_answer(grid, device, arena),
+                                      .cells = cells,
+                                      .tables = tables,
+                                      .table_count = 1};
+}
+
+/* What no single device has: added to the study's first. */
+static void add_sensitivity(const struct lab_numa_grid *grid, struct lab_analysis_part *part,
+                            struct lab_arena *arena) {
+    struct lab_analysis_table *tables = (struct lab_analysis_table *)part->tables;
+    tables[1] = sensitivity_table(grid, arena);
+    part->table_count += tables[1].row_count > 0;
+}
+
+static const char *const *make_notes(const struct lab_numa_grid *grids, int count,
+                                     struct lab_arena *arena) {
+    enum { OF_A_STUDY = 8 };
+    const char **notes = lab_arena_alloc(arena, (size_t)(count * OF_A_STUDY) + 2, sizeof *notes);
+    int made = 0, compared = 0;
+    for (int g = 0; g < count; g++) {
+        const char **own = lab_study_notes(grids[g].study, 0, arena);
+        for (int i = 0; own[i] && i < OF_A_STUDY - 1; i++)
+            notes[made++] = count == 1
+                                ? own[i]
+                                : lab_arena_printf(arena, "%s: %s", grids[g].study->name, own[i]);
+        if (grids[g].gangs > 0)
+            notes[made++] = lab_arena_printf(
+                arena, "%d point%s of several devices at once %s left out.", grids[g].gangs,
+                grids[g].gangs == 1 ? "" : "s", grids[g].gangs == 1 ? "is" : "are");
+        for (int d = 0; d < grids[g].device_count; d++)
+            for (int n = 0; n < grids[g].devices[d].node_count; n++)
+                compared += grids[g].devices[d].nodes[n].compared;
+    }
+    if (compared > 0)
+        notes[made++] = lab_arena_printf(
+            arena,
+            "A penalty is the share of throughput that is lost against the "
+            "reference: the device's own node, or the nearest or best one that was "
+            "tried. Intervals are at 95 %%, verdicts hold for all %d comparison%s "
+            "together.",
+            compared, compared == 1 ? "" : "s");
+    return notes;
+}
+
+static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    (void)config;
+    (void)err;
+    int count = input->study_count, parts = 0, charts = 0, part_count = 0;
+    bool simulated = false;
+    struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count + 1, sizeof *grids);
+    for (int g = 0; g < count; g++) {
+        const struct lab_study_table *study = &input->studies[g];
+        const char *prefix = count == 1 ? "" : lab_arena_printf(arena, "%s: ", study->name);
+        grids[g] = lab_numa_grid_make(study, prefix, arena);
+        part_count += grids[g].device_count;
+        simulated |= study->simulated;
+    }
+    struct lab_analysis_part *list = lab_arena_alloc(arena, (size_t)part_count + 1, sizeof *list);
+    struct lab_chart *pictures =
+        lab_arena_alloc(arena, (size_t)(count * LAB_NUMA_CHARTS) + 1, sizeof *pictures);
+    for (int g = 0; g < count; g++) {
+        int first = parts;
+        for (int d = 0; d < grids[g].device_count; d++)
+            list[parts++] = make_part(&grids[g], &grids[g].devices[d], arena);
+        if (grids[g].device_count > 1)
+            add_sensitivity(&grids[g], &list[first], arena);
+        lab_numa_charts(&grids[g], g, arena, pictures, &charts);
+    }
+    *ret_result = (struct lab_analysis_result){.answer = lab_numa_answer(grids, count, arena),
+                                               .part_key = "devices",
+                                               .columns = figure_columns,
+                                               .column_count = FIGURES,
+                                               .parts = list,
+                                               .part_count = parts,
+                                               .simulated = simulated,
+                                               .notes = make_notes(grids, count, arena),
+                                               .charts = pictures,
+                                               .chart_count = charts};
+    return 0;
+}
+
+/* --- the analysis --- */
+
+/* Whether some device was fed from several nodes. */
+static int interest(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        for (int k = 0; k < i; k++) {
+            const struct lab_study_run *a = &study->runs[i], *b = &study->runs[k];
+            if (a->rank_count == 1 && b->rank_count == 1 &&
+                a->ranks[0].numa_node != b->ranks[0].numa_node &&
+                lab_str_equal(a->ranks[0].device, b->ranks[0].device))
+                return lab_str_starts(study->option, "numa") ? 90 : 60;
+        }
+    return 0;
+}
+
+static const struct lab_option numa_options[] = {{NULL}};
+
+const struct lab_analysis lab_analysis_numa = {
+    .name = "numa",
+    .summary = "which NUMA node feeds which device best, and what another one costs",
+    .description =
+        "For each device and model of a study, the throughput from each node that fed it, against "
+        "the device's own node, or the nearest one that was tried. A penalty is only claimed where "
+        "the runs carry it, all comparisons judged together; otherwise it says how large it could "
+        "be at most.\n\n"
+        "Run with repeats, e.g. gpulab run numa_study experiment.repeat=5: with one run each, "
+        "differences below 2 % get no verdict.",
+    .options = numa_options,
+    .config_size = 1,
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS,
+    .interest = interest,
+    .run = run,
+};
