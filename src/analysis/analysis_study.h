@@ -63,6 +63,10 @@ struct lab_study_table {
     bool all_invalid;                /* so that they are used nevertheless: say so in a note */
     bool simulated;
     bool repeated; /* some point has more than one run that is used */
+    /* The work of something that wasn't run: of this workload with these keys (a map), all others at
+     * their defaults. NULL = nobody can tell. */
+    int (*work_of)(const char *workload, const struct lab_value *options,
+                   struct lab_study_work *ret_work, struct lab_err *err);
 };
 
 /* --- points --- */

@@ -20,7 +20,7 @@
  *     samples_per_second, flops_per_second, h2d_gb_per_s, d2h_gb_per_s, compute_utilization, overlap
  *     latency_ms, interval_ms                 {mean, median, p90, p95, p99, min, max} of each
  *     first_ns, last_ns                       start of the first and end of the last measured one
- *     first_iteration_ms, steady, peak_memory_mb
+ *     setup_s, first_iteration_ms, steady, peak_memory_mb
  *     verification                            {applicable, passed, relative_error, tolerance, text}
  *     placement_proven                        true, false, or null where there is nothing to prove
  *     conditions                              {load_before, foreign_cpu, steal, …}

@@ -66,7 +66,8 @@ struct rank {
     struct lab_device_ref ref;
     struct lab_device *device; /* NULL for an external workload */
     struct lab_sink sink;
-    void *state; /* the workload's */
+    void *state;    /* the workload's */
+    double setup_s; /* that opening it took */
 
     bool go;                             /* the runner has let it measure */
     const struct lab_iteration *stretch; /* the last one's records, while they last */

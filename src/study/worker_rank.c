@@ -136,7 +136,12 @@ static int open_workload(struct rank *rank, struct lab_err *err) {
         .folder = *job->folder ? job->folder : NULL,
         .sink = &rank->sink,
     };
-    return worker->workload->open(worker->config, &place, &rank->state, err);
+    /* a simulated device has a time of its own */
+    const struct lab_clock *clock = rank->device ? rank->device->clock : lab_clock_system();
+    int64_t start_ns = lab_clock_now(clock);
+    int result = worker->workload->open(worker->config, &place, &rank->state, err);
+    rank->setup_s = 1e-9 * (double)(lab_clock_now(clock) - start_ns);
+    return result;
 }
 
 static int verify(struct rank *rank, struct lab_err *err) {

@@ -198,6 +198,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put_map(writer, "latency_ms", times_value(&m->latency, writer.arena));
     put_map(writer, "interval_ms", times_value(&m->interval, writer.arena));
     put_span(writer, m);
+    put(writer, "setup_s", rank->setup_s);
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);

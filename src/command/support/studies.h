@@ -30,6 +30,11 @@ int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *a
 int lab_studies_read(const char *const *folders, int count, unsigned needs, struct lab_arena *arena,
                      struct lab_study_table **ret_tables, struct lab_err *err);
 
+/* The work of one iteration of a workload with these keys, all others at their defaults; also of what
+ * was never run (lab_study_table.work_of). */
+int lab_studies_work(const char *workload, const struct lab_value *options,
+                     struct lab_study_work *ret_work, struct lab_err *err);
+
 /* The machine from the text of a study's machine.json; NULL where it says nothing of nodes. Cores and
  * caches aren't kept one by one there, and are empty. */
 const struct lab_machine *lab_studies_machine(const char *json, struct lab_arena *arena);

@@ -7,7 +7,6 @@
 #include "store/results.h"
 #include "store/store.h"
 #include "store/trace_read.h"
-#include "workload/workload.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,30 +73,6 @@ static const char *phase_of(const struct lab_study_run *run) {
                 lab_str_equal(series->items[i]->string, phases[k]))
                 return phases[k];
     return "";
-}
-
-/* Nothing where this gpulab doesn't know the workload, or not with these options any more. */
-static struct lab_study_work work_of(const struct lab_study_run *run, struct lab_arena *arena) {
-    struct lab_study_work none = {0};
-    const struct lab_workload *workload = lab_workload_find(run->run->workload, NULL);
-    if (!workload)
-        return none;
-    void *config = lab_workload_config(workload, arena);
-    for (int i = 0; i < run->options->count; i++)
-        if (lab_options_set_value(workload->options, config, arena, run->options->keys[i],
-                                  run->options->items[i], NULL) < 0)
-            return none;
-    if (workload->check && workload->check(config, NULL) < 0)
-        return none;
-    struct lab_workload_cost cost = {0};
-    workload->cost(config, &cost);
-    return (struct lab_study_work){.flops = cost.compute.flops,
-                                   .memory_bytes =
-                                       cost.compute.bytes_read + cost.compute.bytes_written,
-                                   .h2d_bytes = cost.h2d_bytes,
-                                   .d2h_bytes = cost.d2h_bytes,
-                                   .samples = cost.samples,
-                                   .parameters = cost.parameters};
 }
 
 /* --- where it was --- */
@@ -232,7 +207,8 @@ static int read_run(const struct reading *reading, const struct lab_run *kept,
                                   .point = point_of(kept, arena),
                                   .rate = kept->rate};
     run->phase = phase_of(run);
-    run->work = work_of(run, arena);
+    /* none where this gpulab doesn't know the workload, or not with these options any more */
+    lab_studies_work(kept->workload, run->options, &run->work, NULL);
     if (read_ranks(reading, run, err) < 0)
         return -1;
     run->time_s = time_of(run);
@@ -321,7 +297,8 @@ static int read_store(struct reading *reading, struct lab_err *err) {
 
 int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *arena,
                          struct lab_study_table *ret_table, struct lab_err *err) {
-    struct lab_study_table table = {.folder = lab_arena_strdup(arena, folder)};
+    struct lab_study_table table = {.folder = lab_arena_strdup(arena, folder),
+                                    .work_of = lab_studies_work};
     struct reading reading = {.table = &table, .needs = needs, .arena = arena};
     const char *path = lab_arena_printf(arena, "%s/study.db", folder);
     if (lab_store_open(path, LAB_STORE_READ, &reading.store, err) < 0)

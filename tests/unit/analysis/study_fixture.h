@@ -35,6 +35,7 @@ struct given_run {
     const char *options, *test, *result; /* JSON maps; NULL = empty */
     int iterations;                      /* 0 = none are kept */
     double spread;                       /* of an iteration's time, as a share */
+    double memory_bytes, parameters;     /* of the model on the device */
 };
 
 static inline double given_normal(struct given_study *given) {
@@ -104,6 +105,8 @@ static inline struct lab_study_run *given_add(struct given_study *given, struct 
                                    .work = {.flops = row.flops,
                                             .h2d_bytes = row.bytes,
                                             .d2h_bytes = row.bytes,
+                                            .memory_bytes = row.memory_bytes,
+                                            .parameters = row.parameters,
                                             .samples = samples},
                                    .rate = row.rate,
                                    .time_s = time_s,

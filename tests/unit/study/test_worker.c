@@ -146,6 +146,7 @@ static void a_result_holds_every_figure(void **state) {
     double first_ns = number(result, "first_ns"), last_ns = number(result, "last_ns");
     assert_true((double)go_ns < first_ns && first_ns < last_ns && last_ns < (double)heard_ns);
     assert_true(number(result, "first_iteration_ms") > 0);
+    assert_true(number(result, "setup_s") > 0);
     assert_int_equal(lab_value_get(result, "steady")->type, LAB_VALUE_BOOL);
     assert_true(number(result, "peak_memory_mb") > 4); /* the pool alone is as large */
     const struct lab_value *verification = lab_value_get(result, "verification");

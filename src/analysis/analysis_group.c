@@ -1,0 +1,237 @@
+/* analysis_group.c: points that can be held against each other, and a point's runs as one figure. */
+#include "analysis/analysis_group.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CONFIDENCE 0.95
+
+/* --- keys --- */
+
+const struct lab_value *lab_study_setting(const struct lab_study_run *run, const char *name) {
+    const struct lab_value *value = lab_value_get(run->test, name);
+    return value ? value : lab_value_get(run->options, name);
+}
+
+double lab_study_setting_number(const struct lab_study_run *run, const char *name) {
+    const struct lab_value *value = lab_study_setting(run, name);
+    if (!value)
+        return NAN;
+    switch (value->type) {
+    case LAB_VALUE_BOOL:
+        return value->boolean;
+    case LAB_VALUE_INT:
+        return (double)value->integer;
+    case LAB_VALUE_FLOAT:
+        return value->number;
+    default:
+        return NAN;
+    }
+}
+
+int lab_study_setting_values(const struct lab_study_table *study, const char *name) {
+    int count = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_value *value = lab_study_setting(&study->runs[i], name);
+        bool seen = !value || !study->runs[i].used;
+        for (int k = 0; k < i && !seen; k++) {
+            const struct lab_value *other = lab_study_setting(&study->runs[k], name);
+            seen = study->runs[k].used && other && lab_value_equal(value, other);
+        }
+        count += !seen;
+    }
+    return count;
+}
+
+/* --- groups --- */
+
+static bool is_among(const char *name, const char *const *names) {
+    for (int i = 0; names[i]; i++)
+        if (lab_str_equal(names[i], name))
+            return true;
+    return false;
+}
+
+static bool same_keys(const struct lab_study_run *a, const struct lab_study_run *b,
+                      const struct lab_value *map, const char *const *varying) {
+    for (int i = 0; i < map->count; i++) {
+        const char *key = map->keys[i];
+        if (is_among(key, varying))
+            continue;
+        const struct lab_value *left = lab_study_setting(a, key);
+        const struct lab_value *right = lab_study_setting(b, key);
+        if (!left || !right || !lab_value_equal(left, right))
+            return false;
+    }
+    return true;
+}
+
+static bool same_place(const struct lab_study_run *a, const struct lab_study_run *b,
+                       bool any_node) {
+    if (a->rank_count != b->rank_count)
+        return false;
+    for (int i = 0; i < a->rank_count; i++)
+        if (!lab_str_equal(a->ranks[i].device, b->ranks[i].device) ||
+            (!any_node && a->ranks[i].numa_node != b->ranks[i].numa_node))
+            return false;
+    return true;
+}
+
+static bool belong_together(const struct lab_study_run *a, const struct lab_study_run *b,
+                            const char *const *varying) {
+    return same_place(a, b, is_among("numa_node", varying)) && lab_str_equal(a->phase, b->phase) &&
+           lab_str_equal(a->run->workload, b->run->workload) &&
+           (is_among("model", varying) || lab_str_equal(a->model, b->model)) &&
+           same_keys(a, b, a->options, varying) && same_keys(b, a, b->options, varying) &&
+           same_keys(a, b, a->test, varying) && same_keys(b, a, b->test, varying);
+}
+
+/* "cuda:0 from node 1", "cuda:0 + cuda:1 from nodes 0 + 1" */
+static const char *place_words(const struct lab_study_run *run, bool any_node,
+                               struct lab_arena *arena) {
+    const char *devices = "", *nodes = "";
+    bool one_node = true;
+    for (int i = 0; i < run->rank_count; i++) {
+        const struct lab_study_rank *rank = &run->ranks[i];
+        devices = lab_arena_printf(arena, "%s%s%s", devices, i ? " + " : "", rank->device);
+        nodes = lab_arena_printf(arena, "%s%s%d", nodes, i ? " + " : "", rank->numa_node);
+        one_node = one_node && rank->numa_node == run->ranks[0].numa_node;
+    }
+    if (any_node || run->rank_count == 0)
+        return devices;
+    if (one_node)
+        return lab_arena_printf(arena, "%s from node %d", devices, run->ranks[0].numa_node);
+    return lab_arena_printf(arena, "%s from nodes %s", devices, nodes);
+}
+
+/* Keys that differ between groups; where the model is named, between groups of that model. */
+static void add_differing_keys(const struct lab_study_group *groups, int count, int at,
+                               bool of_model, const char *const *varying, struct lab_str *out) {
+    const struct lab_study_run *run = groups[at].points[0]->runs[0];
+    for (int m = 0; m < 2; m++) {
+        const struct lab_value *map = m == 0 ? run->options : run->test;
+        for (int i = 0; i < map->count; i++) {
+            const struct lab_value *value = lab_study_setting(run, map->keys[i]);
+            bool differs = false;
+            if (is_among(map->keys[i], varying) ||
+                (m == 0 && lab_value_get(run->test, map->keys[i])))
+                continue;
+            for (int g = 0; g < count && !differs; g++) {
+                const struct lab_study_run *other = groups[g].points[0]->runs[0];
+                const struct lab_value *theirs = lab_study_setting(other, map->keys[i]);
+                differs = (!of_model || lab_str_equal(run->model, other->model)) &&
+                          (!theirs || !lab_value_equal(value, theirs));
+            }
+            if (!differs)
+                continue;
+            lab_str_printf(out, ", %s=", map->keys[i]);
+            lab_value_write(value, out);
+        }
+    }
+}
+
+static void name_groups(struct lab_study_group *groups, int count, const char *const *varying,
+                        struct lab_arena *arena) {
+    bool models = false, phases = false;
+    for (int i = 1; i < count; i++) {
+        const struct lab_study_run *run = groups[i].points[0]->runs[0];
+        const struct lab_study_run *first = groups[0].points[0]->runs[0];
+        models |= !is_among("model", varying) && !lab_str_equal(run->model, first->model);
+        phases |= !lab_str_equal(run->phase, first->phase);
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    for (int i = 0; i < count; i++) {
+        const struct lab_study_run *run = groups[i].points[0]->runs[0];
+        groups[i].place = place_words(run, is_among("numa_node", varying), arena);
+        lab_str_clear(&text);
+        lab_str_add(&text, groups[i].place);
+        if (models)
+            lab_str_printf(&text, ", %s", run->model);
+        if (phases)
+            lab_str_printf(&text, ", %s", run->phase);
+        add_differing_keys(groups, count, i, models, varying, &text);
+        groups[i].name = lab_arena_strdup(arena, text.text);
+    }
+    lab_str_release(&text);
+}
+
+int lab_study_groups(const struct lab_study_point *points, int count, const char *const *varying,
+                     struct lab_arena *arena, struct lab_study_group **ret_groups) {
+    size_t room = (size_t)count + 1;
+    struct lab_study_group *groups = lab_arena_alloc(arena, room, sizeof *groups);
+    int *group_of = lab_arena_alloc(arena, room, sizeof *group_of), found = 0;
+    for (int i = 0; i < count; i++) {
+        int g = 0;
+        while (g < found &&
+               !belong_together(groups[g].points[0]->runs[0], points[i].runs[0], varying))
+            g++;
+        if (g == found) {
+            groups[found++].points = lab_arena_alloc(arena, 1, sizeof *groups->points);
+            groups[g].points[0] = &points[i];
+        }
+        group_of[i] = g;
+        groups[g].count++;
+    }
+    for (int g = 0; g < found; g++) {
+        int filled = 0;
+        groups[g].points =
+            lab_arena_alloc(arena, (size_t)groups[g].count, sizeof *groups[g].points);
+        for (int i = 0; i < count; i++)
+            if (group_of[i] == g)
+                groups[g].points[filled++] = &points[i];
+    }
+    name_groups(groups, found, varying, arena);
+    *ret_groups = groups;
+    return found;
+}
+
+/* --- a point's runs as one --- */
+
+struct lab_effect lab_study_estimate(const double *values, int count) {
+    double *logs = lab_mem_resize(NULL, (size_t)count + 1, sizeof *logs);
+    struct lab_effect effect = {NAN, {NAN, NAN, CONFIDENCE}};
+    size_t n = 0;
+    for (int i = 0; i < count; i++)
+        if (values[i] > 0 && isfinite(values[i]))
+            logs[n++] = log(values[i]);
+    if (n > 0)
+        effect.value = exp(lab_stats_mean(logs, n));
+    if (n > 1) {
+        struct lab_interval interval = lab_stats_mean_interval(logs, n, CONFIDENCE);
+        effect.interval.low = exp(interval.low);
+        effect.interval.high = exp(interval.high);
+    }
+    lab_mem_free(logs);
+    return effect;
+}
+
+struct lab_effect lab_study_point_rate(const struct lab_study_point *point) {
+    struct lab_effect effect = lab_study_estimate(point->rates, point->count);
+    const struct lab_run *run = point->runs[0]->run;
+    if (point->count == 1 && run->rate_low > 0 && run->rate_high >= run->rate_low) {
+        effect.interval.low = run->rate_low;
+        effect.interval.high = run->rate_high;
+    }
+    return effect;
+}
+
+struct lab_effect lab_study_point_figure(const struct lab_study_point *point, const char *key,
+                                         double scale) {
+    double *values = lab_mem_resize(NULL, (size_t)point->count + 1, sizeof *values);
+    for (int i = 0; i < point->count; i++)
+        values[i] = scale * lab_study_number(point->runs[i], key);
+    struct lab_effect effect = lab_study_estimate(values, point->count);
+    lab_mem_free(values);
+    return effect;
+}
+
+struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect) {
+    bool finite = isfinite(effect.interval.low) && isfinite(effect.interval.high);
+    return (struct lab_analysis_cell){.value = effect.value,
+                                      .low = finite ? effect.interval.low : NAN,
+                                      .high = finite ? effect.interval.high : NAN,
+                                      .confidence = effect.interval.confidence};
+}

@@ -1,0 +1,50 @@
+/*
+ * analysis_group.h: points of a study that can be held against each other: they differ in some keys
+ * alone, such as the depth of a model, and agree in all else that a run is asked for.
+ */
+#ifndef LAB_ANALYSIS_ANALYSIS_GROUP_H
+#define LAB_ANALYSIS_ANALYSIS_GROUP_H
+
+#include "analysis/analysis.h"
+#include "analysis/analysis_study.h"
+#include "stats/stats.h"
+
+struct lab_study_group {
+    const char
+        *name; /* "cuda:0 from node 1, batch_size=8": where, and what other groups differ in */
+    const char *place;                     /* "cuda:0 from node 1" */
+    const struct lab_study_point **points; /* in the study's order */
+    int count;
+};
+
+/*
+ * Sorts points into groups that differ in the keys of `varying` alone (NULL-ended; names without "test."
+ * or "options."). Besides keys there are "model", the workload's label, and "numa_node". Returns how
+ * many; in the order of their first points.
+ */
+int lab_study_groups(const struct lab_study_point *points, int count, const char *const *varying,
+                     struct lab_arena *arena, struct lab_study_group **ret_groups);
+
+/* A key of the study's test, or else of the workload. NULL, NaN = there is none. */
+const struct lab_value *lab_study_setting(const struct lab_study_run *run, const char *name);
+double lab_study_setting_number(const struct lab_study_run *run, const char *name);
+
+/* How many different values a key has among the runs that are used. */
+int lab_study_setting_values(const struct lab_study_table *study, const char *name);
+
+/*
+ * Positive values of a point's runs as one: the mean of their logarithms with its t interval, as
+ * lab_study_compare has it, put back. One value has no interval; those that aren't positive don't count.
+ */
+struct lab_effect lab_study_estimate(const double *values, int count);
+
+/* The rate of a point; of a single run with the interval from within it. */
+struct lab_effect lab_study_point_rate(const struct lab_study_point *point);
+
+/* A figure of the result ("result.h2d_gb_per_s") over a point's runs, times `scale`. */
+struct lab_effect lab_study_point_figure(const struct lab_study_point *point, const char *key,
+                                         double scale);
+
+struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect);
+
+#endif
