@@ -258,6 +258,9 @@ struct lab_correlation lab_stats_pearson(const double *x, const double *y, size_
                                          double effective_n, double confidence);
 struct lab_correlation lab_stats_spearman(const double *x, const double *y, size_t n,
                                           double effective_n, double confidence);
+/* The same of ranks that lab_stats_ranks gave: for one series against many. */
+struct lab_correlation lab_stats_spearman_ranked(const double *ranks_x, const double *ranks_y,
+                                                 size_t n, double effective_n, double confidence);
 
 struct lab_lag {
     int64_t lag;   /* of the best: x[i] goes with y[i + lag], so that y follows x where it is > 0 */

@@ -99,19 +99,24 @@ static double p_by_orders(const double *ranks_x, const double *ranks_y, size_t n
     return fmin(1, 2 * fmin(below, above) / total);
 }
 
+struct lab_correlation lab_stats_spearman_ranked(const double *ranks_x, const double *ranks_y,
+                                                 size_t n, double effective_n, double confidence) {
+    struct lab_correlation result = lab_stats_pearson(ranks_x, ranks_y, n, effective_n, confidence);
+    result.interval = interval_of(result.r, isnan(result.p) ? 0 : fmin(effective_n, (double)n),
+                                  confidence, 1 + result.r * result.r / 2);
+    if (!isnan(result.r) && n <= ORDERS_MAX && effective_n >= (double)n) {
+        result.p = p_by_orders(ranks_x, ranks_y, n);
+        result.how = LAB_TEST_EXACT;
+    }
+    return result;
+}
+
 struct lab_correlation lab_stats_spearman(const double *x, const double *y, size_t n,
                                           double effective_n, double confidence) {
     struct lab_correlation result = {NAN, NAN, unknown, LAB_TEST_NONE};
     double *ranks = lab_mem_resize(NULL, 2 * n + 1, sizeof *ranks), *others = ranks + n;
-    if (lab_stats_ranks(x, n, ranks) && lab_stats_ranks(y, n, others)) {
-        result = lab_stats_pearson(ranks, others, n, effective_n, confidence);
-        result.interval = interval_of(result.r, isnan(result.p) ? 0 : fmin(effective_n, (double)n),
-                                      confidence, 1 + result.r * result.r / 2);
-        if (!isnan(result.r) && n <= ORDERS_MAX && effective_n >= (double)n) {
-            result.p = p_by_orders(ranks, others, n);
-            result.how = LAB_TEST_EXACT;
-        }
-    }
+    if (lab_stats_ranks(x, n, ranks) && lab_stats_ranks(y, n, others))
+        result = lab_stats_spearman_ranked(ranks, others, n, effective_n, confidence);
     lab_mem_free(ranks);
     return result;
 }

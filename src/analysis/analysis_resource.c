@@ -1,0 +1,213 @@
+/* analysis_resource.c: what resources are called, and whose they are. */
+#include "analysis/analysis_resource.h"
+
+#include "base/str.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- names --- */
+
+static const struct lab_clock_reason *find_reason(uint64_t bit) {
+    for (int i = 0; lab_clock_reasons[i].bit; i++)
+        if (lab_clock_reasons[i].bit == bit)
+            return &lab_clock_reasons[i];
+    return NULL;
+}
+
+static bool is_acronym(const char *title) {
+    return isupper((unsigned char)title[0]) && isupper((unsigned char)title[1]);
+}
+
+/* "Power draw" within a sentence: "power draw"; "PCIe …" and "GPU …" stay. */
+static char *lower_first(const char *title, struct lab_arena *arena) {
+    char *text = lab_arena_strdup(arena, title);
+    if (!is_acronym(text) && !lab_str_starts(text, "NVLink"))
+        text[0] = (char)tolower((unsigned char)text[0]);
+    return text;
+}
+
+/* "CPU utilisation of node [n]" with its number */
+static const char *fill_number(const char *title, int number, struct lab_arena *arena) {
+    const char *hole = strstr(title, "[n]");
+    if (!hole)
+        return title;
+    return lab_arena_printf(arena, "%.*s%d%s", (int)(hole - title), title, number, hole + 3);
+}
+
+static const char *core_title(enum lab_metric_id metric) {
+    return metric == LAB_METRIC_CORE_UTILIZATION ? "utilisation"
+           : metric == LAB_METRIC_CORE_FREQUENCY ? "frequency"
+                                                 : NULL;
+}
+
+/* Titles that name the GPU already, put so that its number fits. */
+static const char *gpu_title(enum lab_metric_id metric) {
+    switch (metric) {
+    case LAB_METRIC_UTILIZATION:
+        return "utilisation";
+    case LAB_METRIC_PCIE_TX_RATE:
+    case LAB_METRIC_PCIE_TX_BYTES:
+        return "PCIe traffic out";
+    case LAB_METRIC_PCIE_RX_RATE:
+    case LAB_METRIC_PCIE_RX_BYTES:
+        return "PCIe traffic into";
+    case LAB_METRIC_NVLINK_TX_RATE:
+    case LAB_METRIC_NVLINK_TX_BYTES:
+        return "NVLink traffic out";
+    case LAB_METRIC_NVLINK_RX_RATE:
+    case LAB_METRIC_NVLINK_RX_BYTES:
+        return "NVLink traffic into";
+    case LAB_METRIC_ENERGY:
+        return "power by its energy counter";
+    default:
+        return NULL;
+    }
+}
+
+static bool is_of_gpu(const struct lab_resource *resource) {
+    return resource->kind == LAB_ENTITY_GPU || resource->kind == LAB_ENTITY_MIG;
+}
+
+const char *lab_resource_title(const struct lab_resource *resource, struct lab_arena *arena) {
+    const char *title = lab_metric(resource->metric)->title;
+    const char *where = resource->kind == LAB_ENTITY_MIG ? "MIG instance" : "GPU";
+    if (resource->bit)
+        return lab_arena_printf(arena, "%s holding back %s %d", find_reason(resource->bit)->words,
+                                where, resource->index);
+    if (core_title(resource->metric))
+        return lab_arena_printf(arena, "%s of CPU %d", core_title(resource->metric),
+                                resource->instance);
+    if (!is_of_gpu(resource))
+        return lower_first(fill_number(title, resource->instance, arena), arena);
+    const char *own = gpu_title(resource->metric);
+    const char *joiner = own && strstr(own, " into") ? "" : "of ";
+    return lab_arena_printf(arena, "%s %s%s %d", own ? own : lower_first(title, arena), joiner,
+                            where, resource->index);
+}
+
+const char *lab_resource_while(const struct lab_resource *resource, bool high,
+                               struct lab_arena *arena) {
+    const char *busy = high ? "busy" : "idle";
+    switch (resource->metric) {
+    case LAB_METRIC_CORE_UTILIZATION:
+        return lab_arena_printf(arena, "CPU %d is %s", resource->instance, busy);
+    case LAB_METRIC_UTILIZATION:
+        return lab_arena_printf(arena, "GPU %d is %s", resource->index, busy);
+    case LAB_METRIC_CPU_UTILIZATION:
+        return lab_arena_printf(arena, "the CPUs are %s", busy);
+    case LAB_METRIC_NODE_UTILIZATION:
+        return lab_arena_printf(arena, "the CPUs of node %d are %s", resource->instance, busy);
+    case LAB_METRIC_PRESSURE_CPU:
+    case LAB_METRIC_PRESSURE_MEMORY:
+    case LAB_METRIC_PRESSURE_IO:
+        return lab_arena_printf(arena, "%s waits for %s", high ? "something" : "nothing",
+                                resource->metric == LAB_METRIC_PRESSURE_CPU      ? "a CPU"
+                                : resource->metric == LAB_METRIC_PRESSURE_MEMORY ? "memory"
+                                                                                 : "the disk");
+    default:
+        break;
+    }
+    if (resource->bit)
+        return lab_arena_printf(arena, "GPU %d %s held back (%s)", resource->index,
+                                high ? "is" : "isn't", find_reason(resource->bit)->words);
+    return lab_arena_printf(arena, "the %s is %s", lab_resource_title(resource, arena),
+                            high ? "high" : "low");
+}
+
+const char *lab_resource_key(const struct lab_resource *resource, struct lab_arena *arena) {
+    const char *name = lab_metric(resource->metric)->name;
+    if (resource->bit)
+        name = lab_arena_printf(arena, "%s:%s", name, find_reason(resource->bit)->name);
+    if (resource->instance >= 0)
+        name = lab_arena_printf(arena, "%s:%d", name, resource->instance);
+    return is_of_gpu(resource) ? lab_arena_printf(arena, "%s%d.%s",
+                                                  resource->kind == LAB_ENTITY_GPU ? "gpu" : "mig",
+                                                  resource->index, name)
+                               : name;
+}
+
+const char *lab_resource_unit(const struct lab_resource *resource, struct lab_arena *arena) {
+    const struct lab_metric *metric = lab_metric(resource->metric);
+    if (metric->kind == LAB_METRIC_FLAGS)
+        return "share of the time";
+    if (metric->kind == LAB_METRIC_GAUGE)
+        return strcmp(metric->unit, "C") == 0 ? "°C" : metric->unit;
+    return strcmp(metric->unit, "J") == 0 ? "W" : lab_arena_printf(arena, "%s/s", metric->unit);
+}
+
+/* --- whose it is --- */
+
+/* What an iteration does not set by running slower or faster. */
+static bool is_state(enum lab_metric_id metric) {
+    switch (metric) {
+    case LAB_METRIC_MEMORY_USED:
+    case LAB_METRIC_MEMORY_RESERVED:
+    case LAB_METRIC_TEMPERATURE:
+    case LAB_METRIC_MEMORY_TEMPERATURE:
+    case LAB_METRIC_SM_CLOCK:
+    case LAB_METRIC_MEMORY_CLOCK:
+    case LAB_METRIC_FAN:
+    case LAB_METRIC_CLOCK_REASONS:
+    case LAB_METRIC_PERFORMANCE_STATE:
+    case LAB_METRIC_ENCODER:
+    case LAB_METRIC_DECODER:
+    case LAB_METRIC_POWER_LIMIT:
+    case LAB_METRIC_PCIE_REPLAYS:
+    case LAB_METRIC_PCIE_GENERATION:
+    case LAB_METRIC_PCIE_WIDTH:
+    case LAB_METRIC_ECC_CORRECTED:
+    case LAB_METRIC_ECC_UNCORRECTED:
+    case LAB_METRIC_THROTTLED_POWER:
+    case LAB_METRIC_THROTTLED_SYNC:
+    case LAB_METRIC_THROTTLED_THERMAL:
+    case LAB_METRIC_THROTTLED_HW_THERMAL:
+    case LAB_METRIC_THROTTLED_BRAKE:
+    case LAB_METRIC_XIDS:
+    case LAB_METRIC_PROCESSES:
+        return true;
+    default:
+        return false;
+    }
+}
+
+enum lab_resource_role lab_resource_role(const struct lab_resource *resource, int gpu) {
+    if (!is_of_gpu(resource) || resource->index != gpu)
+        return LAB_RESOURCE_OUTSIDE;
+    return is_state(resource->metric) ? LAB_RESOURCE_STATE : LAB_RESOURCE_OWN;
+}
+
+bool lab_resource_is_cpu(const struct lab_resource *resource) {
+    return resource->metric == LAB_METRIC_CPU_UTILIZATION ||
+           resource->metric == LAB_METRIC_CORE_UTILIZATION ||
+           resource->metric == LAB_METRIC_NODE_UTILIZATION ||
+           resource->metric == LAB_METRIC_CPU_SYSTEM || resource->metric == LAB_METRIC_CPU_STEAL ||
+           resource->metric == LAB_METRIC_PRESSURE_CPU;
+}
+
+bool lab_resource_is_pcie(const struct lab_resource *resource) {
+    return resource->metric == LAB_METRIC_PCIE_TX_RATE ||
+           resource->metric == LAB_METRIC_PCIE_RX_RATE ||
+           resource->metric == LAB_METRIC_PCIE_TX_BYTES ||
+           resource->metric == LAB_METRIC_PCIE_RX_BYTES;
+}
+
+/* --- devices --- */
+
+int lab_resource_gpu(const struct lab_study_rank *rank) {
+    int gpu = lab_run_device_gpu(rank->device);
+    if (gpu >= 0)
+        return gpu;
+    const char *last = strrchr(rank->device, ':'); /* "sim:l40s-10:3" */
+    if (!lab_str_starts(rank->device, "sim:") || !last || !isdigit((unsigned char)last[1]))
+        return -1;
+    return (int)strtol(last + 1, NULL, 10);
+}
+
+const char *lab_resource_device(const struct lab_study_rank *rank, struct lab_arena *arena) {
+    int gpu = lab_resource_gpu(rank);
+    if (gpu < 0 || strchr(rank->device, '/'))
+        return rank->device;
+    return lab_arena_printf(arena, "GPU %d", gpu);
+}

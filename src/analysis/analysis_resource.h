@@ -1,0 +1,153 @@
+/*
+ * analysis_resource.h: what a run's recording tells beside its iterations. A resource is a gauge, the
+ * rate of a counter, or a reason that held clocks back; in windows of time each has one value, and the
+ * iterations of the same window have a mean time and a spread. Whether these go together is what
+ * `correlate` and `variance` ask.
+ *
+ * Iterations last microseconds, samples are 100 ms apart: iterations are put together by the windows
+ * between a resource's own readings. A resource that changes once a second or less has windows of a
+ * second, however often it was read. Where an iteration is longer than a window, it is the window.
+ */
+#ifndef LAB_ANALYSIS_ANALYSIS_RESOURCE_H
+#define LAB_ANALYSIS_ANALYSIS_RESOURCE_H
+
+#include "analysis/analysis_study.h"
+#include "stats/stats.h"
+
+enum lab_resource_role {
+    LAB_RESOURCE_OUTSIDE, /* of the host or another GPU: what it does may be why */
+    LAB_RESOURCE_STATE, /* of the GPU itself, that its work doesn't set: clocks, heat, strangers */
+    LAB_RESOURCE_OWN,   /* what the GPU does: it follows from the iterations' pace */
+};
+
+struct lab_resource {
+    enum lab_entity_kind kind;
+    int index; /* of a GPU; else 0 */
+    enum lab_metric_id metric;
+    int instance; /* a core's, node's number; -1 = none */
+    uint64_t bit; /* of a FLAGS metric, one resource for each; 0 otherwise */
+};
+
+/* "utilisation of CPU 3", "power draw of GPU 0"; "power limit on GPU 1's clocks" */
+const char *lab_resource_title(const struct lab_resource *resource, struct lab_arena *arena);
+/* "CPU 3 is busy", "the power draw of GPU 0 is high"; for a negative correlation its contrary. */
+const char *lab_resource_while(const struct lab_resource *resource, bool high,
+                               struct lab_arena *arena);
+/* For programs: "core_utilization:3", "gpu0.power" */
+const char *lab_resource_key(const struct lab_resource *resource, struct lab_arena *arena);
+/* "%", "W"; of a counter by the second: "B/s" */
+const char *lab_resource_unit(const struct lab_resource *resource, struct lab_arena *arena);
+/* `gpu`: that the iterations ran on, -1 = none. */
+enum lab_resource_role lab_resource_role(const struct lab_resource *resource, int gpu);
+bool lab_resource_is_cpu(const struct lab_resource *resource);  /* how busy CPUs are */
+bool lab_resource_is_pcie(const struct lab_resource *resource); /* traffic on PCIe */
+
+/* The GPU in recordings that a rank ran on, as entities count; -1 = none. */
+int lab_resource_gpu(const struct lab_study_rank *rank);
+/* "GPU 1"; the device's own name for others: "cpu:0". */
+const char *lab_resource_device(const struct lab_study_rank *rank, struct lab_arena *arena);
+
+/* --- iterations of one device --- */
+
+struct lab_pace { /* of one rank of one run */
+    const struct lab_study_run *run;
+    const struct lab_study_rank *rank;
+    int point;       /* equal: repeats of each other */
+    size_t count;    /* times between ends of neighbours */
+    double mean_s;   /* of these */
+    double *sums;    /* count + 1: of the differences from the mean, from the first on */
+    double *squares; /* likewise, squared */
+    double point_s;  /* mean of all runs of the point */
+    int64_t from_ns, until_ns;
+};
+
+struct lab_paces {
+    struct lab_pace *items;
+    int count, point_count;
+    int gpu_id;
+    int gpu; /* in recordings; -1 = none */
+    const char *device;
+    int without_iterations, without_samples; /* ranks of this device that are left out */
+};
+
+/* Of all ranks with this gpu_id in the runs given, in their order. */
+void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
+                    struct lab_arena *arena, struct lab_paces *ret_paces);
+
+/* --- windows --- */
+
+struct lab_windows {
+    size_t count, capacity;
+    double *x;         /* the resource */
+    double *time;      /* mean time of an iteration, over that of its point */
+    double *spread;    /* standard deviation likewise; NaN = too few iterations */
+    int64_t *until_ns; /* its end */
+    int *pace;         /* which it belongs to */
+    double length_s;   /* of the longest that was asked for */
+};
+
+void lab_windows_init(struct lab_windows *windows);
+void lab_windows_release(struct lab_windows *windows);
+
+/* `least_ns`: no window is shorter (0 = as the readings come). The values are as they were, not yet
+ * centred. False: the resource was never read beside iterations. */
+bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces,
+                      const struct lab_resource *resource, int64_t least_ns);
+/* Takes the mean over each point's windows off x, so that points that differ don't count as going
+ * together. False: nothing is left, the resource is constant. */
+bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces);
+
+/* --- ties --- */
+
+enum lab_tie_figure { LAB_TIE_TIME, LAB_TIE_SPREAD, LAB_TIE_FIGURES };
+
+struct lab_tie { /* a resource and a figure of the iterations */
+    struct lab_resource resource;
+    enum lab_resource_role role;
+    enum lab_tie_figure figure;
+    size_t windows;
+    double effective; /* windows that are worth an independent one, of the ranks */
+    struct lab_correlation spearman, pearson;
+    double p_adjusted;  /* Spearman's, over all that were asked together */
+    bool found;         /* it is at most 5 % */
+    struct lab_lag lag; /* in windows: iterations follow the resource where it is > 0 */
+    double window_s;
+};
+
+struct lab_spikes { /* of a resource, as events */
+    struct lab_resource resource;
+    int events;
+    double rise; /* mean time during one over that just before it, − 1 */
+    struct lab_interval interval;
+    double p, p_adjusted;
+    bool found;
+};
+
+struct lab_ties { /* of one device */
+    struct lab_paces paces;
+    struct lab_tie *items; /* the strongest first, once they are adjusted */
+    int count;
+    struct lab_spikes *spikes; /* likewise; resources with too few events have none */
+    int spike_count;
+    int resource_count; /* that were sampled */
+    int constant_count; /* of these, left out since they never changed */
+    int short_count;    /* left out since there were too few windows */
+    size_t windows;     /* the most that a resource had */
+    double window_s;    /* the shortest */
+    bool merged;        /* windows are longer than readings are apart, since there are too many */
+};
+
+/* Everything that the recordings of these runs hold, against the iterations of one device. `budget`:
+ * values in all, beyond which windows are merged; 0 = as many as can be done in a second. */
+void lab_ties_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
+                   size_t budget, struct lab_arena *arena, struct lab_ties *ret_ties);
+
+/* Benjamini and Hochberg over all of them, then lags of what was found, then the order: what was found
+ * first, among that what may be a cause, then by the nearer end of the interval. */
+void lab_ties_adjust(struct lab_ties *ties, int count);
+
+/* Whether the device's pace can follow from it, as far as the sign tells: others are busier, clocks
+ * are lower, it is hotter. */
+bool lab_tie_is_suspect(const struct lab_tie *tie);
+
+#endif

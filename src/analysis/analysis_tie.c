@@ -1,0 +1,396 @@
+/*
+ * analysis_tie.c: which resources go together with the pace of a device's iterations.
+ *
+ * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows resemble
+ * their neighbours, so that p values and intervals count as many as are worth an independent one. All
+ * questions that are asked together share one false discovery rate.
+ */
+#include "analysis/analysis_resource.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIDENCE    0.95
+#define LEVEL         0.05
+#define WINDOWS_LEAST 8      /* fewer tell nothing */
+#define WINDOWS_KEPT  256    /* that a budget leaves at least */
+#define BUDGET        800000 /* windows × resources */
+#define LAG_S         5.0    /* at most */
+#define LAG_WINDOWS   10     /* likewise */
+#define LAGS_MADE     64     /* of what was found, the strongest so many */
+
+/* --- resources --- */
+
+static int by_resource(const void *a, const void *b) {
+    const struct lab_resource *x = a, *y = b;
+    if (x->kind != y->kind)
+        return x->kind < y->kind ? -1 : 1;
+    if (x->index != y->index)
+        return x->index < y->index ? -1 : 1;
+    if (x->metric != y->metric)
+        return x->metric < y->metric ? -1 : 1;
+    if (x->instance != y->instance)
+        return x->instance < y->instance ? -1 : 1;
+    return x->bit < y->bit ? -1 : x->bit > y->bit;
+}
+
+struct resources {
+    struct lab_resource *items;
+    int count, capacity;
+};
+
+static void add_resource(struct resources *list, struct lab_resource resource) {
+    LAB_MEM_GROW(&list->items, list->count, &list->capacity);
+    list->items[list->count++] = resource;
+}
+
+static void add_track(struct resources *list, const struct lab_track *track) {
+    const struct lab_entity *entity = &track->entity;
+    bool gpu = entity->kind == LAB_ENTITY_GPU || entity->kind == LAB_ENTITY_MIG;
+    for (int c = 0; c < entity->column_count; c++) {
+        struct lab_resource resource = {.kind = entity->kind,
+                                        .index = gpu ? entity->index : 0,
+                                        .metric = (enum lab_metric_id)entity->columns[c].metric,
+                                        .instance = entity->columns[c].instance};
+        if (!track->values[c] || !track->valid[c])
+            continue;
+        if (lab_metric(resource.metric)->kind != LAB_METRIC_FLAGS) {
+            add_resource(list, resource);
+            continue;
+        }
+        for (int r = 0; lab_clock_reasons[r].bit; r++) {
+            resource.bit = lab_clock_reasons[r].bit;
+            if (lab_clock_reasons[r].harmful)
+                add_resource(list, resource);
+        }
+    }
+}
+
+/* Each once, over all recordings. */
+static struct resources list_resources(const struct lab_paces *paces) {
+    struct resources list = {0};
+    const struct lab_recording *last = NULL;
+    for (int p = 0; p < paces->count; p++) {
+        const struct lab_recording *recording = paces->items[p].run->recording;
+        for (int t = 0; recording != last && t < recording->track_count; t++)
+            add_track(&list, &recording->tracks[t]);
+        last = recording;
+    }
+    if (list.count > 1)
+        qsort(list.items, (size_t)list.count, sizeof *list.items, by_resource);
+    int kept = 0;
+    for (int i = 0; i < list.count; i++)
+        if (kept == 0 || by_resource(&list.items[kept - 1], &list.items[i]) != 0)
+            list.items[kept++] = list.items[i];
+    list.count = kept;
+    return list;
+}
+
+/* --- correlation --- */
+
+struct scratch {
+    struct lab_windows windows;
+    double *x, *y, *ranks_x, *ranks_y;
+    size_t capacity;
+    size_t ranked; /* pairs whose x has its ranks already: all windows have both figures */
+};
+
+static void make_room(struct scratch *scratch, size_t count) {
+    if (count <= scratch->capacity)
+        return;
+    scratch->capacity = 2 * count;
+    scratch->x = lab_mem_resize(scratch->x, scratch->capacity, sizeof *scratch->x);
+    scratch->y = lab_mem_resize(scratch->y, scratch->capacity, sizeof *scratch->y);
+    scratch->ranks_x = lab_mem_resize(scratch->ranks_x, scratch->capacity, sizeof *scratch->x);
+    scratch->ranks_y = lab_mem_resize(scratch->ranks_y, scratch->capacity, sizeof *scratch->x);
+}
+
+static void release_scratch(struct scratch *scratch) {
+    lab_windows_release(&scratch->windows);
+    lab_mem_free(scratch->x);
+    lab_mem_free(scratch->y);
+    lab_mem_free(scratch->ranks_x);
+    lab_mem_free(scratch->ranks_y);
+}
+
+/* The windows that have the figure, as pairs; returns how many. */
+static size_t make_pairs(struct scratch *scratch, enum lab_tie_figure figure) {
+    const struct lab_windows *windows = &scratch->windows;
+    const double *y = figure == LAB_TIE_TIME ? windows->time : windows->spread;
+    size_t n = 0;
+    make_room(scratch, windows->count);
+    for (size_t i = 0; i < windows->count; i++) {
+        if (isnan(y[i]))
+            continue;
+        scratch->x[n] = windows->x[i];
+        scratch->y[n++] = y[i];
+    }
+    return n;
+}
+
+static bool make_tie(struct scratch *scratch, enum lab_tie_figure figure, struct lab_tie *tie) {
+    size_t n = make_pairs(scratch, figure);
+    if (n < WINDOWS_LEAST ||
+        (scratch->ranked != n && !lab_stats_ranks(scratch->x, n, scratch->ranks_x)) ||
+        !lab_stats_ranks(scratch->y, n, scratch->ranks_y))
+        return false;
+    scratch->ranked = n == scratch->windows.count ? n : 0;
+    tie->figure = figure;
+    tie->windows = n;
+    tie->window_s = scratch->windows.length_s;
+    tie->effective = lab_stats_pair_effective_size(scratch->ranks_x, scratch->ranks_y, n);
+    tie->spearman = lab_stats_spearman_ranked(scratch->ranks_x, scratch->ranks_y, n, tie->effective,
+                                              CONFIDENCE);
+    tie->pearson = lab_stats_pearson(scratch->x, scratch->y, n, tie->effective, CONFIDENCE);
+    tie->p_adjusted = NAN;
+    tie->lag = (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
+    return !isnan(tie->spearman.r);
+}
+
+/* --- spikes --- */
+
+#define EVENTS_LEAST 5
+#define SPIKE_MAD    3.5
+#define SPIKE_SHARE  0.5  /* of the way from the median to the highest value */
+#define SPIKES_MOST  0.25 /* of the windows: what is high oftener isn't a spike */
+
+static double find_threshold(const double *x, size_t n) {
+    double median = lab_stats_median(x, n);
+    return median + fmax(SPIKE_MAD * lab_stats_mad(x, n, true),
+                         SPIKE_SHARE * (lab_stats_max(x, n) - median));
+}
+
+/*
+ * Each spike against as many windows just before it, within its run: what drifts slowly is the same in
+ * both. Fills the differences in `ret_rises`; returns how many events had such a stretch.
+ */
+static int find_rises(const struct lab_windows *windows, double threshold, double *ret_rises,
+                      size_t *ret_high) {
+    int events = 0;
+    size_t quiet_from = 0;
+    *ret_high = 0;
+    for (size_t i = 0; i < windows->count;) {
+        if (i > 0 && windows->pace[i] != windows->pace[i - 1])
+            quiet_from = i;
+        if (!(windows->x[i] > threshold)) {
+            i++;
+            continue;
+        }
+        size_t start = i;
+        double during = 0, before = 0;
+        while (i < windows->count && windows->x[i] > threshold &&
+               windows->pace[i] == windows->pace[start])
+            during += windows->time[i++];
+        size_t length = i - start,
+               control = start - quiet_from < length ? start - quiet_from : length;
+        *ret_high += length;
+        for (size_t k = start - control; k < start; k++)
+            before += windows->time[k];
+        if (control > 0)
+            ret_rises[events++] = during / (double)length - before / (double)control;
+        quiet_from = i;
+    }
+    return events;
+}
+
+static bool make_spikes(struct scratch *scratch, struct lab_spikes *spikes) {
+    const struct lab_windows *windows = &scratch->windows;
+    size_t high;
+    make_room(scratch, windows->count);
+    double *rises = scratch->x;
+    spikes->events = find_rises(windows, find_threshold(windows->x, windows->count), rises, &high);
+    if (spikes->events < EVENTS_LEAST || (double)high > SPIKES_MOST * (double)windows->count)
+        return false;
+    size_t n = (size_t)spikes->events;
+    double error = lab_stats_stddev(rises, n) / sqrt((double)n);
+    spikes->rise = lab_stats_mean(rises, n);
+    spikes->interval = lab_stats_mean_interval(rises, n, CONFIDENCE);
+    spikes->p = lab_stats_t_two_sided(spikes->rise / error, (double)n - 1);
+    return !isnan(spikes->p);
+}
+
+/* --- all of a device --- */
+
+static void add_ties(struct lab_ties *ties, struct scratch *scratch,
+                     const struct lab_resource *resource) {
+    enum lab_resource_role role = lab_resource_role(resource, ties->paces.gpu);
+    struct lab_windows *windows = &scratch->windows;
+    bool any = false;
+    scratch->ranked = 0;
+    if (!lab_windows_centre(windows, &ties->paces)) {
+        ties->constant_count++;
+        return;
+    }
+    for (int figure = 0; figure < LAB_TIE_FIGURES; figure++) {
+        struct lab_tie *tie = &ties->items[ties->count];
+        tie->resource = *resource;
+        tie->role = role;
+        if (!make_tie(scratch, (enum lab_tie_figure)figure, tie))
+            continue;
+        any = true;
+        ties->count++;
+    }
+    ties->short_count += !any;
+    if (!any)
+        return;
+    if (windows->count > ties->windows)
+        ties->windows = windows->count;
+    ties->window_s =
+        isnan(ties->window_s) ? windows->length_s : fmin(ties->window_s, windows->length_s);
+    struct lab_spikes *spikes = &ties->spikes[ties->spike_count];
+    spikes->resource = *resource;
+    if (role != LAB_RESOURCE_OWN && make_spikes(scratch, spikes))
+        ties->spike_count++;
+}
+
+/* No window may be shorter, so that there aren't more than the budget allows. */
+static int64_t least_window_ns(const struct lab_paces *paces, size_t budget, int resources) {
+    int64_t span_ns = 0;
+    for (int p = 0; p < paces->count; p++)
+        span_ns += paces->items[p].until_ns - paces->items[p].from_ns;
+    size_t most = (budget ? budget : BUDGET) / (size_t)(resources + 1);
+    return span_ns / (int64_t)(most > WINDOWS_KEPT ? most : WINDOWS_KEPT);
+}
+
+void lab_ties_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
+                   size_t budget, struct lab_arena *arena, struct lab_ties *ret_ties) {
+    struct lab_ties ties = {.window_s = NAN};
+    lab_paces_make(runs, run_count, gpu_id, arena, &ties.paces);
+    struct resources list = list_resources(&ties.paces);
+    ties.items =
+        lab_arena_alloc(arena, (size_t)list.count * LAB_TIE_FIGURES + 1, sizeof *ties.items);
+    ties.spikes = lab_arena_alloc(arena, (size_t)list.count + 1, sizeof *ties.spikes);
+    int64_t least_ns = least_window_ns(&ties.paces, budget, list.count);
+    for (int p = 0; p < ties.paces.count; p++)
+        ties.merged |= ties.paces.items[p].run->recording->interval_ns > 0 &&
+                       least_ns > ties.paces.items[p].run->recording->interval_ns;
+    struct scratch scratch = {0};
+    for (int i = 0; i < list.count; i++) {
+        if (!lab_windows_fill(&scratch.windows, &ties.paces, &list.items[i], least_ns))
+            continue;
+        ties.resource_count++;
+        add_ties(&ties, &scratch, &list.items[i]);
+    }
+    release_scratch(&scratch);
+    lab_mem_free(list.items);
+    *ret_ties = ties;
+}
+
+/* --- together --- */
+
+/* Clocks are better high, all else that a device doesn't do itself is better low. */
+bool lab_tie_is_suspect(const struct lab_tie *tie) {
+    enum lab_metric_id metric = tie->resource.metric;
+    bool better_high = metric == LAB_METRIC_SM_CLOCK || metric == LAB_METRIC_MEMORY_CLOCK ||
+                       metric == LAB_METRIC_CORE_FREQUENCY || metric == LAB_METRIC_CPU_FREQUENCY ||
+                       metric == LAB_METRIC_HOST_AVAILABLE || metric == LAB_METRIC_NODE_FREE ||
+                       metric == LAB_METRIC_POWER_LIMIT || metric == LAB_METRIC_FAN ||
+                       metric == LAB_METRIC_PCIE_GENERATION || metric == LAB_METRIC_PCIE_WIDTH;
+    return tie->role != LAB_RESOURCE_OWN && (tie->spearman.r > 0) != better_high;
+}
+
+/* How far from 0 it is at least. */
+static double strength(const struct lab_tie *tie) {
+    struct lab_interval interval = tie->spearman.interval;
+    if (isnan(interval.low))
+        return 0;
+    return interval.low > 0 ? interval.low : interval.high < 0 ? -interval.high : 0;
+}
+
+static int by_strength(const void *a, const void *b) {
+    const struct lab_tie *x = a, *y = b;
+    if (x->found != y->found)
+        return x->found ? -1 : 1;
+    bool suspect_x = lab_tie_is_suspect(x), suspect_y = lab_tie_is_suspect(y);
+    if (x->found && suspect_x != suspect_y)
+        return suspect_x ? -1 : 1;
+    double of_x = strength(x), of_y = strength(y);
+    if (of_x != of_y)
+        return of_x > of_y ? -1 : 1;
+    double p_x = isnan(x->spearman.p) ? 1 : x->spearman.p,
+           p_y = isnan(y->spearman.p) ? 1 : y->spearman.p;
+    if (p_x != p_y)
+        return p_x < p_y ? -1 : 1;
+    return by_resource(&x->resource, &y->resource);
+}
+
+static int by_rise(const void *a, const void *b) {
+    const struct lab_spikes *x = a, *y = b;
+    if (x->found != y->found)
+        return x->found ? -1 : 1;
+    if (x->p != y->p)
+        return x->p < y->p ? -1 : 1;
+    return by_resource(&x->resource, &y->resource);
+}
+
+/* In the run that has the most windows: a lag may not reach from one run into another. */
+static struct lab_lag find_lag(struct scratch *scratch, const struct lab_tie *tie) {
+    const struct lab_windows *windows = &scratch->windows;
+    const double *y = tie->figure == LAB_TIE_TIME ? windows->time : windows->spread;
+    size_t best = 0, longest = 0;
+    for (size_t i = 0; i < windows->count;) {
+        size_t start = i;
+        while (i < windows->count && windows->pace[i] == windows->pace[start] && !isnan(y[i]))
+            i++;
+        if (i - start > longest) {
+            longest = i - start;
+            best = start;
+        }
+        i += i == start;
+    }
+    size_t most = (size_t)fmin(LAG_WINDOWS, ceil(LAG_S / windows->length_s));
+    make_room(scratch, windows->count);
+    if (longest < WINDOWS_LEAST || !lab_stats_ranks(windows->x + best, longest, scratch->ranks_x) ||
+        !lab_stats_ranks(y + best, longest, scratch->ranks_y))
+        return (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
+    return lab_stats_lag(scratch->ranks_x, scratch->ranks_y, longest, most);
+}
+
+static void add_lags(struct lab_ties *ties) {
+    struct scratch scratch = {0};
+    for (int i = 0; i < ties->count && i < LAGS_MADE && ties->items[i].found; i++) {
+        struct lab_tie *tie = &ties->items[i];
+        int64_t least_ns = ties->merged ? (int64_t)(1e9 * ties->window_s) : 0;
+        if (lab_windows_fill(&scratch.windows, &ties->paces, &tie->resource, least_ns) &&
+            lab_windows_centre(&scratch.windows, &ties->paces))
+            tie->lag = find_lag(&scratch, tie);
+    }
+    release_scratch(&scratch);
+}
+
+void lab_ties_adjust(struct lab_ties *ties, int count) {
+    size_t total = 0, spikes = 0;
+    for (int d = 0; d < count; d++) {
+        total += (size_t)ties[d].count;
+        spikes += (size_t)ties[d].spike_count;
+    }
+    double *p = lab_mem_alloc(total + spikes + 1, sizeof *p), *next = p;
+    for (int d = 0; d < count; d++)
+        for (int i = 0; i < ties[d].count; i++)
+            *next++ = ties[d].items[i].spearman.p;
+    for (int d = 0; d < count; d++)
+        for (int i = 0; i < ties[d].spike_count; i++)
+            *next++ = ties[d].spikes[i].p;
+    lab_stats_adjust_bh(p, total, p);
+    lab_stats_adjust_bh(p + total, spikes, p + total);
+    next = p;
+    for (int d = 0; d < count; d++)
+        for (int i = 0; i < ties[d].count; i++) {
+            ties[d].items[i].p_adjusted = *next;
+            ties[d].items[i].found = *next++ <= LEVEL;
+        }
+    for (int d = 0; d < count; d++)
+        for (int i = 0; i < ties[d].spike_count; i++) {
+            ties[d].spikes[i].p_adjusted = *next;
+            ties[d].spikes[i].found = *next++ <= LEVEL;
+        }
+    lab_mem_free(p);
+    for (int d = 0; d < count; d++) {
+        if (ties[d].count > 1)
+            qsort(ties[d].items, (size_t)ties[d].count, sizeof *ties[d].items, by_strength);
+        if (ties[d].spike_count > 1)
+            qsort(ties[d].spikes, (size_t)ties[d].spike_count, sizeof *ties[d].spikes, by_rise);
+        add_lags(&ties[d]);
+    }
+}

@@ -1,0 +1,360 @@
+/* analysis_timeline.c: the picture of what a machine did while runs ran. */
+#include "analysis/analysis_timeline.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define GAP_READINGS 5 /* a stretch without readings that is longer stays empty */
+#define GIB          1073741824.0
+#define GPUS_MAX     64
+#define SHADES_MAX   64 /* more would hide what is behind them */
+
+/* --- short series --- */
+
+struct lab_points lab_points_thin(const double *x, const double *y, size_t count, size_t most,
+                                  double gap, struct lab_arena *arena) {
+    size_t size = most > 0 && count > most ? (count + most - 1) / most : 1;
+    struct lab_points points = {.x = lab_arena_alloc(arena, count + 1, sizeof *points.x),
+                                .y = lab_arena_alloc(arena, count + 1, sizeof *points.y)};
+    for (size_t i = 0; i < count;) {
+        double sum_x = 0, sum_y = 0, n = 0;
+        size_t start = i;
+        bool jump = i > 0 && gap > 0 && x[i] - x[i - 1] > gap;
+        if ((isnan(y[i]) || jump) && points.count > 0 && !isnan(points.y[points.count - 1])) {
+            points.x[points.count] = x[i];
+            points.y[points.count++] = NAN;
+        }
+        for (; i < count && i - start < size && !isnan(y[i]); i++) {
+            if (i > start && gap > 0 && x[i] - x[i - 1] > gap)
+                break;
+            sum_x += x[i];
+            sum_y += y[i];
+            n++;
+        }
+        if (n > 0) {
+            points.x[points.count] = sum_x / n;
+            points.y[points.count++] = sum_y / n;
+        } else {
+            i++;
+        }
+    }
+    return points;
+}
+
+double lab_timeline_unit(double span_s, const char **ret_title) {
+    *ret_title = span_s < 300 ? "Time [s]" : span_s < 4 * 3600 ? "Time [min]" : "Time [h]";
+    return span_s < 300 ? 1 : span_s < 4 * 3600 ? 60 : 3600;
+}
+
+/* --- readings --- */
+
+struct timeline {
+    const struct lab_recording *const *recordings;
+    int recording_count;
+    int64_t start_ns, end_ns; /* since 1970 */
+    double unit_s;
+    const char *time_title;
+    int gpus[GPUS_MAX];
+    int gpu_count;
+    struct lab_arena *arena;
+};
+
+static void add_gpu(struct timeline *line, int index) {
+    int at = 0;
+    while (at < line->gpu_count && line->gpus[at] < index)
+        at++;
+    if ((at < line->gpu_count && line->gpus[at] == index) || line->gpu_count == GPUS_MAX)
+        return;
+    memmove(line->gpus + at + 1, line->gpus + at,
+            (size_t)(line->gpu_count - at) * sizeof *line->gpus);
+    line->gpus[at] = index;
+    line->gpu_count++;
+}
+
+static void look_at(struct timeline *line) {
+    bool any = false;
+    for (int r = 0; r < line->recording_count; r++) {
+        const struct lab_recording *recording = line->recordings[r];
+        for (int t = 0; t < recording->track_count; t++) {
+            const struct lab_track *track = &recording->tracks[t];
+            if (track->entity.kind == LAB_ENTITY_GPU)
+                add_gpu(line, track->entity.index);
+            if (track->count == 0)
+                continue;
+            int64_t first_ns = lab_recording_wall_ns(recording, track->times_ns[0]);
+            int64_t last_ns = lab_recording_wall_ns(recording, track->times_ns[track->count - 1]);
+            line->start_ns = !any || first_ns < line->start_ns ? first_ns : line->start_ns;
+            line->end_ns = !any || last_ns > line->end_ns ? last_ns : line->end_ns;
+            any = true;
+        }
+    }
+    line->unit_s =
+        lab_timeline_unit(1e-9 * (double)(line->end_ns - line->start_ns), &line->time_title);
+}
+
+static double place(const struct timeline *line, int64_t wall_ns) {
+    return 1e-9 * (double)(wall_ns - line->start_ns) / line->unit_s;
+}
+
+struct wanted { /* the sum of up to two metrics; counters by the second */
+    enum lab_entity_kind kind;
+    int index; /* of a GPU */
+    enum lab_metric_id metrics[2];
+    int metric_count;
+    double divisor;
+};
+
+static bool find_columns(const struct lab_track *track, const struct wanted *wanted, int *columns) {
+    for (int m = 0; m < wanted->metric_count; m++) {
+        columns[m] = lab_entity_column(&track->entity, wanted->metrics[m], -1);
+        if (columns[m] < 0 || !track->values[columns[m]])
+            return false;
+    }
+    return true;
+}
+
+/* The sum at a tick, of a counter since the tick `before`; NaN = one of them isn't there. */
+static double value_at(const struct lab_track *track, const struct wanted *wanted,
+                       const int *columns, size_t tick, size_t before) {
+    double sum = 0;
+    for (int m = 0; m < wanted->metric_count; m++) {
+        const struct lab_metric *metric = lab_metric(wanted->metrics[m]);
+        const int64_t *values = track->values[columns[m]];
+        double value = (double)values[tick] * metric->scale;
+        if (!track->valid[columns[m]][tick])
+            return NAN;
+        if (metric->kind == LAB_METRIC_COUNTER) {
+            int64_t since_ns = track->times_ns[tick] - track->times_ns[before];
+            value = since_ns > 0 && values[tick] >= values[before]
+                        ? 1e9 * (double)(values[tick] - values[before]) * metric->scale /
+                              (double)since_ns
+                        : (double)NAN;
+        }
+        sum += value;
+    }
+    return sum / wanted->divisor;
+}
+
+static bool has_all(const struct lab_track *track, const struct wanted *wanted, const int *columns,
+                    size_t tick) {
+    for (int m = 0; m < wanted->metric_count; m++)
+        if (!track->valid[columns[m]][tick])
+            return false;
+    return true;
+}
+
+static size_t read_track(const struct timeline *line, const struct lab_recording *recording,
+                         const struct lab_track *track, const struct wanted *wanted, double after,
+                         double *x, double *y) {
+    int columns[2];
+    size_t n = 0, before = 0;
+    bool any = false;
+    if (!find_columns(track, wanted, columns))
+        return 0;
+    for (size_t i = 0; i < track->count; i++) {
+        if (!has_all(track, wanted, columns, i))
+            continue;
+        double value = value_at(track, wanted, columns, i, any ? before : i);
+        before = i;
+        any = true;
+        double at = place(line, lab_recording_wall_ns(recording, track->times_ns[i]));
+        if (isnan(value) || at <= after)
+            continue;
+        x[n] = at;
+        y[n++] = value;
+    }
+    return n;
+}
+
+static struct lab_points read_all(const struct timeline *line, const struct wanted *wanted) {
+    size_t room = 1, n = 0;
+    for (int r = 0; r < line->recording_count; r++)
+        for (int t = 0; t < line->recordings[r]->track_count; t++)
+            if (line->recordings[r]->tracks[t].entity.kind == wanted->kind)
+                room += line->recordings[r]->tracks[t].count;
+    double *x = lab_mem_resize(NULL, room, sizeof *x), *y = lab_mem_resize(NULL, room, sizeof *y);
+    double apart = 0;
+    for (int r = 0; r < line->recording_count; r++) {
+        const struct lab_recording *recording = line->recordings[r];
+        for (int t = 0; t < recording->track_count; t++) {
+            const struct lab_entity *entity = &recording->tracks[t].entity;
+            if (entity->kind != wanted->kind ||
+                (entity->kind == LAB_ENTITY_GPU && entity->index != wanted->index))
+                continue;
+            double after = n > 0 ? x[n - 1] : -INFINITY; /* runs side by side share readings */
+            size_t count =
+                read_track(line, recording, &recording->tracks[t], wanted, after, x + n, y + n);
+            if (count > 1)
+                apart = fmax(apart, (x[n + count - 1] - x[n]) / (double)(count - 1));
+            n += count;
+        }
+    }
+    struct lab_points points =
+        lab_points_thin(x, y, n, LAB_TIMELINE_POINTS, GAP_READINGS * apart, line->arena);
+    lab_mem_free(x);
+    lab_mem_free(y);
+    return points;
+}
+
+/* --- panels --- */
+
+static bool add_series(struct lab_chart_panel *panel, struct lab_chart_series *series,
+                       struct lab_points points, const char *title, int colour) {
+    if (points.count == 0)
+        return false;
+    series[panel->series_count++] = (struct lab_chart_series){.title = title,
+                                                              .mark = LAB_CHART_LINE,
+                                                              .x = points.x,
+                                                              .y = points.y,
+                                                              .count = points.count,
+                                                              .colour = colour};
+    return true;
+}
+
+static struct lab_chart_panel new_panel(const struct timeline *line, const char *title, double low,
+                                        double high) {
+    return (struct lab_chart_panel){
+        .x = {.title = line->time_title, .low = NAN, .high = NAN},
+        .y = {.title = title, .low = low, .high = high},
+    };
+}
+
+/* A line for each GPU; of several ways to know the figure, the first that a GPU has. */
+static struct lab_chart_panel gpu_panel(const struct timeline *line, const char *title, double high,
+                                        const struct wanted *ways, int way_count) {
+    struct lab_chart_panel panel = new_panel(line, title, 0, high);
+    struct lab_chart_series *series = lab_arena_alloc(line->arena, GPUS_MAX + 1, sizeof *series);
+    for (int g = 0; g < line->gpu_count; g++) {
+        for (int w = 0; w < way_count; w++) {
+            struct wanted wanted = ways[w];
+            wanted.index = line->gpus[g];
+            if (add_series(&panel, series, read_all(line, &wanted),
+                           lab_arena_printf(line->arena, "GPU %d", line->gpus[g]), g))
+                break;
+        }
+    }
+    panel.series = series;
+    return panel;
+}
+
+static struct lab_chart_panel host_panel(const struct timeline *line, const char *title,
+                                         const char *name, double high, struct wanted wanted) {
+    struct lab_chart_panel panel = new_panel(line, title, 0, high);
+    struct lab_chart_series *series = lab_arena_alloc(line->arena, 1, sizeof *series);
+    add_series(&panel, series, read_all(line, &wanted), name, line->gpu_count);
+    panel.series = series;
+    return panel;
+}
+
+static int make_panels(const struct timeline *line, struct lab_chart_panel *panels) {
+    static const struct wanted utilization[] = {{LAB_ENTITY_GPU, 0, {LAB_METRIC_UTILIZATION}, 1, 1},
+                                                {LAB_ENTITY_GPU, 0, {LAB_METRIC_SM_ACTIVE}, 1, 1}};
+    static const struct wanted pcie[] = {
+        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_RATE, LAB_METRIC_PCIE_RX_RATE}, 2, 1e6},
+        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_BYTES, LAB_METRIC_PCIE_RX_BYTES}, 2, 1e6},
+        {LAB_ENTITY_GPU, 0, {LAB_METRIC_PCIE_TX_RATE}, 1, 1e6}};
+    static const struct wanted memory[] = {{LAB_ENTITY_GPU, 0, {LAB_METRIC_MEMORY_USED}, 1, GIB}};
+    static const struct wanted host = {LAB_ENTITY_MEMORY, 0, {LAB_METRIC_HOST_USED}, 1, GIB};
+    static const struct wanted cpu = {LAB_ENTITY_CPU, 0, {LAB_METRIC_CPU_UTILIZATION}, 1, 1};
+    int count = 0;
+    panels[count] = gpu_panel(line, "GPU utilisation [%]", 100, utilization, 2);
+    count += panels[count].series_count > 0;
+    panels[count] = gpu_panel(line, "PCIe, both ways [MB/s]", NAN, pcie, 3);
+    count += panels[count].series_count > 0;
+    panels[count] = gpu_panel(line, "GPU memory used [GiB]", NAN, memory, 1);
+    if (panels[count].series_count == 0)
+        panels[count] = host_panel(line, "Host memory used [GiB]", "Host memory", NAN, host);
+    count += panels[count].series_count > 0;
+    panels[count] = host_panel(line, "CPU utilisation [%]", "All CPUs", 100, cpu);
+    count += panels[count].series_count > 0;
+    return count;
+}
+
+/* --- the whole --- */
+
+static const struct lab_chart_shade *
+make_shades(const struct timeline *line, const struct lab_timeline_stretch *stretches, int count) {
+    struct lab_chart_shade *shades =
+        lab_arena_alloc(line->arena, (size_t)count + 1, sizeof *shades);
+    for (int i = 0; i < count; i++)
+        shades[i] = (struct lab_chart_shade){
+            place(line, stretches[i].from_ns), place(line, stretches[i].until_ns),
+            stretches[i].title ? stretches[i].title : "", stretches[i].colour};
+    return shades;
+}
+
+bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
+                       const struct lab_timeline_stretch *stretches, int stretch_count,
+                       bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart) {
+    struct timeline line = {
+        .recordings = recordings, .recording_count = recording_count, .arena = arena};
+    enum { PANELS = 4 };
+    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS + 1, sizeof *panels);
+    look_at(&line);
+    int count = line.end_ns > line.start_ns ? make_panels(&line, panels) : 0;
+    const struct lab_chart_shade *shades = make_shades(&line, stretches, stretch_count);
+    for (int i = 0; i < count; i++) {
+        panels[i].shades = shades;
+        panels[i].shade_count = stretch_count;
+    }
+    *ret_chart = (struct lab_chart){
+        .name = "resource_timeline",
+        .title = "What the machine did over time",
+        .caption = stretch_count > 0 ? "What ran is shaded behind the readings." : NULL,
+        .panels = panels,
+        .panel_count = count,
+        .columns = 1,
+        .simulated = simulated};
+    return count > 0;
+}
+
+/* --- a study --- */
+
+/* Runs of one phase that follow each other are one stretch; without phases each run is. */
+static int make_stretches(const struct lab_study_table *study,
+                          struct lab_timeline_stretch *stretches) {
+    const char *phases[SHADES_MAX];
+    const struct lab_study_run *last = NULL;
+    int count = 0, phase_count = 0, runs = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        if (!run->recording)
+            continue;
+        int phase = 0;
+        while (phase < phase_count && strcmp(phases[phase], run->phase) != 0)
+            phase++;
+        if (phase == phase_count && phase_count < SHADES_MAX)
+            phases[phase_count++] = run->phase;
+        int64_t from_ns = lab_recording_wall_ns(run->recording, run->run->start_ns);
+        int64_t until_ns = lab_recording_wall_ns(run->recording, run->run->end_ns);
+        bool more = last && run->phase[0] && strcmp(last->phase, run->phase) == 0;
+        last = run;
+        if (more && until_ns > stretches[count - 1].until_ns)
+            stretches[count - 1].until_ns = until_ns;
+        if (!more)
+            stretches[count++] = (struct lab_timeline_stretch){
+                from_ns, until_ns, run->phase[0] ? run->phase : run->model,
+                run->phase[0] ? phase : runs++ % 2};
+    }
+    for (int i = 0; i < count && count > SHADES_MAX; i++)
+        stretches[i].title = "";
+    return count;
+}
+
+bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena *arena,
+                           struct lab_chart *ret_chart) {
+    size_t room = (size_t)study->run_count + 1;
+    const struct lab_recording **recordings = lab_arena_alloc(arena, room, sizeof *recordings);
+    struct lab_timeline_stretch *stretches = lab_arena_alloc(arena, room, sizeof *stretches);
+    int count = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_recording *recording = study->runs[i].recording;
+        if (recording && (count == 0 || recordings[count - 1] != recording))
+            recordings[count++] = recording;
+    }
+    int stretch_count = make_stretches(study, stretches);
+    return lab_timeline_make(recordings, count, stretches, stretch_count, study->simulated, arena,
+                             ret_chart);
+}

@@ -1,0 +1,343 @@
+/*
+ * analysis_windows.c: a resource and the iterations beside it, window by window.
+ *
+ * A reading tells of the time since the one before it, so windows lie between readings of the resource
+ * itself; clocks of different probes need not agree. Sums from the first iteration on make a window's
+ * mean and spread a matter of two searches, whatever the number of iterations.
+ */
+#include "analysis/analysis_resource.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SECOND_NS    1000000000LL
+#define SLOW_NS      900000000LL /* readings farther apart than this have windows of their own */
+#define REFRESH_NS   500000000LL /* a value that changes no oftener than this is slow */
+#define GAP_READINGS 3   /* a stretch without readings that is longer belongs to no window */
+#define SPREAD_LEAST 4   /* iterations that have a spread */
+#define EARLY_SHARE  0.1 /* of a window's length that it may end too early */
+
+/* --- the pace of iterations --- */
+
+static int64_t end_ns(const struct lab_pace *pace, size_t i) {
+    return pace->rank->iterations[i].end_ns;
+}
+
+static void make_sums(struct lab_pace *pace, struct lab_arena *arena) {
+    size_t count = pace->rank->iteration_count - 1;
+    pace->count = count;
+    pace->from_ns = end_ns(pace, 0);
+    pace->until_ns = end_ns(pace, count);
+    pace->mean_s = 1e-9 * (double)(pace->until_ns - pace->from_ns) / (double)count;
+    pace->sums = lab_arena_alloc(arena, count + 1, sizeof *pace->sums);
+    pace->squares = lab_arena_alloc(arena, count + 1, sizeof *pace->squares);
+    for (size_t i = 0; i < count; i++) {
+        double off = 1e-9 * (double)(end_ns(pace, i + 1) - end_ns(pace, i)) - pace->mean_s;
+        pace->sums[i + 1] = pace->sums[i] + off;
+        pace->squares[i + 1] = pace->squares[i] + off * off;
+    }
+}
+
+static bool same_point(const struct lab_study_run *a, const struct lab_study_run *b) {
+    return strcmp(a->point, b->point) == 0 && strcmp(a->phase, b->phase) == 0;
+}
+
+static void set_points(struct lab_paces *paces) {
+    for (int i = 0; i < paces->count; i++) {
+        struct lab_pace *pace = &paces->items[i];
+        pace->point = -1;
+        for (int k = 0; k < i && pace->point < 0; k++)
+            if (same_point(pace->run, paces->items[k].run))
+                pace->point = paces->items[k].point;
+        if (pace->point < 0)
+            pace->point = paces->point_count++;
+    }
+    for (int i = 0; i < paces->count; i++) {
+        double total_s = 0, count = 0;
+        for (int k = 0; k < paces->count; k++) {
+            if (paces->items[k].point != paces->items[i].point)
+                continue;
+            total_s += paces->items[k].mean_s * (double)paces->items[k].count;
+            count += (double)paces->items[k].count;
+        }
+        paces->items[i].point_s = total_s / count;
+    }
+}
+
+void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
+                    struct lab_arena *arena, struct lab_paces *ret_paces) {
+    int ranks = 0;
+    for (int i = 0; i < run_count; i++)
+        ranks += runs[i]->rank_count;
+    *ret_paces = (struct lab_paces){
+        .items = lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *ret_paces->items),
+        .gpu_id = gpu_id,
+        .gpu = -1,
+        .device = ""};
+    for (int i = 0; i < run_count; i++) {
+        for (int r = 0; r < runs[i]->rank_count; r++) {
+            const struct lab_study_rank *rank = &runs[i]->ranks[r];
+            if (rank->gpu_id != gpu_id)
+                continue;
+            ret_paces->gpu = lab_resource_gpu(rank);
+            ret_paces->device = lab_resource_device(rank, arena);
+            bool iterations = rank->iterations && rank->iteration_count > 1;
+            ret_paces->without_iterations += !iterations;
+            ret_paces->without_samples += iterations && !runs[i]->recording;
+            if (!iterations || !runs[i]->recording)
+                continue;
+            struct lab_pace *pace = &ret_paces->items[ret_paces->count];
+            *pace = (struct lab_pace){.run = runs[i], .rank = rank};
+            make_sums(pace, arena);
+            ret_paces->count += pace->mean_s > 0;
+        }
+    }
+    set_points(ret_paces);
+}
+
+/* --- the iterations of a window --- */
+
+/* The first time whose middle lies behind `time_ns`; `count` if none does. */
+static size_t find_behind(const struct lab_pace *pace, int64_t time_ns) {
+    size_t low = 0, high = pace->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if ((end_ns(pace, middle) + end_ns(pace, middle + 1)) / 2 > time_ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static void grow(struct lab_windows *windows) {
+    size_t room = windows->capacity ? 2 * windows->capacity : 1024;
+    windows->capacity = room;
+    windows->x = lab_mem_resize(windows->x, room, sizeof *windows->x);
+    windows->time = lab_mem_resize(windows->time, room, sizeof *windows->time);
+    windows->spread = lab_mem_resize(windows->spread, room, sizeof *windows->spread);
+    windows->until_ns = lab_mem_resize(windows->until_ns, room, sizeof *windows->until_ns);
+    windows->pace = lab_mem_resize(windows->pace, room, sizeof *windows->pace);
+}
+
+static void add_window(struct lab_windows *windows, const struct lab_paces *paces, int number,
+                       size_t first, size_t behind, int64_t until_ns, double x) {
+    const struct lab_pace *pace = &paces->items[number];
+    if (behind <= first || isnan(x))
+        return;
+    if (windows->count == windows->capacity)
+        grow(windows);
+    double n = (double)(behind - first), sum = pace->sums[behind] - pace->sums[first],
+           squares = pace->squares[behind] - pace->squares[first];
+    double variance = n < SPREAD_LEAST ? (double)NAN : fmax(0, squares - sum * sum / n) / (n - 1);
+    size_t at = windows->count++;
+    windows->x[at] = x;
+    windows->time[at] = (pace->mean_s + sum / n) / pace->point_s;
+    windows->spread[at] = sqrt(variance) / pace->point_s;
+    windows->until_ns[at] = until_ns;
+    windows->pace[at] = number;
+}
+
+/* --- readings --- */
+
+struct column { /* of one recording */
+    const struct lab_track *track;
+    const int64_t *values;
+    const uint8_t *valid;
+    size_t first, behind; /* ticks that matter */
+    const struct lab_metric *metric;
+    uint64_t bit;
+};
+
+static size_t find_tick(const struct lab_track *track, int64_t time_ns) {
+    size_t low = 0, high = track->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (track->times_ns[middle] >= time_ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+static bool find_column(const struct lab_pace *pace, const struct lab_resource *resource,
+                        struct column *ret_column) {
+    const struct lab_recording *recording = pace->run->recording;
+    for (int i = 0; i < recording->track_count; i++) {
+        const struct lab_track *track = &recording->tracks[i];
+        bool gpu = track->entity.kind == LAB_ENTITY_GPU || track->entity.kind == LAB_ENTITY_MIG;
+        if (track->entity.kind != resource->kind || (gpu && track->entity.index != resource->index))
+            continue;
+        int column = lab_entity_column(&track->entity, resource->metric, resource->instance);
+        if (column < 0 || !track->values[column])
+            continue;
+        *ret_column = (struct column){.track = track,
+                                      .values = track->values[column],
+                                      .valid = track->valid[column],
+                                      .first = find_tick(track, pace->from_ns),
+                                      .behind = find_tick(track, pace->until_ns),
+                                      .metric = lab_metric(resource->metric),
+                                      .bit = resource->bit};
+        return ret_column->behind > ret_column->first;
+    }
+    return false;
+}
+
+/* What the reading says of the time since the one before; NaN for a counter that started anew. */
+static double value_of(const struct column *column, size_t tick, size_t before) {
+    int64_t raw = column->values[tick];
+    switch (column->metric->kind) {
+    case LAB_METRIC_FLAGS:
+        return ((uint64_t)raw & column->bit) != 0;
+    case LAB_METRIC_COUNTER:
+        return raw < column->values[before]
+                   ? (double)NAN
+                   : 1e9 * (double)(raw - column->values[before]) * column->metric->scale /
+                         (double)(column->track->times_ns[tick] - column->track->times_ns[before]);
+    case LAB_METRIC_GAUGE:
+        break;
+    }
+    return (double)raw * column->metric->scale;
+}
+
+/* How far apart readings are, and how long a window has to be so that it holds something new. */
+static int64_t spacing_ns(const struct column *column, int64_t *ret_least_ns) {
+    size_t readings = 0, changes = 0, last = column->first;
+    const int64_t *times_ns = column->track->times_ns;
+    int64_t first_ns = 0, last_ns = 0;
+    for (size_t i = column->first; i < column->behind; i++) {
+        if (!column->valid[i])
+            continue;
+        if (readings == 0)
+            first_ns = times_ns[i];
+        else
+            changes += column->values[i] != column->values[last];
+        readings++;
+        last = i;
+        last_ns = times_ns[i];
+    }
+    int64_t span_ns = last_ns - first_ns;
+    int64_t apart_ns = readings > 1 ? span_ns / (int64_t)(readings - 1) : 0;
+    bool slow = apart_ns < SLOW_NS && column->metric->kind == LAB_METRIC_GAUGE &&
+                span_ns / (int64_t)(changes + 1) >= REFRESH_NS;
+    *ret_least_ns = slow ? SECOND_NS : apart_ns;
+    return apart_ns;
+}
+
+/* --- windows --- */
+
+/* Between readings; several together where one is too short. */
+static void fill_by_readings(struct lab_windows *windows, const struct lab_paces *paces, int number,
+                             const struct column *column, int64_t apart_ns, int64_t least_ns) {
+    const struct lab_pace *pace = &paces->items[number];
+    const int64_t *times_ns = column->track->times_ns;
+    int64_t early_ns = (int64_t)(EARLY_SHARE * (double)apart_ns), from_ns = 0;
+    size_t before = column->behind, start = 0;
+    double sum = 0, count = 0;
+    for (size_t i = column->first; i < column->behind; i++) {
+        if (!column->valid[i])
+            continue;
+        bool gap = before == column->behind || times_ns[i] <= times_ns[before] ||
+                   times_ns[i] - times_ns[before] > GAP_READINGS * apart_ns;
+        double value = gap ? (double)NAN : value_of(column, i, before);
+        before = i;
+        if (isnan(value)) {
+            from_ns = times_ns[i];
+            start = find_behind(pace, from_ns);
+            sum = count = 0;
+            continue;
+        }
+        sum += value;
+        count++;
+        if (times_ns[i] - from_ns < least_ns - early_ns)
+            continue;
+        size_t behind = find_behind(pace, times_ns[i]);
+        add_window(windows, paces, number, start, behind, times_ns[i], sum / count);
+        from_ns = times_ns[i];
+        start = behind;
+        sum = count = 0;
+    }
+}
+
+/* Each iteration a window: of the readings within it. */
+static void fill_by_iterations(struct lab_windows *windows, const struct lab_paces *paces,
+                               int number, const struct column *column) {
+    const struct lab_pace *pace = &paces->items[number];
+    const int64_t *times_ns = column->track->times_ns;
+    size_t before = column->behind, i = column->first;
+    for (size_t k = 0; k < pace->count; k++) {
+        double sum = 0, count = 0;
+        for (; i < column->behind && times_ns[i] <= end_ns(pace, k + 1); i++) {
+            if (!column->valid[i])
+                continue;
+            double value = before < column->behind && times_ns[i] > times_ns[before]
+                               ? value_of(column, i, before)
+                               : (double)NAN;
+            before = i;
+            if (isnan(value) || times_ns[i] <= end_ns(pace, k))
+                continue;
+            sum += value;
+            count++;
+        }
+        add_window(windows, paces, number, k, k + 1, end_ns(pace, k + 1),
+                   count > 0 ? sum / count : (double)NAN);
+    }
+}
+
+void lab_windows_init(struct lab_windows *windows) {
+    memset(windows, 0, sizeof *windows);
+}
+
+void lab_windows_release(struct lab_windows *windows) {
+    lab_mem_free(windows->x);
+    lab_mem_free(windows->time);
+    lab_mem_free(windows->spread);
+    lab_mem_free(windows->until_ns);
+    lab_mem_free(windows->pace);
+    lab_windows_init(windows);
+}
+
+bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces,
+                      const struct lab_resource *resource, int64_t least_ns) {
+    windows->count = 0;
+    windows->length_s = 0;
+    for (int p = 0; p < paces->count; p++) {
+        struct column column;
+        int64_t own_ns;
+        if (!find_column(&paces->items[p], resource, &column))
+            continue;
+        int64_t apart_ns = spacing_ns(&column, &own_ns);
+        int64_t length_ns = own_ns > least_ns ? own_ns : least_ns;
+        if (apart_ns <= 0)
+            continue;
+        bool long_ones = paces->items[p].mean_s > 1e-9 * (double)length_ns;
+        if (long_ones)
+            fill_by_iterations(windows, paces, p, &column);
+        else
+            fill_by_readings(windows, paces, p, &column, apart_ns, length_ns);
+        windows->length_s =
+            fmax(windows->length_s, long_ones ? paces->items[p].mean_s : 1e-9 * (double)length_ns);
+    }
+    return windows->count > 0;
+}
+
+#define CONSTANT 1e-9 /* of the largest value: what rounding leaves */
+
+bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces) {
+    double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
+    double *counts = sums + paces->point_count, largest = 0, farthest = 0;
+    for (size_t i = 0; i < windows->count; i++) {
+        int point = paces->items[windows->pace[i]].point;
+        sums[point] += windows->x[i];
+        counts[point]++;
+        largest = fmax(largest, fabs(windows->x[i]));
+    }
+    for (size_t i = 0; i < windows->count; i++) {
+        int point = paces->items[windows->pace[i]].point;
+        windows->x[i] -= sums[point] / counts[point];
+        farthest = fmax(farthest, fabs(windows->x[i]));
+    }
+    lab_mem_free(sums);
+    return farthest > CONSTANT * largest;
+}

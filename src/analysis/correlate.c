@@ -1,0 +1,505 @@
+/*
+ * correlate.c: `gpulab analyze correlate`: what the machine did when iterations took longer, or varied
+ * more. Every gauge, every counter's rate and every reason that held clocks back, of all GPUs and of the
+ * host, against the iterations of each device.
+ */
+#include "analysis/correlate/correlate.h"
+#include "analysis/analysis.h"
+#include "analysis/analysis_timeline.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+#define BUDGET 800000 /* windows × resources of all devices: less than a second */
+
+struct correlate_config {
+    int64_t top;
+};
+
+static const struct lab_option correlate_options[] = {
+    {"top", LAB_OPTION_INT, offsetof(struct correlate_config, top), .fallback = "10", .min = 1,
+     .max = 1000, .help = "findings that are shown"},
+    {NULL},
+};
+
+/* --- columns --- */
+
+enum { DEVICES, RESOURCES, CONSTANT, QUESTIONS, FOUND, FIGURES };
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
+    [RESOURCES] = {"resources", "Resources", LAB_ANALYSIS_COUNT, "Resources"},
+    [CONSTANT] = {"constant", "Constant", LAB_ANALYSIS_COUNT},
+    [QUESTIONS] = {"tested", "Tested", LAB_ANALYSIS_COUNT},
+    [FOUND] = {"found", "Found", LAB_ANALYSIS_COUNT, "Found"},
+};
+
+enum {
+    TIE_DEVICE,
+    TIE_GPU_ID,
+    TIE_KEY,
+    TIE_RESOURCE,
+    TIE_FIGURE,
+    TIE_WORDS,
+    TIE_RHO,
+    TIE_RHO_TEXT,
+    TIE_P,
+    TIE_P_ADJUSTED,
+    TIE_R,
+    TIE_R_P,
+    TIE_WINDOWS,
+    TIE_EFFECTIVE,
+    TIE_WINDOW_S,
+    TIE_LAG,
+    TIE_ROLE,
+    TIE_COLUMNS
+};
+
+static const struct lab_analysis_column tie_columns[TIE_COLUMNS] = {
+    [TIE_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
+    [TIE_GPU_ID] = {"gpu_id", NULL, LAB_ANALYSIS_COUNT},
+    [TIE_KEY] = {"resource", NULL, LAB_ANALYSIS_TEXT},
+    [TIE_RESOURCE] = {NULL, "Resource", LAB_ANALYSIS_TEXT},
+    [TIE_FIGURE] = {"figure", NULL, LAB_ANALYSIS_TEXT},
+    [TIE_WORDS] = {NULL, "Goes with", LAB_ANALYSIS_TEXT},
+    [TIE_RHO] = {"spearman", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [TIE_RHO_TEXT] = {NULL, "Spearman's ρ", LAB_ANALYSIS_FIGURE},
+    [TIE_P] = {"spearman_p", NULL, LAB_ANALYSIS_NUMBER},
+    [TIE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
+    [TIE_R] = {"pearson", "Pearson's r", LAB_ANALYSIS_NUMBER},
+    [TIE_R_P] = {"pearson_p", NULL, LAB_ANALYSIS_NUMBER},
+    [TIE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
+    [TIE_EFFECTIVE] = {"effective_windows", "Worth", LAB_ANALYSIS_COUNT},
+    [TIE_WINDOW_S] = {"window_s", NULL, LAB_ANALYSIS_DURATION},
+    [TIE_LAG] = {"lag_s", NULL, LAB_ANALYSIS_DURATION},
+    [TIE_ROLE] = {"role", "May be", LAB_ANALYSIS_TEXT},
+};
+
+enum {
+    SPIKE_DEVICE,
+    SPIKE_KEY,
+    SPIKE_RESOURCE,
+    SPIKE_EVENTS,
+    SPIKE_RISE,
+    SPIKE_P,
+    SPIKE_P_ADJUSTED,
+    SPIKE_COLUMNS
+};
+
+static const struct lab_analysis_column spike_columns[SPIKE_COLUMNS] = {
+    [SPIKE_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
+    [SPIKE_KEY] = {"resource", NULL, LAB_ANALYSIS_TEXT},
+    [SPIKE_RESOURCE] = {NULL, "Spikes of", LAB_ANALYSIS_TEXT},
+    [SPIKE_EVENTS] = {"events", "Events", LAB_ANALYSIS_COUNT},
+    [SPIKE_RISE] = {"time_change", "Time", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [SPIKE_P] = {"p", NULL, LAB_ANALYSIS_NUMBER},
+    [SPIKE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
+};
+
+enum {
+    DEVICE_NAME,
+    DEVICE_RUNS,
+    DEVICE_WINDOWS,
+    DEVICE_WINDOW_S,
+    DEVICE_RESOURCES,
+    DEVICE_CONSTANT,
+    DEVICE_SHORT,
+    DEVICE_FOUND,
+    DEVICE_COLUMNS
+};
+
+static const struct lab_analysis_column device_columns[DEVICE_COLUMNS] = {
+    [DEVICE_NAME] = {"device", "Device", LAB_ANALYSIS_TEXT},
+    [DEVICE_RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
+    [DEVICE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
+    [DEVICE_WINDOW_S] = {"window_s", "Of", LAB_ANALYSIS_DURATION},
+    [DEVICE_RESOURCES] = {"resources", "Resources", LAB_ANALYSIS_COUNT},
+    [DEVICE_CONSTANT] = {"constant", "Constant", LAB_ANALYSIS_COUNT},
+    [DEVICE_SHORT] = {"too_few_windows", "Too few windows", LAB_ANALYSIS_COUNT},
+    [DEVICE_FOUND] = {"found", "Found", LAB_ANALYSIS_COUNT},
+};
+
+/* --- tables --- */
+
+static const char *role_name(const struct lab_tie *tie) {
+    return lab_tie_is_suspect(tie)             ? "a cause"
+           : tie->role == LAB_RESOURCE_OUTSIDE ? "a consequence"
+           : tie->role == LAB_RESOURCE_STATE   ? "a consequence"
+                                               : "its own pace";
+}
+
+static void fill_tie(struct lab_analysis_cell *row, const struct lab_ties *ties,
+                     const struct lab_tie *tie, struct lab_arena *arena) {
+    bool lag = tie->lag.tried > 0;
+    row[TIE_DEVICE] = lab_analysis_text(ties->paces.device);
+    row[TIE_GPU_ID] = lab_analysis_figure(ties->paces.gpu_id);
+    row[TIE_KEY] = lab_analysis_text(lab_resource_key(&tie->resource, arena));
+    row[TIE_RESOURCE] = lab_analysis_text(lab_resource_title(&tie->resource, arena));
+    row[TIE_FIGURE] = lab_analysis_text(tie->figure == LAB_TIE_TIME ? "time" : "spread");
+    row[TIE_WORDS] = lab_analysis_text(tie->figure == LAB_TIE_TIME
+                                           ? (tie->spearman.r > 0 ? "longer" : "shorter")
+                                           : (tie->spearman.r > 0 ? "more spread" : "less spread"));
+    row[TIE_RHO] = (struct lab_analysis_cell){.value = tie->spearman.r,
+                                              .low = tie->spearman.interval.low,
+                                              .high = tie->spearman.interval.high,
+                                              .confidence = tie->spearman.interval.confidence};
+    row[TIE_RHO_TEXT] = lab_analysis_text(lab_finding_figure(&tie->spearman, arena));
+    row[TIE_P] = lab_analysis_figure(tie->spearman.p);
+    row[TIE_P_ADJUSTED] = lab_analysis_figure(tie->p_adjusted);
+    row[TIE_R] = lab_analysis_figure(round(100 * tie->pearson.r) / 100);
+    row[TIE_R_P] = lab_analysis_figure(tie->pearson.p);
+    row[TIE_WINDOWS] = lab_analysis_figure((double)tie->windows);
+    row[TIE_EFFECTIVE] = lab_analysis_figure(floor(tie->effective));
+    row[TIE_WINDOW_S] = lab_analysis_figure(tie->window_s);
+    row[TIE_LAG] = lab_analysis_figure(lag ? (double)tie->lag.lag * tie->window_s : (double)NAN);
+    row[TIE_ROLE] = lab_analysis_text(role_name(tie));
+}
+
+static struct lab_analysis_table finding_table(const struct lab_finding *findings, int count,
+                                               struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < count; i++)
+        fill_tie(cells + (ptrdiff_t)i * TIE_COLUMNS, findings[i].ties, findings[i].tie, arena);
+    return (struct lab_analysis_table){.key = "findings",
+                                       .title = "What goes together with the iterations",
+                                       .columns = tie_columns,
+                                       .column_count = TIE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+static struct lab_analysis_table all_table(const struct lab_ties *ties, int device_count,
+                                           struct lab_arena *arena) {
+    int count = 0;
+    for (int d = 0; d < device_count; d++)
+        count += ties[d].count;
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
+    struct lab_analysis_cell *row = cells;
+    for (int d = 0; d < device_count; d++)
+        for (int i = 0; i < ties[d].count; i++, row += TIE_COLUMNS)
+            fill_tie(row, &ties[d], &ties[d].items[i], arena);
+    return (struct lab_analysis_table){.key = "tested",
+                                       .columns = tie_columns,
+                                       .column_count = TIE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+static struct lab_analysis_table spike_table(const struct lab_ties *ties, int device_count, int top,
+                                             struct lab_arena *arena) {
+    int count = 0;
+    for (int d = 0; d < device_count; d++)
+        for (int i = 0; i < ties[d].spike_count; i++)
+            count += ties[d].spikes[i].found;
+    count = count < top ? count : top;
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * SPIKE_COLUMNS + 1, sizeof *cells);
+    int made = 0;
+    for (int d = 0; d < device_count; d++)
+        for (int i = 0; i < ties[d].spike_count && ties[d].spikes[i].found && made < count; i++) {
+            const struct lab_spikes *spikes = &ties[d].spikes[i];
+            struct lab_analysis_cell *row = cells + (ptrdiff_t)made++ * SPIKE_COLUMNS;
+            row[SPIKE_DEVICE] = lab_analysis_text(ties[d].paces.device);
+            row[SPIKE_KEY] = lab_analysis_text(lab_resource_key(&spikes->resource, arena));
+            row[SPIKE_RESOURCE] = lab_analysis_text(lab_resource_title(&spikes->resource, arena));
+            row[SPIKE_EVENTS] = lab_analysis_figure(spikes->events);
+            row[SPIKE_RISE] = (struct lab_analysis_cell){.value = spikes->rise,
+                                                         .low = spikes->interval.low,
+                                                         .high = spikes->interval.high,
+                                                         .confidence = spikes->interval.confidence};
+            row[SPIKE_P] = lab_analysis_figure(spikes->p);
+            row[SPIKE_P_ADJUSTED] = lab_analysis_figure(spikes->p_adjusted);
+        }
+    return (struct lab_analysis_table){.key = "spikes",
+                                       .title = made ? "Spikes, each against just before it" : NULL,
+                                       .columns = spike_columns,
+                                       .column_count = SPIKE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = made};
+}
+
+static int count_found(const struct lab_ties *ties) {
+    int count = 0;
+    while (count < ties->count && ties->items[count].found)
+        count++;
+    return count;
+}
+
+static struct lab_analysis_table device_table(const struct lab_ties *ties, int device_count,
+                                              struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)device_count * DEVICE_COLUMNS + 1, sizeof *cells);
+    for (int d = 0; d < device_count; d++) {
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)d * DEVICE_COLUMNS;
+        row[DEVICE_NAME] = lab_analysis_text(ties[d].paces.device);
+        row[DEVICE_RUNS] = lab_analysis_figure(ties[d].paces.count);
+        row[DEVICE_WINDOWS] = lab_analysis_figure((double)ties[d].windows);
+        row[DEVICE_WINDOW_S] = lab_analysis_figure(ties[d].window_s);
+        row[DEVICE_RESOURCES] = lab_analysis_figure(ties[d].resource_count);
+        row[DEVICE_CONSTANT] = lab_analysis_figure(ties[d].constant_count);
+        row[DEVICE_SHORT] = lab_analysis_figure(ties[d].short_count);
+        row[DEVICE_FOUND] = lab_analysis_figure(count_found(&ties[d]));
+    }
+    return (struct lab_analysis_table){.key = "devices",
+                                       .title = "By device",
+                                       .columns = device_columns,
+                                       .column_count = DEVICE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = device_count};
+}
+
+/* --- a study --- */
+
+struct correlated {
+    const struct lab_study_table *study;
+    struct lab_ties *ties; /* of each device */
+    int device_count;
+    struct lab_finding *findings;
+    int finding_count;
+    int questions, resources, constant, merged;
+    int without_iterations, without_samples;
+    struct lab_arena *arena;
+};
+
+static int list_devices(const struct lab_study_run *const *runs, int run_count, int *ret_ids,
+                        int most) {
+    int count = 0;
+    for (int i = 0; i < run_count; i++)
+        for (int r = 0; r < runs[i]->rank_count; r++) {
+            int id = runs[i]->ranks[r].gpu_id, at = 0;
+            while (at < count && ret_ids[at] < id)
+                at++;
+            if ((at < count && ret_ids[at] == id) || count == most)
+                continue;
+            for (int k = count++; k > at; k--)
+                ret_ids[k] = ret_ids[k - 1];
+            ret_ids[at] = id;
+        }
+    return count;
+}
+
+#define DEVICES_MAX 256
+
+static void correlate_study(struct correlated *made) {
+    const struct lab_study_table *study = made->study;
+    const struct lab_study_run **runs =
+        lab_arena_alloc(made->arena, (size_t)study->run_count + 1, sizeof *runs);
+    int ids[DEVICES_MAX], run_count = 0;
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].used)
+            runs[run_count++] = &study->runs[i];
+    made->device_count = list_devices(runs, run_count, ids, DEVICES_MAX);
+    made->ties = lab_arena_alloc(made->arena, (size_t)made->device_count + 1, sizeof *made->ties);
+    for (int d = 0; d < made->device_count; d++) {
+        lab_ties_make(runs, run_count, ids[d], (size_t)(BUDGET / made->device_count), made->arena,
+                      &made->ties[d]);
+        made->questions += made->ties[d].count;
+        made->resources += made->ties[d].resource_count;
+        made->constant += made->ties[d].constant_count;
+        made->merged += made->ties[d].merged;
+        made->without_iterations += made->ties[d].paces.without_iterations;
+        made->without_samples += made->ties[d].paces.without_samples;
+    }
+    lab_ties_adjust(made->ties, made->device_count);
+    made->finding_count =
+        lab_findings_make(made->ties, made->device_count, made->arena, &made->findings);
+}
+
+static const char *capital(const char *sentence, struct lab_arena *arena) {
+    char *text = lab_arena_strdup(arena, sentence);
+    if (text[0] >= 'a' && text[0] <= 'z')
+        text[0] = (char)(text[0] - 'a' + 'A');
+    return text;
+}
+
+static const char *no_answer(const struct correlated *made) {
+    if (made->device_count == 0)
+        return "There is no run to look at.";
+    if (made->questions > 0 || made->resources > 0)
+        return NULL;
+    if (made->without_iterations > 0 && made->without_samples == 0)
+        return "No iterations were kept, so that nothing can be said about their times.";
+    if (made->without_samples > 0)
+        return "Nothing was sampled while the runs ran, so that there is nothing to hold their "
+               "times against.";
+    return "The samples don't reach into the time of the iterations, so that there is nothing to "
+           "hold their times against.";
+}
+
+static const char *make_answer(const struct correlated *made) {
+    struct lab_arena *arena = made->arena;
+    const char *lacking = no_answer(made);
+    if (lacking)
+        return lacking;
+    if (made->questions == 0)
+        return lab_arena_printf(arena,
+                                "Nothing can be said: of %d resources that were sampled %d never "
+                                "changed, and of the others there are too few windows.",
+                                made->resources, made->constant);
+    if (made->finding_count == 0) {
+        double least = lab_finding_least(made->ties, made->device_count);
+        return least > 0.95
+                   ? lab_arena_printf(arena,
+                                      "Nothing that was sampled goes together with the iterations' "
+                                      "times, but the runs are too short to see it if it did "
+                                      "(%d resources).",
+                                      made->resources)
+                   : lab_arena_printf(
+                         arena,
+                         "Nothing that was sampled goes together with the iterations' "
+                         "times: of %d resources none, and a correlation of %.2f would "
+                         "mostly have been seen.",
+                         made->resources, least);
+    }
+    const char *first = capital(lab_finding_words(&made->findings[0], arena), arena);
+    if (!lab_tie_is_suspect(made->findings[0].tie))
+        return lab_arena_printf(arena,
+                                "Nothing that could be a cause goes together with the iterations' "
+                                "times. What follows from their own pace does: %s.",
+                                lab_finding_words(&made->findings[0], arena));
+    if (made->finding_count == 1)
+        return lab_arena_printf(arena, "%s.", first);
+    return lab_arena_printf(arena,
+                            "%s; %d more of %d that were asked go together with their times "
+                            "or spread.",
+                            first, made->finding_count - 1, made->questions);
+}
+
+static const char *const *make_notes(const struct correlated *made) {
+    struct lab_arena *arena = made->arena;
+    const char **notes = lab_study_notes(made->study, 6, arena);
+    int count = 0;
+    while (notes[count])
+        count++;
+    if (made->constant > 0)
+        notes[count++] =
+            lab_arena_printf(arena, "%d of %d resources never changed and are left out.",
+                             made->constant, made->resources);
+    if (made->without_iterations > 0 && made->resources > 0)
+        notes[count++] = lab_arena_printf(arena, "%d ranks kept no iterations and are left out.",
+                                          made->without_iterations);
+    if (made->without_samples > 0 && made->resources > 0)
+        notes[count++] =
+            lab_arena_printf(arena, "%d ranks have no samples of their time and are left out.",
+                             made->without_samples);
+    if (made->merged > 0)
+        notes[count++] = "There are more readings than need be told apart: neighbouring windows "
+                         "were put together.";
+    if (made->finding_count > 0)
+        notes[count++] = "Going together isn't a cause by itself: what a device does follows from "
+                         "its own pace, and several resources may follow a third.";
+    return notes;
+}
+
+static const char *const *finding_notes(const struct correlated *made, int top) {
+    struct lab_arena *arena = made->arena;
+    const char **notes =
+        lab_arena_alloc(arena, (size_t)top + (size_t)made->device_count + 2, sizeof *notes);
+    int count = 0;
+    for (int d = 0; d < made->device_count; d++)
+        if (made->ties[d].spike_count > 0 && made->ties[d].spikes[0].found)
+            notes[count++] = lab_arena_printf(
+                arena, "%s.",
+                capital(lab_spikes_words(&made->ties[d], &made->ties[d].spikes[0], arena), arena));
+    return notes;
+}
+
+static struct lab_analysis_part make_part(const struct correlated *made, int top) {
+    struct lab_arena *arena = made->arena;
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
+    int shown = made->finding_count < top ? made->finding_count : top, table_count = 0;
+    cells[DEVICES] = lab_analysis_figure(made->device_count);
+    cells[RESOURCES] = lab_analysis_figure(made->resources);
+    cells[CONSTANT] = lab_analysis_figure(made->constant);
+    cells[QUESTIONS] = lab_analysis_figure(made->questions);
+    cells[FOUND] = lab_analysis_figure(made->finding_count);
+    cells[RESOURCES].text = made->device_count > 1 ? "of all devices" : NULL;
+    cells[QUESTIONS].text = "time and spread of each that changed";
+    cells[FOUND].text = "with a false discovery rate of 5 %";
+    tables[table_count++] = finding_table(made->findings, shown, arena);
+    if (shown == 0)
+        tables[0].title = NULL;
+    tables[table_count++] = spike_table(made->ties, made->device_count, top, arena);
+    if (made->device_count > 0)
+        tables[table_count++] = device_table(made->ties, made->device_count, arena);
+    tables[table_count++] = all_table(made->ties, made->device_count, arena);
+    return (struct lab_analysis_part){.name = made->study->name,
+                                      .answer = make_answer(made),
+                                      .cells = cells,
+                                      .tables = tables,
+                                      .table_count = table_count,
+                                      .notes = finding_notes(made, top)};
+}
+
+/* --- the whole --- */
+
+static int add_charts(const struct correlated *made, int number, struct lab_chart *charts) {
+    struct lab_arena *arena = made->arena;
+    int count = 0;
+    const char *ending = number > 0 ? lab_arena_printf(arena, "_%d", number + 1) : "";
+    if (made->finding_count > 0 &&
+        lab_finding_chart(&made->findings[0], lab_arena_printf(arena, "correlate_top%s", ending),
+                          made->study->simulated, arena, &charts[count]))
+        count++;
+    if (lab_timeline_of_study(made->study, arena, &charts[count])) {
+        charts[count].name = lab_arena_printf(arena, "resource_timeline%s", ending);
+        count++;
+    }
+    return count;
+}
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct correlate_config *config = opaque;
+    int count = input->study_count;
+    if (count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
+    struct lab_chart *charts = lab_arena_alloc(arena, 2 * (size_t)count, sizeof *charts);
+    struct lab_analysis_result result = {.part_key = "studies",
+                                         .columns = figure_columns,
+                                         .column_count = FIGURES,
+                                         .parts = parts,
+                                         .part_count = count,
+                                         .charts = charts};
+    for (int i = 0; i < count; i++) {
+        struct correlated *made = lab_arena_alloc(arena, 1, sizeof *made);
+        *made = (struct correlated){.study = &input->studies[i], .arena = arena};
+        correlate_study(made);
+        parts[i] = make_part(made, (int)config->top);
+        result.simulated |= made->study->simulated;
+        result.chart_count += add_charts(made, i, charts + result.chart_count);
+        if (i == 0) {
+            result.answer = parts[0].answer;
+            result.notes = make_notes(made);
+        }
+    }
+    *ret_result = result;
+    return 0;
+}
+
+static int interest(const struct lab_study_table *study) {
+    return study->run_count > 0 ? 10 : 0;
+}
+
+const struct lab_analysis lab_analysis_correlate = {
+    .name = "correlate",
+    .summary = "what the machine did when iterations took longer or varied more",
+    .description =
+        "Every resource that was sampled beside the runs, against the mean time of the iterations "
+        "and "
+        "their spread, for each device: Spearman's and Pearson's correlation over windows between "
+        "samples, counting windows that are worth an independent one; spikes against just before "
+        "them; with a false discovery rate of 5 % over all resources and devices. Runs of "
+        "different "
+        "points are each held against themselves.",
+    .options = correlate_options,
+    .config_size = sizeof(struct correlate_config),
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES,
+    .interest = interest,
+    .run = run,
+};

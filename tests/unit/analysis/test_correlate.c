@@ -1,0 +1,335 @@
+/* Whether `correlate` finds what goes together with iterations, and nothing else. */
+#include "resource_fixture.h"
+
+#include <stdlib.h>
+
+struct noise { /* pseudo-random, the same for the same time */
+    uint64_t seed;
+    double around, width;
+};
+
+static double drawn(uint64_t seed, double seconds) {
+    return lab_random_uniform(seed, (uint64_t)llround(seconds * 1000));
+}
+
+static double noisy(double seconds, void *context) {
+    const struct noise *noise = context;
+    return noise->around + noise->width * (drawn(noise->seed, seconds) - 0.5);
+}
+
+static double constant(double seconds, void *context) {
+    (void)seconds;
+    return *(const double *)context;
+}
+
+/* A neighbour that works in bursts of random length: 1 while it does. */
+static bool burst(double seconds) {
+    return lab_random_uniform(77, (uint64_t)(seconds / 0.7)) > 0.6;
+}
+
+static double neighbour_core(double seconds, void *context) {
+    /* a reading tells of the time before it */
+    return (burst(seconds - 0.05) ? 90 : 5) + noisy(seconds, context);
+}
+
+static double slowed(double seconds, void *context) {
+    return *(const double *)context * (burst(seconds) ? 1.2 : 1);
+}
+
+static double steady(double seconds, void *context) {
+    (void)seconds;
+    return *(const double *)context;
+}
+
+static double busy_with_pace(double seconds, void *context) {
+    return (burst(seconds - 0.05) ? 70 : 90) + noisy(seconds, context);
+}
+
+static double ten_ms = 0.01, total = 24 * 1073741824.0;
+static struct noise small = {5, 0, 4}, other = {6, 4e9, 4e9}, more = {8, 60, 20};
+
+static struct given_run on_gpu(int gpu) {
+    return (struct given_run){.model = "softmax", .gpu = gpu, .rate = 1000, .spread = 0.02};
+}
+
+/* Two GPUs, GPU 1 disturbed by what runs on CPU 3; forty unrelated columns beside. */
+static void add_samples(struct given_study *given, struct lab_study_run *run, bool disturbed) {
+    static struct noise unrelated[40];
+    struct beside beside = given_samples(given, run, 0.1);
+    for (int g = 0; g < 2; g++) {
+        struct lab_track *gpu = given_entity(&beside, LAB_ENTITY_GPU, g);
+        given_column(&beside, gpu, LAB_METRIC_UTILIZATION, -1, 1,
+                     g == 1 && disturbed ? busy_with_pace : noisy, g == 1 ? &small : &more);
+        given_column(&beside, gpu, LAB_METRIC_MEMORY_TOTAL, -1, 1, constant, &total);
+        given_column(&beside, gpu, LAB_METRIC_PCIE_TX_RATE, -1, 1, noisy, &other);
+    }
+    struct lab_track *cpu = given_entity(&beside, LAB_ENTITY_CPU, 0);
+    for (int core = 0; core < 40; core++) {
+        unrelated[core] = (struct noise){(uint64_t)(1000 * run->run->number + core), 50, 60};
+        given_column(&beside, cpu, LAB_METRIC_CORE_UTILIZATION, core, 1,
+                     core == 3 ? neighbour_core : noisy, core == 3 ? &small : &unrelated[core]);
+    }
+}
+
+static void test_the_noisy_neighbour_is_named_first(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "contention");
+    struct lab_study_run *quiet = given_paced(&given, on_gpu(0), 20, steady, &ten_ms);
+    add_samples(&given, quiet, false);
+    struct lab_study_run *slow = given_paced(&given, on_gpu(1), 20, slowed, &ten_ms);
+    add_samples(&given, slow, true);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    if (!lab_str_starts(result.answer,
+                        "Iterations on GPU 1 take longer while CPU 3 is busy: ρ = 0."))
+        fail_msg("%s", result.answer);
+    assert_string_equal(cell_of(&result, "findings", 0, "resource")->text, "core_utilization:3");
+    assert_string_equal(cell_of(&result, "findings", 0, "device")->text, "GPU 1");
+    assert_true(cell_of(&result, "findings", 0, "spearman")->low > 0.4);
+    assert_true(cell_of(&result, "findings", 0, "spearman")->high < 1);
+    assert_true(cell_of(&result, "findings", 0, "windows")->value > 150);
+    assert_true(cell_of(&result, "findings", 0, "effective_windows")->value <
+                cell_of(&result, "findings", 0, "windows")->value);
+    /* its own utilisation falls as well, but is no cause */
+    bool own = false;
+    for (int i = 0; i < table_of(&result, "findings")->row_count; i++)
+        if (lab_str_equal(cell_of(&result, "findings", i, "resource")->text, "gpu1.utilization")) {
+            assert_string_equal(cell_of(&result, "findings", i, "role")->text, "its own pace");
+            own = true;
+        }
+    assert_true(own);
+    /* constants are left out and counted: both GPUs' memory, beside each device */
+    assert_int_equal(figure_of(&result, "constant")->value, 4);
+    assert_int_equal(figure_of(&result, "resources")->value, 2 * (2 * 3 + 40));
+    assert_true(has_note(result.notes, "4 of 92 resources never changed"));
+    given_end(&given);
+}
+
+static void test_bursts_are_told_as_spikes(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "contention");
+    struct lab_study_run *slow = given_paced(&given, on_gpu(1), 60, slowed, &ten_ms);
+    add_samples(&given, slow, true);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    const struct lab_analysis_table *spikes = table_of(&result, "spikes");
+    bool found = false;
+    for (int i = 0; i < spikes->row_count; i++)
+        found |=
+            lab_str_equal(cell_of(&result, "spikes", i, "resource")->text, "core_utilization:3");
+    /* bursts fill 40 % of the time here: too many to be spikes */
+    assert_false(found);
+    given_end(&given);
+}
+
+/* Short and rare: a tenth of the time. */
+static bool rare(double seconds) {
+    return seconds >= 0 && fmod(seconds, 3) < 0.3;
+}
+
+static double rare_core(double seconds, void *context) {
+    return (rare(seconds - 0.05) ? 95 : 5) + noisy(seconds, context);
+}
+
+static double slowed_rarely(double seconds, void *context) {
+    return *(const double *)context * (rare(seconds) ? 1.3 : 1);
+}
+
+static void test_rare_bursts_are_spikes_with_their_cost(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "contention");
+    struct lab_study_run *run = given_paced(&given, on_gpu(1), 60, slowed_rarely, &ten_ms);
+    struct beside beside = given_samples(&given, run, 0.1);
+    struct lab_track *cpu = given_entity(&beside, LAB_ENTITY_CPU, 0);
+    given_column(&beside, cpu, LAB_METRIC_CORE_UTILIZATION, 7, 1, rare_core, &small);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    assert_string_equal(cell_of(&result, "spikes", 0, "resource")->text, "core_utilization:7");
+    assert_true(cell_of(&result, "spikes", 0, "events")->value >= 18);
+    assert_true(cell_of(&result, "spikes", 0, "time_change")->low > 0.2);
+    assert_true(cell_of(&result, "spikes", 0, "time_change")->high < 0.4);
+    assert_true(has_note(result.parts[0].notes, "during the"));
+    given_end(&given);
+}
+
+static void test_where_nothing_goes_together_it_says_what_would_have_been_seen(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "quiet");
+    given.random = 5000;
+    struct lab_study_run *run = given_paced(&given, on_gpu(0), 30, steady, &ten_ms);
+    add_samples(&given, run, false);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    assert_int_equal(figure_of(&result, "found")->value, 0);
+    assert_non_null(strstr(result.answer, "Nothing that was sampled goes together"));
+    assert_non_null(strstr(result.answer, "would mostly have been seen"));
+    given_end(&given);
+}
+
+/* Points differ in pace and in load: that alone must not count. */
+static double heavy = 80, light = 20, twenty_ms = 0.02;
+static double loaded(double seconds, void *context) {
+    return *(const double *)context + 5 * (drawn(42, seconds) - 0.5);
+}
+
+static void test_different_points_are_not_held_against_each_other(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "two");
+    for (int model = 0; model < 2; model++) {
+        struct given_run row = on_gpu(0);
+        row.model = model ? "gemm" : "softmax";
+        struct lab_study_run *run =
+            given_paced(&given, row, 20, steady, model ? &twenty_ms : &ten_ms);
+        struct beside beside = given_samples(&given, run, 0.1);
+        struct lab_track *cpu = given_entity(&beside, LAB_ENTITY_CPU, 0);
+        given_column(&beside, cpu, LAB_METRIC_CPU_UTILIZATION, -1, 1, loaded,
+                     model ? &heavy : &light);
+    }
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    assert_int_equal(figure_of(&result, "found")->value, 0);
+    assert_int_equal(figure_of(&result, "tested")->value, 2);
+    given_end(&given);
+}
+
+static void test_slow_metrics_have_windows_of_a_second(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "slow");
+    struct lab_study_run *run = given_paced(&given, on_gpu(0), 40, slowed, &ten_ms);
+    struct beside beside = given_samples(&given, run, 0.1);
+    struct lab_track *gpu = given_entity(&beside, LAB_ENTITY_GPU, 0);
+    given_column(&beside, gpu, LAB_METRIC_POWER_LIMIT, -1, 10, noisy, &more);
+    given_column(&beside, gpu, LAB_METRIC_SM_CLOCK, -1, 1, noisy, &more);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    for (int i = 0; i < table_of(&result, "tested")->row_count; i++) {
+        bool slow =
+            lab_str_equal(cell_of(&result, "tested", i, "resource")->text, "gpu0.power_limit");
+        double length_s = cell_of(&result, "tested", i, "window_s")->value;
+        assert_true(fabs(length_s - (slow ? 1 : 0.1)) < 0.01);
+        assert_true(fabs(cell_of(&result, "tested", i, "windows")->value - (slow ? 39 : 399)) < 3);
+    }
+    given_end(&given);
+}
+
+static double half_s = 0.5;
+static void test_an_iteration_longer_than_a_window_is_one(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "long");
+    struct given_run row = on_gpu(0);
+    struct lab_study_run *run = given_paced(&given, row, 40, steady, &half_s);
+    struct beside beside = given_samples(&given, run, 0.1);
+    struct lab_track *cpu = given_entity(&beside, LAB_ENTITY_CPU, 0);
+    given_column(&beside, cpu, LAB_METRIC_CPU_UTILIZATION, -1, 1, noisy, &more);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    /* one iteration has no spread */
+    assert_int_equal(figure_of(&result, "tested")->value, 1);
+    double windows = cell_of(&result, "tested", 0, "windows")->value;
+    assert_true(windows > 70 && windows < 82);
+    given_end(&given);
+}
+
+static void test_counters_count_by_their_rate(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "counter");
+    struct lab_study_run *run = given_paced(&given, on_gpu(0), 60, slowed, &ten_ms);
+    struct beside beside = given_samples(&given, run, 0.1);
+    struct lab_track *numa = given_entity(&beside, LAB_ENTITY_NUMA, 0);
+    given_column(&beside, numa, LAB_METRIC_NODE_MISS, 1, 1, constant, &heavy);
+    int64_t sum = 0; /* grows fast while the neighbour works */
+    for (size_t i = 0; i < numa->count; i++)
+        numa->values[0][i] = sum += burst(0.1 * (double)i - 0.05) ? 5000 : 10;
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    assert_string_equal(cell_of(&result, "findings", 0, "resource")->text, "node_miss:1");
+    assert_true(cell_of(&result, "findings", 0, "spearman")->low > 0.4);
+    given_end(&given);
+}
+
+/* --- what is lacking --- */
+
+static void test_what_is_lacking_is_said(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "nothing");
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    assert_string_equal(result.answer, "There is no run to look at.");
+    given_end(&given);
+
+    given_begin(&given, "no iterations");
+    struct given_run row = on_gpu(0);
+    given_add(&given, row);
+    result = when_asked(&given, "correlate");
+    assert_non_null(strstr(result.answer, "No iterations were kept"));
+    given_end(&given);
+
+    given_begin(&given, "no samples");
+    row.iterations = 500;
+    given_add(&given, row);
+    result = when_asked(&given, "correlate");
+    assert_non_null(strstr(result.answer, "Nothing was sampled"));
+    assert_null(chart_of(&result, "correlate_top"));
+    given_end(&given);
+
+    given_begin(&given, "elsewhere");
+    struct lab_study_run *run = given_paced(&given, on_gpu(0), 10, steady, &ten_ms);
+    add_samples(&given, run, false);
+    for (int t = 0; t < run->recording->track_count; t++)
+        for (size_t i = 0; i < run->recording->tracks[t].count; i++)
+            run->recording->tracks[t].times_ns[i] += 3600000000000LL;
+    result = when_asked(&given, "correlate");
+    assert_non_null(strstr(result.answer, "don't reach into the time of the iterations"));
+    given_end(&given);
+
+    given_begin(&given, "constant");
+    run = given_paced(&given, on_gpu(0), 10, steady, &ten_ms);
+    struct beside beside = given_samples(&given, run, 0.1);
+    given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, 0), LAB_METRIC_POWER, -1, 1,
+                 constant, &heavy);
+    result = when_asked(&given, "correlate");
+    assert_non_null(strstr(result.answer, "of 1 resources that were sampled 1 never changed"));
+    given_end(&given);
+}
+
+/* --- pictures --- */
+
+static void test_pictures_show_the_finding_and_the_machine(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "contention");
+    struct lab_study_run *slow = given_paced(&given, on_gpu(1), 20, slowed, &ten_ms);
+    add_samples(&given, slow, true);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    const struct lab_chart *top = chart_of(&result, "correlate_top");
+    assert_non_null(top);
+    assert_int_equal(top->panel_count, 3);
+    assert_string_equal(top->panels[0].x.title, "Utilisation of CPU 3 [%]");
+    assert_string_equal(top->panels[1].y.title, "Iteration time [ms]");
+    for (size_t i = 0; i < top->panels[0].series[0].count; i++)
+        assert_true(top->panels[0].series[0].y[i] > 8 && top->panels[0].series[0].y[i] < 14);
+    const struct lab_chart *line = chart_of(&result, "resource_timeline");
+    assert_non_null(line);
+    /* no memory in use and no CPU as a whole was recorded */
+    assert_int_equal(line->panel_count, 2);
+    assert_int_equal(line->panels[0].series_count, 2);
+    assert_int_equal(line->panels[0].shade_count, 1);
+    assert_true(fabs(line->panels[0].shades[0].until - 20) < 0.2);
+    given_end(&given);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_noisy_neighbour_is_named_first),
+        cmocka_unit_test(test_bursts_are_told_as_spikes),
+        cmocka_unit_test(test_rare_bursts_are_spikes_with_their_cost),
+        cmocka_unit_test(test_where_nothing_goes_together_it_says_what_would_have_been_seen),
+        cmocka_unit_test(test_different_points_are_not_held_against_each_other),
+        cmocka_unit_test(test_slow_metrics_have_windows_of_a_second),
+        cmocka_unit_test(test_an_iteration_longer_than_a_window_is_one),
+        cmocka_unit_test(test_counters_count_by_their_rate),
+        cmocka_unit_test(test_what_is_lacking_is_said),
+        cmocka_unit_test(test_pictures_show_the_finding_and_the_machine),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
