@@ -342,7 +342,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-#define INTEREST 20 /* others answer a study's own question; this one what to do about it */
+#define INTEREST 40 /* others answer a study's own question; this one what to do about it */
 
 static int interest(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
