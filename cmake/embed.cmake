@@ -6,7 +6,8 @@
 # run as a script (-P), it writes one of them. A file that is new, changed or gone is noticed by the
 # next build.
 if(NOT CMAKE_SCRIPT_MODE_FILE)
-    # lab_embed(NAME FOLDER ENDINGS HEADER TYPE): lab_NAME[] of `const struct TYPE`, from FOLDER
+    # lab_embed(NAME FOLDER ENDINGS HEADER TYPE [EXCEPT]): lab_NAME[] of `const struct TYPE`, from FOLDER,
+    # less the files whose names in it match EXCEPT
     function(lab_embed name folder endings header type)
         set(files "")
         foreach(ending ${endings})
@@ -22,11 +23,13 @@ if(NOT CMAKE_SCRIPT_MODE_FILE)
             DEPENDS ${files} ${list} ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
             COMMAND ${CMAKE_COMMAND} -DROOT=${CMAKE_SOURCE_DIR}/${folder} -DENDINGS=${endings}
                     -DARRAY=lab_${name} -DHEADER=${header} -DTYPE=${type} -DOUTPUT=${path}
+                    "-DEXCEPT=${ARGN}"
                     -P ${CMAKE_CURRENT_FUNCTION_LIST_FILE}
             COMMENT "Embedding ${folder}/")
         set_property(GLOBAL APPEND PROPERTY lab_generated ${path})
     endfunction()
-    lab_embed(config_files conf yaml study/config.h lab_config_file)
+    lab_embed(config_files conf yaml study/config.h lab_config_file ^machine/)
+    lab_embed(machine_files conf/machine yaml device/sim/find.h sim_file)
     lab_embed(kernel_files kernels "cu;cuh" device/cuda/compile.h lab_kernel_file)
     return()
 endif()
@@ -35,6 +38,9 @@ cmake_minimum_required(VERSION 3.22)
 string(REPLACE "," ";" ENDINGS "${ENDINGS}")
 list(TRANSFORM ENDINGS PREPEND ${ROOT}/*. OUTPUT_VARIABLE patterns)
 file(GLOB_RECURSE names RELATIVE ${ROOT} ${patterns})
+if(EXCEPT)
+    list(FILTER names EXCLUDE REGEX ${EXCEPT})
+endif()
 list(SORT names)
 set(source "/* Generated from the files in ${ROOT}. */\n#include \"${HEADER}\"\n\n")
 string(APPEND source "const struct ${TYPE} ${ARRAY}[] = {\n")

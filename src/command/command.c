@@ -4,6 +4,8 @@
  */
 #include "command/command.h"
 
+#include "command/support/run_study.h"
+
 #include "base/json.h"
 #include "base/log.h"
 
@@ -138,6 +140,7 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
     if (check_word_count(command, call.word_count, err) < 0)
         return -1;
     start_log(call.shared->log_level);
+    lab_device_set_folders(lab_run_path(NULL, arena).folders);
     return command->run(&call, ret_status, err);
 }
 

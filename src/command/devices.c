@@ -88,10 +88,25 @@ static void print_text(const struct lab_command_call *call, const struct lab_mac
     lab_str_release(&text);
 }
 
+/* Devices of a simulated machine are shown in it. */
+static int machine_of(const struct lab_command_call *call, const struct lab_machine **machine,
+                      struct lab_err *err) {
+    struct lab_device_list list;
+    if (!call->shared->device)
+        return 0;
+    if (lab_device_select(*machine, call->shared->device, call->arena, &list, err) < 0)
+        return -1;
+    if (list.items[0].machine)
+        *machine = list.items[0].machine;
+    return 0;
+}
+
 static int show(const struct lab_command_call *call, const struct lab_machine *machine,
                 struct lab_err *err) {
     struct lab_report_backend *backends;
     const char *selector = call->shared->device;
+    if (machine_of(call, &machine, err) < 0)
+        return -1;
     int count = selector ? lab_support_selected(machine, selector, call->arena, &backends, err)
                          : lab_support_backends(machine, call->arena, &backends);
     if (count < 0)
@@ -129,9 +144,19 @@ static const struct lab_manual_section *sections(struct lab_arena *arena, const 
     for (int i = 0; lab_backends[i]; i++)
         lab_str_printf(&text, "%s%s: %s", i ? "\n\n" : "", lab_backends[i]->name,
                        lab_backends[i]->help);
-    struct lab_manual_section *section = lab_arena_alloc(arena, 2, sizeof *section);
+    struct lab_manual_section *section = lab_arena_alloc(arena, 3, sizeof *section);
     section[0].title = "Backends";
     section[0].text = lab_arena_strdup(arena, text.text);
+    const char *const *names, *const *titles;
+    int count = lab_device_definitions(arena, &names, &titles);
+    lab_str_clear(&text);
+    lab_str_add(&text,
+                "Models for planning and teaching; nothing runs on them, and every figure of "
+                "theirs says so. machine/NAME.yaml in ~/.config/gpulab adds one.");
+    for (int i = 0; i < count; i++)
+        lab_str_printf(&text, "\n\nsim:%s: %s", names[i], titles[i]);
+    section[1].title = "Simulated machines";
+    section[1].text = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
     return section;
 }
@@ -140,6 +165,7 @@ static const struct lab_manual_example examples[] = {
     {"gpulab devices", "nodes, devices and the links between them"},
     {"gpulab devices --map", "the same as a drawing"},
     {"gpulab devices --device cpu:0/4", "node 0 in four slices: which cores each has"},
+    {"gpulab devices --device sim:l40s-10", "a simulated machine: what runs can be planned for"},
     {"gpulab devices --topology server.xml --map", "a machine recorded elsewhere by lstopo"},
     {NULL},
 };
@@ -158,7 +184,8 @@ const struct lab_command lab_command_devices = {
     .uses_device = true,
     .device_help = "list these devices instead of all: cuda:0 (a GPU), cuda:0/4 (in four slices), "
                    "cpu:1 (a NUMA "
-                   "node), cpu:0/2 (node 0 in halves)",
+                   "node), cpu:0/2 (node 0 in halves), sim:l40s-10 (a simulated machine, which is "
+                   "then shown)",
     .examples = examples,
     .sections = sections,
     .run = run,

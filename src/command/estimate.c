@@ -129,7 +129,7 @@ static int estimate_sweep(const struct lab_command_call *call, const struct lab_
         return -1;
     int result = lab_plan_make(machine, path, sweep, call->arena, &plan, err);
     if (result == 0) {
-        struct lab_history *history = lab_run_history(machine);
+        struct lab_history *history = lab_run_history(plan.machine);
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);
         estimate.command = run_command(call);
         print(call, &estimate, 1, false);
@@ -179,6 +179,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     (void)ret_status;
     const struct estimate_config *config = call->config;
     struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
+    lab_device_set_folders(path.folders);
     if (call->word_count == 0)
         return estimate_studies(call, NULL, err);
     if (is_on_disk(call, &path))

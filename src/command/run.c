@@ -225,7 +225,7 @@ static void print_plan(const struct lab_command_call *call, const struct lab_pla
 static int carry_out(const struct lab_command_call *call, const struct lab_plan *plan,
                      const struct lab_machine *machine, int *ret_status, struct lab_err *err) {
     const struct run_config *config = call->config;
-    if (machine->recorded)
+    if (machine->recorded && !machine->simulated)
         return lab_err_set(err, LAB_ERR_USER,
                            "--topology plans for another machine, which can't run anything here: "
                            "add --dry-run");
@@ -249,9 +249,9 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
         return -1;
     int result = lab_plan_make(machine, path, sweep, call->arena, &plan, err);
     if (result == 0 && only_show)
-        print_plan(call, &plan, machine);
+        print_plan(call, &plan, plan.machine);
     else if (result == 0)
-        result = carry_out(call, &plan, machine, ret_status, err);
+        result = carry_out(call, &plan, plan.machine, ret_status, err);
     lab_machine_close(machine);
     return result;
 }
@@ -270,6 +270,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     if (check_actions(config, err) < 0)
         return -1;
     struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
+    lab_device_set_folders(path.folders);
     if (config->show)
         return show_study(call, &path, config->show, err);
     bool nothing = call->word_count == 0 && !config->cfg && !config->info && !config->dry_run;

@@ -21,7 +21,8 @@ int lab_device_open(const struct lab_machine *machine, const struct lab_device_r
 }
 
 const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena) {
-    return ref->slices > 1 && ref->backend->why_together ? ref->backend->why_together(arena) : NULL;
+    bool shares = ref->slices > 1 || ref->simulated;
+    return shares && ref->backend->why_together ? ref->backend->why_together(arena) : NULL;
 }
 
 const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena *arena) {
@@ -268,4 +269,21 @@ int lab_device_trace_end(struct lab_device *device, struct lab_arena *arena,
         return -1;
     *ret_trace = trace;
     return 0;
+}
+
+/* --- simulated devices --- */
+
+void lab_device_rest(struct lab_device *device) {
+    if (device && device->ops->rest)
+        device->ops->rest(device);
+}
+
+void lab_device_wake(struct lab_device *device) {
+    if (device && device->ops->wake)
+        device->ops->wake(device);
+}
+
+void lab_device_samples(struct lab_device *device, const struct lab_sink_samples *sink) {
+    if (device && device->ops->samples)
+        device->ops->samples(device, sink);
 }

@@ -20,6 +20,7 @@
 #include "base/mem.h"
 #include "device/op.h"
 #include "model/machine.h"
+#include "model/sample.h"
 #include "model/trace.h"
 
 #include <stdbool.h>
@@ -32,7 +33,8 @@
  * A selector names a list of devices: `cpu` (each NUMA node with cores), `cpu:1`, `cpu:0/2` (two
  * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas. `auto` is
  * the first backend that has devices and lacks nothing to compute on them, GPUs first; what it passes
- * over is a warning in the log.
+ * over is a warning in the log. `sim:l40s-10` are the GPUs of a simulated machine, `sim:l40s-10:3` is
+ * one of them, `sim:./mine.yaml` are those of a machine in a file; `auto` never takes them.
  */
 struct lab_device_ref { /* one member: a name for a device that isn't open */
     const struct lab_backend *backend;
@@ -45,6 +47,9 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     int64_t memory_bytes;    /* of the whole physical device */
     bool simulated;
     const char *uuid; /* of the physical device, "GPU-…" or "MIG-…"; NULL = it has none */
+    /* simulated: the machine that it is part of, and the text that describes it; else NULL */
+    const struct lab_machine *machine;
+    const char *definition;
 };
 
 struct lab_device_list {
@@ -68,9 +73,16 @@ struct lab_device_setup {
      * are busy with at the time, 0 = none, n = always n. GPUs have copy engines and ignore it.
      */
     int copy_cores;
+    /* What follows is for simulated devices, which can't find it out; others ignore it. */
+    int host_node;    /* where the thread that uses it is bound; -1 = on the device's */
+    int gang;         /* devices of this machine that this process will open, to be used at
+                                     the same time by a thread each; 0 = this one alone */
+    uint64_t seed;    /* of this run's chance */
+    int64_t start_ns; /* what its clock begins with; 0 = with this machine's time */
+    const _Atomic(bool) *stopped; /* once true, nobody waits for others of the gang; may be NULL */
 };
 
-#define LAB_DEVICE_SETUP ((struct lab_device_setup){.copy_cores = -1})
+#define LAB_DEVICE_SETUP ((struct lab_device_setup){.copy_cores = -1, .host_node = -1})
 
 struct lab_device_info {
     int compute_units;           /* cores or multiprocessors */
@@ -218,12 +230,39 @@ int lab_device_trace_begin(struct lab_device *device, size_t capacity, struct la
 int lab_device_trace_end(struct lab_device *device, struct lab_arena *arena,
                          struct lab_trace *ret_trace, struct lab_err *err);
 
+/* --- simulated devices --- */
+
+/*
+ * Around a wait for other threads that isn't the device's own, such as a barrier of ranks. A simulated
+ * device's time stands still until every thread of its gang waits; one that rests counts as waiting.
+ * All that rest wake together: whoever rests must be released by the same thing as the others.
+ */
+void lab_device_rest(struct lab_device *device); /* accept NULL; nothing on real devices */
+void lab_device_wake(struct lab_device *device);
+
+/*
+ * What a sampler would have seen so far of the simulated machine, since the last call: entities with
+ * `simulated` set, each told anew before its first tick, under the same number; no events, no
+ * processes. Values of a tick are all valid. From any thread of its gang. Nothing on real devices, whom a real sampler watches.
+ */
+void lab_device_samples(struct lab_device *device, const struct lab_sink_samples *sink);
+
+/* Folders whose machine/NAME.yaml describe machines, strongest first, in front of those built in;
+ * NULL-terminated, copied. Not while devices are being selected. */
+void lab_device_set_folders(const char *const *folders);
+/* From here on `name` in a selector means this text, whatever files there are. */
+void lab_device_define(const char *name, const char *definition);
+/* Names of the machines that the folders and the program hold, NULL-terminated, with a line about
+ * each. */
+int lab_device_definitions(struct lab_arena *arena, const char *const **ret_names,
+                           const char *const **ret_titles);
+
 /* --- backends --- */
 
 struct lab_backend {
     const char *name;
     const char *help; /* one line for `gpulab help devices` */
-    int rank;         /* `auto` takes the smallest that has devices */
+    int rank;         /* `auto` takes the smallest that has devices; negative = never */
     /*
      * Appends the members that `rest` names: the selector behind the backend's name, e.g. "", ":0",
      * ":0/2.1". With rest "" no devices at all is no error: `ret_why_none` says why.
@@ -232,15 +271,16 @@ struct lab_backend {
                   struct lab_device_list *list, const char **ret_why_none, struct lab_err *err);
     int (*open)(const struct lab_machine *machine, const struct lab_device_ref *ref,
                 struct lab_device_setup setup, struct lab_device **ret_device, struct lab_err *err);
-    /* optional: as lab_device_why_together, of a slice; NULL = separate processes do as well */
+    /* optional: as lab_device_why_together, of a slice or a simulated device; NULL = separate
+     * processes do as well */
     const char *(*why_together)(struct lab_arena *arena);
     /* optional: as lab_device_lacks; NULL = nothing further is needed */
     const char *(*lacks)(struct lab_arena *arena);
 };
 
 /*
- * Why slices of one device can't run side by side in separate processes, or NULL where they can: in
- * the arena.
+ * Why slices of one device, or devices of one simulated machine, can't run side by side in separate
+ * processes, or NULL where they can: in the arena.
  */
 const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena);
 
@@ -304,6 +344,11 @@ struct lab_device_ops {
     int (*trace_begin)(struct lab_device *device, size_t capacity, struct lab_err *err);
     int (*trace_end)(struct lab_device *device, struct lab_arena *arena,
                      struct lab_trace *ret_trace, struct lab_err *err);
+
+    void (*rest)(struct lab_device *device); /* optional, both or none: nothing */
+    void (*wake)(struct lab_device *device);
+    void (*samples)(struct lab_device *device,
+                    const struct lab_sink_samples *sink); /* optional: nothing */
 };
 
 /* Backends embed these as their first member. */

@@ -77,6 +77,8 @@ uint64_t lab_machine_identity(const struct lab_machine *machine) {
             lab_str_printf(&text, "gpu %s %04x:%04x %d\n", pci->address, pci->vendor_id,
                            pci->device_id, pci->node);
     }
+    if (machine->simulated)
+        lab_str_printf(&text, "simulated %016llx\n", (unsigned long long)machine->definition);
     uint64_t hash = lab_hash_bytes(LAB_HASH_START, text.text, text.length);
     lab_str_release(&text);
     return hash;

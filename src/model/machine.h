@@ -71,9 +71,11 @@ enum lab_link {
 };
 
 struct lab_machine {
-    const char *source;    /* "this machine", or the topology file's path */
-    bool recorded;         /* from a file: nothing can be bound or measured */
-    const char *host;      /* may be "" */
+    const char *source;  /* "this machine", or the topology file's path */
+    bool recorded;       /* from a file: nothing can be bound or measured */
+    bool simulated;      /* described rather than read: it exists as a model alone; also recorded */
+    uint64_t definition; /* simulated: a hash of the description; part of the identity */
+    const char *host;    /* may be "" */
     const char *cpu_model; /* may be "" */
     int package_count;
     struct lab_core *cores;

@@ -26,8 +26,22 @@ const char *lab_run_state_name(enum lab_run_state state) {
 
 #define GPU_MAX 65535
 
+bool lab_run_device_is_simulated(const char *device) {
+    return lab_str_starts(device, "sim:");
+}
+
+/* "sim:MACHINE:3": the number stands last. */
+static int simulated_gpu(const char *device) {
+    const char *number = strrchr(device, ':') + 1;
+    char *end;
+    long index = strtol(number, &end, 10);
+    return end == number || *end || index < 0 || index > GPU_MAX ? LAB_RUN_NO_GPU : (int)index;
+}
+
 int lab_run_device_gpu(const char *device) {
     static const char prefix[] = "cuda:";
+    if (lab_run_device_is_simulated(device))
+        return simulated_gpu(device);
     if (!lab_str_starts(device, prefix))
         return LAB_RUN_NO_GPU;
     const char *number = device + strlen(prefix);

@@ -22,9 +22,11 @@ struct lab_run_rank {
     int numa_node;
 };
 
-/* Which GPU a device is on, as `cuda:N` counts, from its member name: "cuda:1", "cuda:0/4.2". */
+/* Which GPU a device is on, as `cuda:N` counts, from its member name: "cuda:1", "cuda:0/4.2"; of a
+ * simulated machine's likewise: "sim:l40s-10:3". */
 enum { LAB_RUN_NO_GPU = -1, LAB_RUN_GPU_BY_ID = -2 /* "cuda:MIG-…": named by its UUID */ };
 int lab_run_device_gpu(const char *device);
+bool lab_run_device_is_simulated(const char *device);
 bool lab_run_uses_gpu(const struct lab_run_rank *ranks, int count); /* any of them */
 
 struct lab_run {

@@ -53,7 +53,9 @@ void lab_report_machine_title(const struct lab_machine *machine, struct lab_styl
                               struct lab_str *out) {
     struct lab_str line;
     lab_str_init(&line);
-    if (machine->recorded)
+    if (machine->simulated)
+        lab_str_printf(&line, "Simulated machine %s", machine->source);
+    else if (machine->recorded)
         lab_str_printf(&line, "Recorded topology %s", machine->source);
     else
         lab_str_add(&line, "This machine");

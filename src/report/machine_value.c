@@ -112,6 +112,7 @@ struct lab_value *lab_report_machine_value(const struct lab_machine *machine,
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "source", machine->source);
     lab_value_set_bool(arena, map, "recorded", machine->recorded);
+    lab_value_set_bool(arena, map, "simulated", machine->simulated);
     lab_value_set_string(arena, map, "host", *machine->host ? machine->host : NULL);
     lab_value_set_string(arena, map, "cpu_model", *machine->cpu_model ? machine->cpu_model : NULL);
     lab_value_set_int(arena, map, "packages", machine->package_count);

@@ -273,6 +273,10 @@ static void add_figures(struct document *document, const struct lab_run *run,
     add_member(&inner, "warnings", result, "[]");
     lab_str_add(document->out, "}");
     add_member(document, "ranks", result, "[]");
+    bool simulated = false;
+    for (int i = 0; i < run->rank_count; i++)
+        simulated |= lab_run_device_is_simulated(run->ranks[i].device);
+    add_bool(document, "simulated", simulated);
 }
 
 void lab_results_write_run(const struct lab_run *run, const char *line, struct lab_str *out) {

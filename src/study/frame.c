@@ -18,6 +18,7 @@ static const char *const type_names[] = {
     [LAB_FRAME_RESULT] = "RESULT",     [LAB_FRAME_FAILURE] = "FAILURE",
     [LAB_FRAME_ACK] = "ACK",           [LAB_FRAME_JOB] = "JOB",
     [LAB_FRAME_READY] = "READY",       [LAB_FRAME_GO] = "GO",
+    [LAB_FRAME_ENTITY] = "ENTITY",     [LAB_FRAME_TICKS] = "TICKS",
 };
 
 /* --- writing --- */
@@ -62,6 +63,36 @@ static void add_text(struct lab_str *out, const char *text, size_t room) {
     lab_str_add_bytes(out, "", 1);
 }
 
+#define NAME_MOST 1024 /* bytes of an entity's id or name */
+
+static void add_entity(const struct lab_frame *frame, struct lab_str *out) {
+    const struct lab_entity *entity = &frame->entity.entity;
+    const int numbers[] = {frame->entity.number, (int)entity->kind, entity->index,
+                           entity->node,         entity->parent,    entity->column_count};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        add_number(out, (uint64_t)(int64_t)numbers[i], 4);
+    for (int i = 0; i < entity->column_count; i++) {
+        add_number(out, (uint64_t)(int64_t)entity->columns[i].instance, 4);
+        add_text(out, lab_metric((enum lab_metric_id)entity->columns[i].metric)->name, NAME_MOST);
+    }
+    add_text(out, entity->id, NAME_MOST);
+    add_text(out, entity->name, NAME_MOST);
+    add_text(out, entity->pci, NAME_MOST);
+}
+
+static void add_ticks(const struct lab_frame *frame, struct lab_str *out) {
+    size_t columns = (size_t)frame->ticks.column_count;
+    assert(frame->ticks.count * (columns + 1) <= LAB_FRAME_MAX_VALUES);
+    add_number(out, (uint64_t)frame->ticks.number, 4);
+    add_number(out, columns, 4);
+    add_number(out, frame->ticks.count, 4);
+    for (size_t i = 0; i < frame->ticks.count; i++) {
+        add_number(out, (uint64_t)frame->ticks.times_ns[i], 8);
+        for (size_t k = 0; k < columns; k++)
+            add_number(out, (uint64_t)frame->ticks.values[i * columns + k], 8);
+    }
+}
+
 static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
     switch (frame->type) {
     case LAB_FRAME_HELLO:
@@ -93,6 +124,12 @@ static void add_payload(const struct lab_frame *frame, struct lab_str *out) {
     case LAB_FRAME_RESULT:
     case LAB_FRAME_JOB:
         add_text(out, frame->text, LAB_FRAME_MAX_BYTES);
+        break;
+    case LAB_FRAME_ENTITY:
+        add_entity(frame, out);
+        break;
+    case LAB_FRAME_TICKS:
+        add_ticks(frame, out);
         break;
     case LAB_FRAME_ACK:
     case LAB_FRAME_READY:
@@ -234,6 +271,85 @@ static int take_failure(struct payload *payload, struct lab_arena *arena, struct
     return take_text(payload, arena, &frame->failure.text, err);
 }
 
+/* A number with a sign, 4 bytes. */
+static int take_i32(struct payload *payload, const char *what, int least, int most, int *ret_value,
+                    struct lab_err *err) {
+    uint64_t bits = 0;
+    if (take_number(payload, 4, &bits, err) < 0)
+        return -1;
+    int value = (int)(int32_t)(uint32_t)bits;
+    if (value < least || value > most)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s %d, possible is %d to %d", what, value, least,
+                           most);
+    *ret_value = value;
+    return 0;
+}
+
+static int take_columns(struct payload *payload, struct lab_arena *arena, int count,
+                        struct lab_entity *entity, struct lab_err *err) {
+    struct lab_column *columns = lab_arena_alloc(arena, (size_t)count + 1, sizeof *columns);
+    for (int i = 0; i < count; i++) {
+        const char *name = NULL;
+        int instance = 0;
+        if (take_i32(payload, "instance", -1, INT16_MAX, &instance, err) < 0 ||
+            take_text(payload, arena, &name, err) < 0)
+            return -1;
+        int metric = lab_metric_find(name);
+        if (metric < 0)
+            return lab_err_set(err, LAB_ERR_SYSTEM, "there is no metric '%.60s'", name);
+        columns[i] = (struct lab_column){(int16_t)metric, (int16_t)instance};
+    }
+    entity->columns = columns;
+    entity->column_count = count;
+    return 0;
+}
+
+static int take_entity(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                       struct lab_err *err) {
+    struct lab_entity *entity = &frame->entity.entity;
+    int kind = 0, columns = 0;
+    *entity = (struct lab_entity){.simulated = true};
+    if (take_i32(payload, "number", 0, LAB_FRAME_MAX_ENTITIES - 1, &frame->entity.number, err) <
+            0 ||
+        take_i32(payload, "kind", 0, LAB_ENTITY_KIND_COUNT - 1, &kind, err) < 0 ||
+        take_i32(payload, "index", 0, INT_MAX, &entity->index, err) < 0 ||
+        take_i32(payload, "node", -1, INT_MAX, &entity->node, err) < 0 ||
+        take_i32(payload, "parent", -1, -1, &entity->parent, err) < 0 ||
+        take_i32(payload, "number of columns", 1, LAB_COLUMNS_MAX, &columns, err) < 0 ||
+        take_columns(payload, arena, columns, entity, err) < 0)
+        return -1;
+    entity->kind = (enum lab_entity_kind)kind;
+    return take_text(payload, arena, &entity->id, err) < 0 ||
+                   take_text(payload, arena, &entity->name, err) < 0 ||
+                   take_text(payload, arena, &entity->pci, err) < 0
+               ? -1
+               : 0;
+}
+
+static int take_ticks(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
+                      struct lab_err *err) {
+    int rows = 0, columns = 0;
+    if (take_i32(payload, "number", 0, LAB_FRAME_MAX_ENTITIES - 1, &frame->ticks.number, err) < 0 ||
+        take_i32(payload, "number of columns", 1, LAB_COLUMNS_MAX, &columns, err) < 0 ||
+        take_i32(payload, "number of rows", 1, (int)LAB_FRAME_MAX_VALUES, &rows, err) < 0)
+        return -1;
+    size_t each = 8 * ((size_t)columns + 1);
+    if ((size_t)(payload->end - payload->at) / each < (size_t)rows)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "ends within its rows");
+    int64_t *times_ns = lab_arena_alloc(arena, (size_t)rows, sizeof *times_ns);
+    int64_t *values = lab_arena_alloc(arena, (size_t)rows * (size_t)columns, sizeof *values);
+    for (int i = 0; i < rows; i++) {
+        take_i64(payload, &times_ns[i], err);
+        for (int k = 0; k < columns; k++)
+            take_i64(payload, &values[(size_t)i * (size_t)columns + (size_t)k], err);
+    }
+    frame->ticks.column_count = columns;
+    frame->ticks.count = (size_t)rows;
+    frame->ticks.times_ns = times_ns;
+    frame->ticks.values = values;
+    return 0;
+}
+
 static int take_content(struct payload *payload, struct lab_arena *arena, struct lab_frame *frame,
                         struct lab_err *err) {
     switch (frame->type) {
@@ -252,6 +368,10 @@ static int take_content(struct payload *payload, struct lab_arena *arena, struct
     case LAB_FRAME_RESULT:
     case LAB_FRAME_JOB:
         return take_text(payload, arena, &frame->text, err);
+    case LAB_FRAME_ENTITY:
+        return take_entity(payload, arena, frame, err);
+    case LAB_FRAME_TICKS:
+        return take_ticks(payload, arena, frame, err);
     case LAB_FRAME_ACK:
     case LAB_FRAME_READY:
     case LAB_FRAME_GO:
@@ -276,7 +396,7 @@ struct header {
 };
 
 static bool is_known(int type) {
-    return type >= LAB_FRAME_HELLO && type <= LAB_FRAME_GO;
+    return type >= LAB_FRAME_HELLO && type <= LAB_FRAME_TICKS;
 }
 
 /* What can be said of a frame before its payload is there. */

@@ -9,6 +9,10 @@
  * an older runner survives a newer worker. A length above the cap, a payload that doesn't decode, a
  * rank that doesn't exist end the conversation with an error; nothing is ever read beyond a payload.
  *
+ * ENTITY: number, kind, index, node, parent, columns (4 bytes each; number and columns from 0 on), for
+ * each column its instance (4) and its metric's name, then id, name and PCI address. TICKS: number,
+ * columns, rows (4), for each row its time and its values.
+ *
  * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
  * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last.
  */
@@ -19,6 +23,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "model/iteration.h"
+#include "model/sample.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,6 +33,8 @@
 #define LAB_FRAME_MAX_BYTES      ((size_t)4 << 20) /* of a payload */
 #define LAB_FRAME_MAX_RANKS      65536
 #define LAB_FRAME_MAX_ITERATIONS 32768 /* in a frame: fits the cap however badly they pack */
+#define LAB_FRAME_MAX_VALUES     ((size_t)1 << 18) /* of ticks in a frame, their times among them */
+#define LAB_FRAME_MAX_ENTITIES   1024
 
 enum lab_frame_type {
     LAB_FRAME_HELLO = 1,  /* version, process id, ranks of the whole gang */
@@ -42,6 +49,8 @@ enum lab_frame_type {
     LAB_FRAME_JOB,        /* runner to worker, first: a JSON object (job.h) */
     LAB_FRAME_READY,      /* this rank is warm and waits for GO */
     LAB_FRAME_GO,         /* runner to worker: all ranks of the gang are ready, measure */
+    LAB_FRAME_ENTITY,     /* something that a simulated machine's sampler watches */
+    LAB_FRAME_TICKS,      /* what it saw of one: rows in the order of time */
 };
 
 struct lab_frame {
@@ -70,6 +79,17 @@ struct lab_frame {
             enum lab_err_code code;
             const char *text;
         } failure;
+        struct {
+            int number; /* that its ticks name */
+            struct lab_entity entity;
+        } entity;
+        struct {
+            int number;
+            int column_count;
+            const int64_t *times_ns;
+            const int64_t *values; /* row after row; all of them are valid */
+            size_t count;
+        } ticks;
         const char *text; /* PHASE, WARNING, RESULT, JOB */
     };
 };

@@ -14,10 +14,11 @@
 #define SEED_MAX       (((int64_t)1 << 53) - 1) /* whole numbers that every reader of JSON keeps */
 
 static const char *const job_fields[] = {
-    "run_id",     "folder",    "workload",   "options",
-    "ranks",      "gang_size", "iterations", "warmup_iterations",
-    "duration_s", "seed",      "verify",     "trace",
-    NULL};
+    "run_id",    "folder",     "workload",          "options",    "ranks",
+    "gang_size", "iterations", "warmup_iterations", "duration_s", "seed",
+    "verify",    "trace",      "simulation",        NULL};
+static const char *const simulation_fields[] = {"machine", "definition", "chance", "start_ns",
+                                                NULL};
 static const char *const rank_fields[] = {"index", "gpu_id", "device", "numa_node", NULL};
 
 /* --- writing --- */
@@ -28,6 +29,15 @@ static struct lab_value *rank_value(const struct lab_job_rank *rank, struct lab_
     lab_value_set_int(arena, map, "gpu_id", rank->gpu_id);
     lab_value_set_string(arena, map, "device", rank->device);
     lab_value_set_int(arena, map, "numa_node", rank->numa_node);
+    return map;
+}
+
+static struct lab_value *simulation_value(const struct lab_job *job, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "machine", job->machine);
+    lab_value_set_string(arena, map, "definition", job->definition);
+    lab_value_set_int(arena, map, "chance", (int64_t)job->chance);
+    lab_value_set_int(arena, map, "start_ns", job->start_ns);
     return map;
 }
 
@@ -49,6 +59,8 @@ void lab_job_write(const struct lab_job *job, struct lab_str *out) {
     lab_value_set_int(&arena, map, "seed", (int64_t)job->seed);
     lab_value_set_bool(&arena, map, "verify", job->verify);
     lab_value_set_bool(&arena, map, "trace", job->trace);
+    if (job->machine)
+        lab_value_set(&arena, map, "simulation", simulation_value(job, &arena));
     lab_json_write(map, 0, out);
     lab_arena_release(&arena);
 }
@@ -177,6 +189,23 @@ static int read_amount(const struct lab_value *map, struct lab_job *job, struct 
     return 0;
 }
 
+static int read_simulation(const struct lab_value *map, struct lab_job *job, struct lab_err *err) {
+    int64_t chance = 0;
+    if (!lab_value_get(map, "simulation"))
+        return 0;
+    const struct lab_value *inner = take(map, "simulation", LAB_VALUE_MAP, err);
+    if (!inner)
+        return -1;
+    if (check_fields(inner, simulation_fields, err) < 0 ||
+        take_name(inner, "machine", &job->machine, err) < 0 ||
+        take_name(inner, "definition", &job->definition, err) < 0 ||
+        take_int(inner, "chance", 0, SEED_MAX, &chance, err) < 0 ||
+        take_int(inner, "start_ns", 1, INT64_MAX, &job->start_ns, err) < 0)
+        return lab_err_context(err, "simulation");
+    job->chance = (uint64_t)chance;
+    return 0;
+}
+
 static int read_job(const struct lab_value *map, struct lab_arena *arena, struct lab_job *job,
                     struct lab_err *err) {
     if (map->type != LAB_VALUE_MAP)
@@ -191,7 +220,7 @@ static int read_job(const struct lab_value *map, struct lab_arena *arena, struct
         take_int(map, "gang_size", 1, LAB_FRAME_MAX_RANKS, &gang_size, err) < 0 ||
         read_amount(map, job, err) < 0 || take_int(map, "seed", 0, SEED_MAX, &seed, err) < 0 ||
         !(verify = take(map, "verify", LAB_VALUE_BOOL, err)) ||
-        !(trace = take(map, "trace", LAB_VALUE_BOOL, err)))
+        !(trace = take(map, "trace", LAB_VALUE_BOOL, err)) || read_simulation(map, job, err) < 0)
         return -1;
     if (*job->folder && *job->folder != '/')
         return lab_err_set(err, LAB_ERR_USER, "'folder' must be an absolute path, not '%s'",

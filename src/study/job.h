@@ -33,8 +33,13 @@ struct lab_job {
     int64_t iterations, warmup_iterations;
     double duration_s; /* > 0: measures so long instead of a number of iterations */
     uint64_t seed;     /* below 2^53 */
-    bool verify;       /* check the results before they are timed */
-    bool trace;        /* a short traced pass behind the timed one; its file goes into `folder` */
+    /* simulated devices: the machine's name and description (NULL = real ones), this run's chance
+     * (below 2^53) and what its clock begins with */
+    const char *machine, *definition;
+    uint64_t chance;
+    int64_t start_ns;
+    bool verify; /* check the results before they are timed */
+    bool trace;  /* a short traced pass behind the timed one; its file goes into `folder` */
 };
 
 void lab_job_write(const struct lab_job *job, struct lab_str *out);

@@ -31,6 +31,22 @@ struct planner {
     struct lab_plan *plan;
 };
 
+/* Nodes and memory are those of the machine that the devices are in, which can be one only. */
+static int choose_machine(struct plan_book *book, struct lab_err *err) {
+    const struct lab_device_ref *first = &book->devices.items[0];
+    for (int i = 1; i < book->devices.count; i++) {
+        const struct lab_device_ref *other = &book->devices.items[i];
+        if (!lab_str_equal(first->definition, other->definition))
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s and %s aren't in one machine: a study is of one machine, real "
+                               "or simulated",
+                               first->name, other->name);
+    }
+    if (first->machine)
+        book->machine = first->machine;
+    return 0;
+}
+
 static int start_plan(struct planner *p, const struct lab_config *config,
                       const struct plan_job *job, struct lab_err *err) {
     p->keys = job->keys;
@@ -40,7 +56,7 @@ static int start_plan(struct planner *p, const struct lab_config *config,
     if (lab_device_select(p->book.machine, job->keys.device, p->book.arena, &p->book.devices, err) <
         0)
         return lab_err_context(err, "device");
-    return 0;
+    return choose_machine(&p->book, err);
 }
 
 static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
@@ -160,13 +176,14 @@ static uint64_t identify(const struct lab_plan *plan) {
 }
 
 /* Threads of one worker where a gang's devices are slices of one, which two processes would have to
- * take in turns. */
+ * take in turns, or simulated, which share one world. */
 static enum lab_plan_processes processes_needed(const struct plan_book *book) {
     for (int i = 0; i < book->draft_count; i++) {
         const struct plan_draft *draft = &book->drafts[i];
         for (int k = 1; k < draft->rank_count; k++)
             for (int j = 0; j < k; j++)
-                if (lab_str_equal(book->devices.items[draft->ranks[j].gpu_id].physical,
+                if (book->machine->simulated ||
+                    lab_str_equal(book->devices.items[draft->ranks[j].gpu_id].physical,
                                   book->devices.items[draft->ranks[k].gpu_id].physical))
                     return LAB_PLAN_SHARED;
     }
@@ -178,6 +195,7 @@ static void fill_plan(const struct planner *p, struct lab_plan *plan) {
     plan->study = keys->name;
     plan->selector = keys->device;
     plan->devices = p->book.devices;
+    plan->machine = p->book.machine;
     plan->point_count = p->book.point_count;
     plan->job_count = p->sweep->job_count;
     plan->seed = (uint64_t)keys->seed;
@@ -218,12 +236,12 @@ static int check_apart(const struct planner *p, struct lab_err *err) {
                 &p->book.devices.items[p->book.drafts[i].ranks[k].gpu_id];
             const char *why = lab_device_why_together(ref, p->book.arena);
             if (why)
-                return lab_err_set(err, LAB_ERR_USER,
-                                   "%s: %s would run beside others of its GPU in a process of its "
-                                   "own, but %s; leave %s out",
-                                   p->book.option, ref->name, why,
-                                   gangs ? "experiment.processes=per_rank"
-                                         : "experiment.max_workers");
+                return lab_err_set(
+                    err, LAB_ERR_USER,
+                    "%s: %s would run beside others of its %s in a process of its "
+                    "own, but %s; leave %s out",
+                    p->book.option, ref->name, ref->simulated ? "machine" : "GPU", why,
+                    gangs ? "experiment.processes=per_rank" : "experiment.max_workers");
         }
     return 0;
 }

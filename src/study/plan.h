@@ -76,7 +76,8 @@ struct lab_plan {
     struct lab_value *config; /* of the first job, for config.yaml */
     const char *selector;     /* what `device` says: "auto" */
     struct lab_device_list devices;
-    struct lab_plan_run *runs; /* in the order in which they will run */
+    const struct lab_machine *machine; /* where the devices are: this one, or the simulated one */
+    struct lab_plan_run *runs;         /* in the order in which they will run */
     int run_count;
     int64_t point_count, job_count;
     uint64_t seed;

@@ -118,7 +118,8 @@ static void add_numbers(struct lab_str *out, const int64_t *numbers, int count) 
 
 static void add_devices(const struct plan_book *book, const char *selector, struct lab_str *out) {
     int count = book->devices.count;
-    lab_str_printf(out, "device=%s has %d here (", selector, count);
+    lab_str_printf(out, "device=%s has %d%s (", selector, count,
+                   book->machine->simulated ? "" : " here");
     for (int i = 0; i < count && i < SHOWN_MAX; i++)
         lab_str_printf(out, "%s%d is %s", i ? ", " : "", i, book->devices.items[i].name);
     lab_str_add(out, count > SHOWN_MAX ? ", …)" : ")");
@@ -128,7 +129,8 @@ static void add_nodes(const struct lab_machine *machine, struct lab_str *out) {
     int64_t numbers[SHOWN_MAX];
     for (int i = 0; i < machine->node_count && i < SHOWN_MAX; i++)
         numbers[i] = machine->nodes[i].number;
-    lab_str_printf(out, "this machine has %s ", machine->node_count == 1 ? "only node" : "nodes");
+    lab_str_printf(out, "%s has %s ", machine->simulated ? machine->source : "this machine",
+                   machine->node_count == 1 ? "only node" : "nodes");
     add_numbers(out, numbers, machine->node_count);
 }
 
@@ -312,6 +314,12 @@ int plan_check_memory(const struct plan_book *book, struct lab_err *err) {
 
 static int check_rank(const struct plan_book *book, const struct plan_work *work,
                       const struct lab_device_ref *ref, struct lab_err *err) {
+    if (work->workload->external && ref->simulated)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "%s: %s is simulated, and a program of one's own can't run on it; to run "
+            "it here, add: device=auto",
+            book->option, ref->name);
     if (work->workload->external) {
         if (ref->slices > 1 && ref->cpus.count == 0)
             return lab_err_set(

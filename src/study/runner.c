@@ -175,6 +175,10 @@ static void start_runs(struct runner *runner, int64_t now_ns) {
 /* A pause between runs: only where nothing else keeps the machine warm. */
 static void cool_down(struct runner *runner, int64_t now_ns) {
     double pause_s = runner->spec->plan->cooldown_s;
+    if (runner->simulated) {
+        runner->simulated_ns += (int64_t)(pause_s * 1e9);
+        return;
+    }
     if (pause_s <= 0 || runner->active_count > 0 || !may_start(runner) || !has_pending(runner))
         return;
     runner->cool_ns = now_ns + (int64_t)(pause_s * 1e9);
@@ -339,8 +343,10 @@ static bool uses_gpus(const struct lab_runner_spec *spec) {
 static void open_watch(struct runner *runner) {
     const struct lab_runner_spec *spec = runner->spec;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_watch_spec wanted = {
-        .machine = spec->machine, .store = spec->store, .gpus = uses_gpus(spec)};
+    struct lab_watch_spec wanted = {.machine = spec->machine,
+                                    .store = spec->store,
+                                    .gpus = uses_gpus(spec),
+                                    .simulated = runner->simulated};
     if (lab_watch_open(&wanted, &runner->watch, &err) < 0) {
         runner->watch = NULL;
         runner_warn(runner, NULL, "the machine isn't watched meanwhile: %s", err.text);
@@ -355,6 +361,9 @@ static void open_runner(struct runner *runner, const struct lab_runner_spec *spe
         runner->patience.exit_ns = LAB_PROFILER_EXIT_NS;
     runner->fatal = LAB_ERR_INIT;
     runner->start_ns = lab_clock_now(lab_clock_system());
+    runner->simulated = spec->plan->machine && spec->plan->machine->simulated;
+    runner->simulated_ns =
+        spec->not_before_ns >= runner->start_ns ? spec->not_before_ns + 1 : runner->start_ns;
     runner->folder = realpath(spec->folder, NULL);
     if (!runner->folder)
         runner->folder = lab_mem_strdup(spec->folder);

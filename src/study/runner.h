@@ -3,6 +3,11 @@
  * say. A worker can do nothing that harms the study: whatever it does ends as a done or a failed run.
  *
  * One thread, one poll loop. It never computes, never opens a device, and never waits for a process.
+ *
+ * Runs of a simulated machine have a time of their own. The study's clock begins with this machine's
+ * and then goes only by what runs take: each begins where the one before it ended, so that iterations
+ * and samples of a run lie between its start and its end, and runs never overlap. Timeouts and the
+ * budget count real time.
  */
 #ifndef LAB_STUDY_RUNNER_H
 #define LAB_STUDY_RUNNER_H
@@ -62,6 +67,7 @@ struct lab_runner_spec {
     const struct lab_runner_item *items; /* what is to be done, in this order */
     int item_count;
     bool watch;             /* the machine, meanwhile: samples go into the store */
+    int64_t not_before_ns;  /* simulated: no run's time begins before that */
     const char *folder;     /* logs go to logs/<run id>.stdout and .stderr in it */
     const int *inherit_fds; /* that workers keep open: locks */
     int inherit_count;

@@ -93,6 +93,10 @@ static int check_iterations(const struct runner *runner, const struct runner_run
     return 0;
 }
 
+static void hear_time(struct runner_run *run, int64_t time_ns) {
+    run->heard_ns = time_ns > run->heard_ns ? time_ns : run->heard_ns;
+}
+
 static int hear_iterations(struct runner *runner, struct runner_run *run, struct runner_rank *rank,
                            const struct lab_frame *frame, struct lab_err *err) {
     struct lab_err refusal = LAB_ERR_INIT;
@@ -103,6 +107,40 @@ static int hear_iterations(struct runner *runner, struct runner_run *run, struct
                                  frame->iterations.count, &refusal) < 0)
         runner_give_up(runner, &refusal, true);
     rank->next_iteration += (int64_t)frame->iterations.count;
+    for (size_t i = 0; i < frame->iterations.count; i++)
+        hear_time(run, frame->iterations.items[i].end_ns);
+    return 0;
+}
+
+/* --- samples of a simulated machine --- */
+
+static int check_samples(const struct runner *runner, const struct runner_run *run,
+                         const struct lab_frame *frame, struct lab_err *err) {
+    if (!runner->simulated)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "it sent samples, but its devices are real");
+    if (frame->type == LAB_FRAME_ENTITY)
+        return 0;
+    for (size_t i = 0; i < frame->ticks.count; i++)
+        if (frame->ticks.times_ns[i] < run->start_ns)
+            return lab_err_set(err, LAB_ERR_SYSTEM, "it sent a sample from before it began");
+    return 0;
+}
+
+static int hear_samples(struct runner *runner, struct runner_run *run,
+                        const struct lab_frame *frame, struct lab_err *err) {
+    if (check_samples(runner, run, frame, err) < 0)
+        return -1;
+    if (frame->type == LAB_FRAME_ENTITY) {
+        lab_watch_entity(runner->watch, frame->entity.number, &frame->entity.entity);
+        return 0;
+    }
+    for (size_t i = 0; i < frame->ticks.count; i++) {
+        size_t columns = (size_t)frame->ticks.column_count;
+        if (lab_watch_tick(runner->watch, frame->ticks.number, frame->ticks.times_ns[i],
+                           frame->ticks.values + i * columns, frame->ticks.column_count) < 0)
+            return lab_err_set(err, LAB_ERR_SYSTEM, "it sent samples of nothing that it had named");
+        hear_time(run, frame->ticks.times_ns[i]);
+    }
     return 0;
 }
 
@@ -198,6 +236,9 @@ static int hear_frame(struct runner *runner, struct runner_run *run, struct runn
         clean(frame->text, text, sizeof text);
         runner_warn(runner, run, "%s", text);
         return 0;
+    case LAB_FRAME_ENTITY:
+    case LAB_FRAME_TICKS:
+        return hear_samples(runner, run, frame, err);
     case LAB_FRAME_READY:
         return hear_ready(run, rank, err);
     case LAB_FRAME_RESULT:

@@ -70,7 +70,9 @@ struct runner_run {
     struct runner_worker *workers;
     int worker_count;
     struct runner_rank *ranks;
-    int64_t start_ns;
+    int64_t start_ns;    /* simulated: by the study's clock */
+    int64_t heard_ns;    /* simulated: the latest time that its workers spoke of */
+    int64_t begun_ns;    /* by this machine's clock */
     int64_t deadline_ns; /* of the attempt, by its timeout */
     int64_t leave_ns;    /* when those who should have ended by themselves are killed */
     int64_t settle_ns;   /* results are there: how long GPUs have for a last reading; 0 = not yet */
@@ -116,8 +118,10 @@ struct runner {
     bool *taken; /* by item */
     int first_pending;
     int64_t start_ns;
-    int64_t cool_ns;  /* nothing starts before */
-    int64_t empty_ns; /* until then GPUs have time to give back what the last run took */
+    bool simulated;
+    int64_t simulated_ns; /* the study's clock: where the next run begins */
+    int64_t cool_ns;      /* nothing starts before */
+    int64_t empty_ns;     /* until then GPUs have time to give back what the last run took */
     int stop_level;
     bool closed; /* nothing more starts: fail_fast, or the budget is used */
     bool ever_started;
@@ -173,7 +177,8 @@ const struct runner_rank *runner_run_slowest(const struct runner_run *run);
 
 /* --- runner_result.c --- */
 
-/* Fills rate, valid and result of `outcome`, in the arena; fails where a rank's text is no result.
+/* Fills rate, valid and result of `outcome`, in the arena, and the end of a simulated run; fails where
+ * a rank's text is no result.
  * `shared`: one process had all ranks. `profiler` recorded it; NULL = none. `watch` is asked for what
  * the ranks' GPUs did; the question's times of measuring are filled in here. */
 int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,

@@ -382,6 +382,19 @@ static void set_figures(struct merge *merge, struct lab_run *outcome) {
         set_all(merge, of_all[i]);
 }
 
+static void set_simulated(struct merge *merge, struct lab_run *outcome) {
+    bool any = false;
+    for (int i = 0; i < merge->count; i++) {
+        const struct lab_value *value = lab_value_get(merge->ranks[i], "simulated");
+        const struct lab_value *end = lab_value_get(merge->ranks[i], "end_ns");
+        bool simulated = value && value->type == LAB_VALUE_BOOL && value->boolean;
+        if (simulated && end && end->type == LAB_VALUE_INT && end->integer > outcome->end_ns)
+            outcome->end_ns = end->integer;
+        any |= simulated;
+    }
+    lab_value_set_bool(merge->arena, merge->map, "simulated", any);
+}
+
 int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
                         const char *profiler, struct lab_watch *watch,
                         const struct lab_watch_question *question, struct lab_arena *arena,
@@ -405,6 +418,7 @@ int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
     set_gpu_figures(&merge);
     set_sentences(&merge, profiler, outcome);
     lab_value_set(arena, merge.map, "ranks", list);
+    set_simulated(&merge, outcome);
     struct lab_str text;
     lab_str_init(&text);
     lab_json_write(merge.map, 0, &text);

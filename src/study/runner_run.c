@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/random.h"
 #include "study/job.h"
 #include "study/profiler.h"
 #include "study/worker.h"
@@ -38,6 +39,19 @@ static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *r
     return false;
 }
 
+#define SEED_BITS ((UINT64_C(1) << 53) - 1) /* whole numbers that every reader of JSON keeps */
+
+/* The same run of the same seed meets the same chance, whenever and however often it is carried out;
+ * its repeats meet others, since the identity holds their index. */
+static void add_simulation(const struct lab_plan *plan, const struct runner_run *run,
+                           struct lab_job *job) {
+    const struct lab_device_ref *device = &plan->devices.items[job->ranks[0].gpu_id];
+    job->machine = device->machine->source + strlen("sim:");
+    job->definition = device->definition;
+    job->chance = lab_random_bits(plan->seed, run->item->planned->identity) & SEED_BITS;
+    job->start_ns = run->start_ns;
+}
+
 static void say_job(const struct runner *runner, struct runner_run *run,
                     struct runner_worker *worker) {
     const struct lab_plan *plan = runner->spec->plan;
@@ -61,9 +75,11 @@ static void say_job(const struct runner *runner, struct runner_run *run,
                           .iterations = planned->iterations,
                           .warmup_iterations = planned->warmup_iterations,
                           .duration_s = plan->duration_s,
-                          .seed = plan->seed & ((UINT64_C(1) << 53) - 1),
+                          .seed = plan->seed & SEED_BITS,
                           .verify = true,
                           .trace = plan->trace && !is_watched(plan, ranks, worker->rank_count)};
+    if (runner->simulated)
+        add_simulation(plan, run, &job);
     struct lab_str text;
     lab_str_init(&text);
     lab_job_write(&job, &text);
@@ -141,7 +157,8 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
     *run = (struct runner_run){.state = RUNNER_WORKING,
                                .item = item,
                                .attempt = attempt,
-                               .start_ns = now_ns,
+                               .start_ns = runner->simulated ? runner->simulated_ns : now_ns,
+                               .begun_ns = now_ns,
                                .deadline_ns = INT64_MAX};
     lab_arena_init(&run->arena);
     double timeout_s = item->planned->timeout_s;
@@ -151,8 +168,8 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
     mark_concurrent(runner, run);
     make_workers(runner, run);
     runner_logs_open(runner, run);
-    if (lab_store_begin_run(runner->spec->store, item->number, runner->spec->epoch, now_ns, &err) <
-        0) {
+    if (lab_store_begin_run(runner->spec->store, item->number, runner->spec->epoch, run->start_ns,
+                            &err) < 0) {
         runner_give_up(runner, &err, true);
         return;
     }
@@ -278,7 +295,10 @@ void runner_run_abandon(struct runner *runner, struct runner_run *run, int64_t n
 static struct lab_run make_outcome(const struct runner *runner, const struct runner_run *run,
                                    enum lab_run_state state) {
     const struct lab_plan_run *planned = run->item->planned;
-    int64_t now_ns = lab_clock_now(lab_clock_system());
+    int64_t now_ns = lab_clock_now(lab_clock_system()), end_ns = now_ns;
+    if (runner->simulated) /* what it took so far, unless its workers say more */
+        end_ns = run->heard_ns > run->start_ns ? run->heard_ns
+                                               : run->start_ns + (now_ns - run->begun_ns);
     return (struct lab_run){.number = run->item->number,
                             .id = planned->id,
                             .identity = planned->identity,
@@ -293,7 +313,7 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
                             .attempts = run->attempt,
                             .epoch = runner->spec->epoch,
                             .start_ns = run->start_ns,
-                            .end_ns = now_ns,
+                            .end_ns = end_ns,
                             .start_wall_ns = lab_clock_wall_ns() - (now_ns - run->start_ns),
                             .error = "",
                             .result = "",
@@ -305,8 +325,8 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
 }
 
 /* The run's processes as far as they are known: its workers and what was seen below them. */
-static struct lab_watch_question make_question(const struct runner_run *run,
-                                               struct lab_arena *arena) {
+static struct lab_watch_question
+make_question(const struct runner *runner, const struct runner_run *run, struct lab_arena *arena) {
     const struct lab_plan_run *planned = run->item->planned;
     int count = 0, most = run->worker_count;
     for (int i = 0; i < run->worker_count; i++)
@@ -318,13 +338,20 @@ static struct lab_watch_question make_question(const struct runner_run *run,
         for (int j = 0; j < child->seen_count; j++)
             own[count++] = child->seen[j].pid;
     }
-    return (struct lab_watch_question){.ranks = planned->ranks,
-                                       .rank_count = planned->rank_count,
-                                       .start_ns = run->start_ns,
-                                       .now_ns = lab_clock_now(lab_clock_system()),
-                                       .own = own,
-                                       .own_count = count,
-                                       .runner = run->concurrent ? getpid() : 0};
+    return (struct lab_watch_question){
+        .ranks = planned->ranks,
+        .rank_count = planned->rank_count,
+        .start_ns = run->start_ns,
+        .now_ns = runner->simulated ? run->heard_ns : lab_clock_now(lab_clock_system()),
+        .own = own,
+        .own_count = count,
+        .runner = run->concurrent ? getpid() : 0};
+}
+
+/* The next run begins behind this one. */
+static void move_clock(struct runner *runner, const struct lab_run *outcome) {
+    if (runner->simulated && outcome->end_ns >= runner->simulated_ns)
+        runner->simulated_ns = outcome->end_ns + 1;
 }
 
 /* Results are there: into the store first, then to whoever listens, then to the workers. */
@@ -332,7 +359,7 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
     struct lab_err err = LAB_ERR_INIT;
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_DONE);
     const struct lab_plan *plan = runner->spec->plan;
-    struct lab_watch_question question = make_question(run, &run->arena);
+    struct lab_watch_question question = make_question(runner, run, &run->arena);
     if (runner_result_merge(run->ranks, run->item->planned->rank_count,
                             plan->processes == LAB_PLAN_SHARED,
                             lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->watch,
@@ -341,6 +368,7 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
         runner_run_fail(run, NULL, LAB_ERR_SYSTEM, err.text);
         return;
     }
+    move_clock(runner, &outcome);
     lab_failpoint("before-commit");
     if (lab_store_finish_run(runner->spec->store, run->item->number, &outcome, &err) < 0) {
         runner_give_up(runner, &err, true);
@@ -379,6 +407,7 @@ static void commit_failure(struct runner *runner, struct runner_run *run, const 
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_FAILED);
     outcome.error = text;
     outcome.exit_code = find_exit_code(run);
+    move_clock(runner, &outcome);
     lab_failpoint("before-commit");
     if (lab_store_finish_run(runner->spec->store, number, &outcome, &err) < 0) {
         runner_give_up(runner, &err, true);

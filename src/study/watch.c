@@ -24,6 +24,7 @@ struct gpu {         /* an entity, if it is one */
     int64_t last_ns; /* of its ticks */
     bool is_gpu, away;
     int index, memory_column;
+    int column_count;            /* 0 = it wasn't told */
     int64_t before_kib, now_kib; /* memory in use at first, and now; -1 = unknown */
 };
 
@@ -47,6 +48,7 @@ static void on_entity(void *state, int number, const struct lab_entity *entity) 
         LAB_MEM_GROW(&watch->gpus, watch->gpu_count, &watch->gpu_capacity);
         watch->gpus[watch->gpu_count++] = (struct gpu){.before_kib = -1, .now_kib = -1};
     }
+    watch->gpus[number].column_count = entity->column_count;
     watch->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
     watch->gpus[number].index = entity->index;
     watch->gpus[number].memory_column = lab_entity_column(entity, LAB_METRIC_MEMORY_USED, -1);
@@ -91,11 +93,11 @@ int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_wat
     struct lab_recorder_setup setup = {.interval_ns = config.setup.interval_ns, .note = ""};
     watch->store = spec->store;
     if (lab_recorder_attach(spec->store, &setup, &watch->recorder, err) < 0 ||
-        lab_sampler_open(&config, &watch->sampler, err) < 0) {
+        (!spec->simulated && lab_sampler_open(&config, &watch->sampler, err) < 0)) {
         lab_watch_close(watch);
         return -1;
     }
-    watch->lists = !lab_sampler_refusal(watch->sampler, "process");
+    watch->lists = watch->sampler && !lab_sampler_refusal(watch->sampler, "process");
     watch->inner = lab_recorder_sink(watch->recorder);
     watch->sink = (struct lab_sink_samples){on_entity, on_tick, on_event, on_processes, watch};
     *ret_watch = watch;
@@ -124,25 +126,48 @@ void lab_watch_close(struct lab_watch *watch) {
 }
 
 int lab_watch_fd(struct lab_watch *watch) {
-    return watch ? lab_sampler_fd(watch->sampler) : -1;
+    return watch && watch->sampler ? lab_sampler_fd(watch->sampler) : -1;
 }
 
 void lab_watch_tend(struct lab_watch *watch) {
     if (!watch)
         return;
-    lab_sampler_take(watch->sampler, &watch->sink);
+    if (watch->sampler)
+        lab_sampler_take(watch->sampler, &watch->sink);
     flush(watch, false);
 }
 
-void lab_watch_edge(struct lab_watch *watch) {
+void lab_watch_entity(struct lab_watch *watch, int number, const struct lab_entity *entity) {
+    if (watch)
+        watch->sink.entity(watch->sink.state, number, entity);
+}
+
+int lab_watch_tick(struct lab_watch *watch, int number, int64_t time_ns, const int64_t *values,
+                   int column_count) {
+    uint64_t valid[LAB_VALID_WORDS(LAB_COLUMNS_MAX)] = {0};
     if (!watch)
+        return 0;
+    if (number < 0 || number >= watch->gpu_count ||
+        watch->gpus[number].column_count != column_count)
+        return -1;
+    for (int i = 0; i < column_count; i++)
+        lab_valid_set(valid, i);
+    watch->sink.tick(
+        watch->sink.state,
+        &(struct lab_tick){
+            .entity = number, .time_ns = time_ns, .cost_ns = -1, .values = values, .valid = valid});
+    return 0;
+}
+
+void lab_watch_edge(struct lab_watch *watch) {
+    if (!watch || !watch->sampler)
         return;
     watch->edge_ns = lab_clock_now(lab_clock_system());
     lab_sampler_edge(watch->sampler);
 }
 
 bool lab_watch_is_settled(const struct lab_watch *watch) {
-    for (int i = 0; watch && i < watch->gpu_count; i++)
+    for (int i = 0; watch && watch->sampler && i < watch->gpu_count; i++)
         if (watch->gpus[i].is_gpu && !watch->gpus[i].away &&
             watch->gpus[i].last_ns < watch->edge_ns)
             return false;
@@ -151,7 +176,7 @@ bool lab_watch_is_settled(const struct lab_watch *watch) {
 
 int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device) {
     int index = lab_run_device_gpu(device);
-    for (int i = 0; watch && index >= 0 && i < watch->gpu_count; i++) {
+    for (int i = 0; watch && watch->sampler && index >= 0 && i < watch->gpu_count; i++) {
         const struct gpu *gpu = &watch->gpus[i];
         if (gpu->is_gpu && gpu->index == index && !gpu->away && gpu->now_kib > gpu->before_kib)
             return (gpu->now_kib - gpu->before_kib) * 1024;
@@ -460,7 +485,8 @@ void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *
         ret_maps[i] = NULL;
     if (!watch || !lab_run_uses_gpu(question->ranks, question->rank_count))
         return;
-    lab_sampler_take(watch->sampler, &watch->sink);
+    if (watch->sampler)
+        lab_sampler_take(watch->sampler, &watch->sink);
     flush(watch, true);
     struct lab_recording_query query = {.metrics = metrics,
                                         .metric_count = sizeof metrics / sizeof *metrics,

@@ -14,6 +14,7 @@
 #include "base/value.h"
 #include "machine/machine.h"
 #include "model/run.h"
+#include "model/sample.h"
 #include "store/store.h"
 
 #include <sys/types.h>
@@ -25,6 +26,8 @@ struct lab_watch_spec {
     struct lab_store *store;     /* this thread is its writer */
     bool gpus;                   /* some run uses one: then ten times a second, else twice */
     const struct lab_cpus *cpus; /* where its threads run; NULL = anywhere */
+    /* this machine isn't watched: samples come from the simulated one, through the two below */
+    bool simulated;
 };
 
 int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_watch,
@@ -36,6 +39,14 @@ int lab_watch_fd(struct lab_watch *watch);
 
 /* Takes what was sampled and writes what is due. */
 void lab_watch_tend(struct lab_watch *watch);
+
+/*
+ * Something that the simulated machine's sampler watches, under a number that its ticks name; it may be
+ * told again. -1: a tick of what wasn't told, or of other columns.
+ */
+void lab_watch_entity(struct lab_watch *watch, int number, const struct lab_entity *entity);
+int lab_watch_tick(struct lab_watch *watch, int number, int64_t time_ns, const int64_t *values,
+                   int column_count);
 
 /* A run begins or ends: everything is read now. */
 void lab_watch_edge(struct lab_watch *watch);

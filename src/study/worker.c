@@ -76,13 +76,16 @@ bool worker_wait_go(struct worker *worker) {
     return !atomic_load(&worker->stopping);
 }
 
-bool worker_meet(struct worker *worker, int *left) {
+bool worker_meet(struct rank *rank, int *left) {
+    struct worker *worker = rank->worker;
+    lab_device_rest(rank->device);
     pthread_mutex_lock(&worker->mutex);
     if (--*left == 0)
         pthread_cond_broadcast(&worker->changed);
     while (*left > 0 && !atomic_load(&worker->stopping))
         pthread_cond_wait(&worker->changed, &worker->mutex);
     pthread_mutex_unlock(&worker->mutex);
+    lab_device_wake(rank->device);
     return !atomic_load(&worker->stopping);
 }
 
@@ -153,6 +156,8 @@ static int prepare(struct worker *worker, struct lab_err *err) {
         return lab_err_context(err, "%s", worker->workload->name);
     worker->config = config;
     worker->workload->cost(config, &worker->cost);
+    if (worker->job.machine)
+        lab_device_define(worker->job.machine, worker->job.definition);
     return lab_machine_open(NULL, &worker->machine, err);
 }
 
@@ -244,6 +249,7 @@ static void open_worker(struct worker *worker, int fd) {
     pthread_mutex_init(&worker->mutex, NULL);
     pthread_mutex_init(&worker->send_mutex, NULL);
     pthread_mutex_init(&worker->metric_mutex, NULL);
+    pthread_mutex_init(&worker->sample_mutex, NULL);
     lab_str_init(&worker->outgoing);
     lab_arena_init(&worker->arena);
     lab_frame_reader_init(&worker->reader);
@@ -257,6 +263,7 @@ static void close_worker(struct worker *worker) {
     lab_frame_reader_release(&worker->reader);
     lab_arena_release(&worker->arena);
     lab_str_release(&worker->outgoing);
+    pthread_mutex_destroy(&worker->sample_mutex);
     pthread_mutex_destroy(&worker->metric_mutex);
     pthread_mutex_destroy(&worker->send_mutex);
     pthread_mutex_destroy(&worker->mutex);

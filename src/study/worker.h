@@ -8,6 +8,7 @@
  *                  <─────────────  READY (each rank)  waits, its device idle
  *       GO         ───────────────────────────────>   all ranks of the gang measure from here on
  *                  <── PROGRESS, ITERATIONS, METRIC   between stretches, never inside the timed part
+ *                  <── ENTITY, TICKS                  simulated: what a sampler would have seen
  *                  <─────  RESULT (each rank), or     proves where its memory lay, traces; waits
  *                          FAILURE: the last word
  *       ACK        ───────────────────────────────>   ends with status 0
@@ -15,12 +16,20 @@
  * A rank's RESULT is a JSON object; docs/NUMBERS.md defines the figures, null = there is none:
  *
  *     device, numa_node, iterations, warmup_iterations, samples       what was done (samples: in all)
+ *     device_node, distance                   the node that the device sits on; the kernel's distance
+ *                                             from numa_node, 10 = local
+ *     simulated                               true, of a simulated device alone
  *     rate, rate_low, rate_high, rate_unit                            "samples/s" or "iterations/s";
  *                                                                     the interval within the run
  *     samples_per_second, flops_per_second, h2d_gb_per_s, d2h_gb_per_s, compute_utilization, overlap
  *     latency_ms, interval_ms                 {mean, median, p90, p95, p99, min, max} of each
  *     first_ns, last_ns                       start of the first and end of the last measured one
+<<<<<<< HEAD
  *     setup_s, first_iteration_ms, steady, peak_memory_mb
+=======
+ *     end_ns                                  simulated: when all was done, by the simulated clock
+ *     first_iteration_ms, steady, peak_memory_mb
+>>>>>>> sim
  *     verification                            {applicable, passed, relative_error, tolerance, text}
  *     placement_proven                        true, false, or null where there is nothing to prove
  *     conditions                              {load_before, foreign_cpu, steal, …}

@@ -6,6 +6,7 @@
  *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
  *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace
+ *   worker_sample.c  what a simulated machine's sampler saw
  *   worker_result.c  what a rank has to tell at its end
  */
 #ifndef LAB_STUDY_WORKER_INTERNAL_H
@@ -44,6 +45,8 @@ struct worker {
     /* --- */
     atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
     atomic_bool external; /* the workload is a program that can be asked to end */
+
+    pthread_mutex_t sample_mutex; /* samples are taken and sent by one at a time */
 
     pthread_mutex_t metric_mutex; /* of what follows */
     int64_t metric_window_ns;     /* its start */
@@ -86,6 +89,7 @@ struct rank {
     const char *invalid[2]; /* sentences */
     int invalid_count;
     double peak_memory_mib; /* before it was traced; NaN = unknown */
+    int64_t end_ns;         /* by the device's clock, when all was done; 0 = it has none */
 
     const char *trace_path; /* below the study's folder; NULL = there is none */
     int trace_iterations;
@@ -103,7 +107,7 @@ bool worker_stop(struct worker *worker);
 bool worker_wait_go(struct worker *worker);
 
 /* Takes one from a count above, and waits until the other ranks have done so; false as above. */
-bool worker_meet(struct worker *worker, int *left);
+bool worker_meet(struct rank *rank, int *left);
 
 /* --- guard --- */
 
@@ -127,6 +131,8 @@ void *worker_rank_main(void *rank); /* of its thread */
 /* Passes a figure on, or drops it where there are too many. Of one rank by one thread at a time. */
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
                         int64_t time_ns);
+/* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */
+void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
                                 struct lab_value *list);

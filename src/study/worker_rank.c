@@ -12,6 +12,7 @@
 #include "base/random.h"
 
 #include <errno.h>
+#include <math.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -110,6 +111,11 @@ static int open_device(struct rank *rank, struct lab_err *err) {
     struct worker *worker = rank->worker;
     struct lab_device_setup setup =
         worker->workload->setup ? worker->workload->setup(worker->config) : LAB_DEVICE_SETUP;
+    setup.host_node = rank->job->numa_node;
+    setup.gang = worker->job.rank_count;
+    setup.seed = worker->job.chance;
+    setup.start_ns = worker->job.start_ns;
+    setup.stopped = &worker->stopping;
     if (lab_device_open(worker->machine, &rank->ref, setup, &rank->device, err) < 0)
         return -1;
     rank->overlaps = rank->device->info.overlaps;
@@ -168,7 +174,9 @@ static int verify(struct rank *rank, struct lab_err *err) {
 static void wait_for_go(struct rank *rank) {
     worker_send(rank->worker,
                 &(struct lab_frame){.type = LAB_FRAME_READY, .rank = rank->job->index});
+    lab_device_rest(rank->device);
     rank->go = worker_wait_go(rank->worker);
+    lab_device_wake(rank->device);
     if (rank->go)
         tell_phase(rank, "measuring");
 }
@@ -207,6 +215,7 @@ static int measure(struct rank *rank, struct lab_err *err) {
     plan.warmup_iterations = job->warmup_iterations;
     plan.progress = on_progress;
     plan.progress_state = rank;
+    plan.clock = rank->device ? rank->device->clock : NULL;
     if (job->warmup_iterations > 0)
         tell_phase(rank, "warm-up");
     else
@@ -232,6 +241,8 @@ static void add_invalid(struct rank *rank, const char *what, const struct lab_er
 static void prove(struct rank *rank) {
     struct worker *worker = rank->worker;
     struct lab_err err = LAB_ERR_INIT;
+    if (rank->ref.simulated) /* it lies where it says it does */
+        return;
     if (rank->job->numa_node >= 0) {
         rank->thread_proven =
             lab_bind_prove_thread(worker->machine, rank->job->numa_node, &err) == 0;
@@ -269,11 +280,16 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (rank->measurement.count == 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
     prove(rank);
-    rank->peak_memory_mib = worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
-    if (worker_wants_trace(rank->worker) && worker_meet(rank->worker, &rank->worker->timed_left)) {
+    rank->peak_memory_mib = NAN;
+    if (!rank->ref.simulated) /* what the simulator itself takes says nothing */
+        rank->peak_memory_mib =
+            worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
+    if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);
     }
+    rank->end_ns = rank->device ? lab_clock_now(rank->device->clock) : 0;
+    worker_tell_samples(rank);
     return 0;
 }
 
@@ -293,7 +309,9 @@ static int use_device(struct rank *rank, struct lab_err *err) {
 static int carry_out(struct rank *rank, struct lab_err *err) {
     struct worker *worker = rank->worker;
     int node = rank->job->numa_node;
-    if (node >= 0 && lab_bind_thread_to_node(worker->machine, node, err) < 0)
+    /* a simulated device's nodes aren't this machine's */
+    if (!worker->job.machine && node >= 0 &&
+        lab_bind_thread_to_node(worker->machine, node, err) < 0)
         return lab_err_context(err, "NUMA node %d", node);
     tell_phase(rank, "opening");
     if (choose_device(rank, err) < 0)

@@ -122,11 +122,29 @@ static struct lab_value *trace_value(const struct rank *rank, struct lab_arena *
 
 /* --- groups --- */
 
+/* Which node the device sits on, and how far that is from the one that feeds it; null = unknown. */
+static void put_place(struct writer writer, const struct rank *rank) {
+    const struct lab_machine *machine =
+        rank->ref.machine ? rank->ref.machine : rank->worker->machine;
+    int distance =
+        lab_machine_distance(machine, lab_machine_node_index(machine, rank->job->numa_node),
+                             lab_machine_node_index(machine, rank->ref.node));
+    put(writer, "device_node", NAN);
+    put(writer, "distance", NAN);
+    if (rank->ref.node >= 0)
+        lab_value_set_int(writer.arena, writer.map, "device_node", rank->ref.node);
+    if (distance > 0)
+        lab_value_set_int(writer.arena, writer.map, "distance", distance);
+    if (rank->ref.simulated)
+        lab_value_set_bool(writer.arena, writer.map, "simulated", true);
+}
+
 static void put_amount(struct writer writer, const struct rank *rank) {
     const struct lab_measurement *m = &rank->measurement;
     double samples = rank->worker->cost.samples * (double)m->count;
     lab_value_set_string(writer.arena, writer.map, "device", rank->ref.name);
     lab_value_set_int(writer.arena, writer.map, "numa_node", rank->job->numa_node);
+    put_place(writer, rank);
     lab_value_set_int(writer.arena, writer.map, "iterations", (int64_t)m->count);
     lab_value_set_int(writer.arena, writer.map, "warmup_iterations", m->warmup_iterations);
     if (samples > 0)
@@ -172,6 +190,12 @@ static void put_span(struct writer writer, const struct lab_measurement *m) {
     lab_value_set_int(writer.arena, writer.map, "last_ns", last_ns);
 }
 
+/* Only a simulated run's end isn't what the runner's clock says. */
+static void put_end(struct writer writer, const struct rank *rank) {
+    if (rank->ref.simulated)
+        lab_value_set_int(writer.arena, writer.map, "end_ns", rank->end_ns);
+}
+
 static void put_validity(struct writer writer, const struct rank *rank) {
     struct lab_arena *arena = writer.arena;
     struct lab_value *invalid = lab_value_list(arena);
@@ -199,6 +223,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put_map(writer, "interval_ms", times_value(&m->interval, writer.arena));
     put_span(writer, m);
     put(writer, "setup_s", rank->setup_s);
+    put_end(writer, rank);
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);

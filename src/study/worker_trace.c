@@ -53,7 +53,7 @@ static int choose_count(const struct lab_measurement *m) {
 static int run_pass(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     const struct lab_workload *workload = rank->worker->workload;
-    const struct lab_clock *clock = lab_clock_system();
+    const struct lab_clock *clock = rank->device->clock;
     struct lab_iteration unused[WARMUP_MOST];
     int warmup = pass->count > ITERATIONS_MIN ? WARMUP_MOST : 1; /* few are those that take long */
     pass->warmup_start_ns = lab_clock_now(clock);
@@ -74,12 +74,12 @@ static int carry_out(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     struct worker *worker = rank->worker;
     if (lab_device_trace_begin(rank->device, RECORDS_MOST, err) < 0) {
-        worker_meet(worker, &worker->traced_left);
+        worker_meet(rank, &worker->traced_left);
         return -1;
     }
     struct lab_err second = LAB_ERR_INIT;
     int failed = run_pass(pass, err);
-    worker_meet(worker, &worker->traced_left);
+    worker_meet(rank, &worker->traced_left);
     int not_ended =
         lab_device_trace_end(rank->device, &rank->arena, &pass->trace, failed ? &second : err);
     return failed || not_ended ? -1 : 0;

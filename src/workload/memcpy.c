@@ -100,7 +100,9 @@ static int memcpy_open(const void *opaque, const struct lab_rank *rank, void **r
             lab_buffer_open(rank->device, LAB_MEMORY_DEVICE, -1, state->size_bytes, &way->device,
                             err))
             goto fail;
-        memset(way->host.data, 0x5a, state->size_bytes); /* pages that exist, not the zero page */
+        if (!rank->device->ref.simulated)
+            memset(way->host.data, 0x5a,
+                   state->size_bytes); /* pages that exist, not the zero page */
     }
     if (lab_spans_open(rank->device, LAB_SPANS_SYNC_FREQUENCY, stages, &state->spans, err))
         goto fail;

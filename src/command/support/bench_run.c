@@ -53,10 +53,11 @@ static int choose_device(struct bench *bench, int *ret_selected, struct lab_err 
 
 static int choose_node(struct bench *bench, struct lab_err *err) {
     int node = bench->request->numa_node;
-    if (node >= 0 && lab_machine_require_node(bench->machine, node, err) < 0)
+    const struct lab_machine *machine = bench->ref.machine ? bench->ref.machine : bench->machine;
+    if (node >= 0 && lab_machine_require_node(machine, node, err) < 0)
         return lab_err_context(err, "--node %d", node);
     bench->report->numa_node = node >= 0 ? node : bench->ref.node;
-    if (bench->report->numa_node < 0)
+    if (bench->report->numa_node < 0 || bench->ref.simulated)
         return 0;
     return lab_bind_thread_to_node(bench->machine, bench->report->numa_node, err);
 }
@@ -153,11 +154,12 @@ static bool on_progress(const struct lab_measure_progress *now, void *opaque) {
     return false;
 }
 
-static int measure(struct bench *bench, void *state, int index, struct lab_err *err) {
+static int measure(struct bench *bench, const struct lab_device *device, void *state, int index,
+                   struct lab_err *err) {
     const struct lab_bench_request *request = bench->request;
     struct lab_measure_plan plan = request->plan;
     plan.seed = lab_random_bits(request->plan.seed, 100 + (uint64_t)index);
-    plan.clock = lab_clock_system();
+    plan.clock = device ? device->clock : lab_clock_system();
     plan.progress = on_progress;
     plan.progress_state = bench;
     struct lab_subject subject = {"measuring", request->workload->run, state};
@@ -187,6 +189,8 @@ static void count_operations(struct bench *bench, const struct lab_op_time *befo
 static void prove(struct bench *bench, void *state) {
     struct lab_err err = LAB_ERR_INIT;
     int node = bench->report->numa_node;
+    if (bench->ref.simulated)
+        return;
     if (node >= 0 && lab_bind_prove_thread(bench->machine, node, &err) < 0)
         add_invalid(bench, "the host thread left its node", err.text);
     const struct lab_workload *workload = bench->request->workload;
@@ -206,7 +210,7 @@ static int use_external(struct bench *bench, void *state, int index, struct lab_
     if (lab_interrupt_seen())
         return 0;
     lab_interrupt_hold(true);
-    int result = measure(bench, state, index, err);
+    int result = measure(bench, NULL, state, index, err);
     lab_interrupt_hold(false);
     if (result == 0)
         prove(bench, state);
@@ -226,7 +230,7 @@ static int use_workload(struct bench *bench, struct lab_device *device, void *st
     bench->progress.drawn_ns = 0;
     struct lab_op_time before[LAB_OP_COUNT], after[LAB_OP_COUNT];
     lab_device_op_times(device, before);
-    if (measure(bench, state, index, err) < 0)
+    if (measure(bench, device, state, index, err) < 0)
         return -1;
     lab_device_op_times(device, after);
     count_operations(bench, before, after);
@@ -239,6 +243,8 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     const struct lab_workload *workload = request->workload;
     struct lab_device_setup setup =
         workload->setup ? workload->setup(request->config) : LAB_DEVICE_SETUP;
+    setup.host_node = bench->report->numa_node;
+    setup.seed = lab_random_bits(request->plan.seed, 200 + (uint64_t)index);
     bench->progress.run = index + 1;
     lab_progress_phase(&bench->progress, "opening");
     struct lab_device *device = NULL;

@@ -152,7 +152,8 @@ static void prepare_view(struct execution *execution, const struct lab_command_c
         .max_workers = study->plan.max_workers,
         .arena = call->arena,
     };
-    if (lines)
+    /* what simulated runs take is simulated, too */
+    if (lines && !study->machine->simulated)
         execution->view.history =
             lab_history_open(lab_machine_identity(study->machine), HISTORY_STUDIES);
 }

@@ -152,7 +152,8 @@ int vit_pipeline_open(const struct vit_config *config, const struct lab_rank *ra
         vit_pipeline_close(pipeline);
         return -1;
     }
-    vit_pool_fill(pipeline, 0, pipeline->pool_batches);
+    if (!rank->device->ref.simulated) /* whose memory has no content */
+        vit_pool_fill(pipeline, 0, pipeline->pool_batches);
     *ret_pipeline = pipeline;
     return 0;
 }

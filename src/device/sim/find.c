@@ -1,0 +1,190 @@
+/*
+ * find.c: where descriptions come from: what this process was told (a worker is told by its runner),
+ * a file, the folders of the search path, the program itself.
+ */
+#include "device/sim/find.h"
+
+#include "base/file.h"
+#include "base/str.h"
+#include "device/sim/sim.h"
+
+#include <dirent.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define SUFFIX    ".yaml"
+#define MAX_BYTES ((size_t)1 << 20)
+
+static struct {
+    pthread_mutex_t lock;
+    char **folders; /* NULL-terminated */
+    int folder_count;
+    char *name, *definition; /* the last that was defined: a process has to do with one */
+} known = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+void lab_device_set_folders(const char *const *folders) {
+    int count = 0;
+    while (folders && folders[count])
+        count++;
+    pthread_mutex_lock(&known.lock);
+    for (int i = 0; i < known.folder_count; i++)
+        lab_mem_free(known.folders[i]);
+    known.folders = lab_mem_resize(known.folders, (size_t)count + 1, sizeof *known.folders);
+    for (int i = 0; i < count; i++)
+        known.folders[i] = lab_mem_strdup(folders[i]);
+    known.folders[count] = NULL;
+    known.folder_count = count;
+    pthread_mutex_unlock(&known.lock);
+}
+
+void lab_device_define(const char *name, const char *definition) {
+    pthread_mutex_lock(&known.lock);
+    lab_mem_free(known.name);
+    lab_mem_free(known.definition);
+    known.name = name ? lab_mem_strdup(name) : NULL;
+    known.definition = name ? lab_mem_strdup(definition) : NULL;
+    pthread_mutex_unlock(&known.lock);
+}
+
+static const char *defined(const char *name, struct lab_arena *arena) {
+    pthread_mutex_lock(&known.lock);
+    const char *text = known.name && lab_str_equal(known.name, name)
+                           ? lab_arena_strdup(arena, known.definition)
+                           : NULL;
+    pthread_mutex_unlock(&known.lock);
+    return text;
+}
+
+static const char *const *folders_of(struct lab_arena *arena) {
+    pthread_mutex_lock(&known.lock);
+    const char **copy = lab_arena_alloc(arena, (size_t)known.folder_count + 1, sizeof *copy);
+    for (int i = 0; i < known.folder_count; i++)
+        copy[i] = lab_arena_strdup(arena, known.folders[i]);
+    pthread_mutex_unlock(&known.lock);
+    return copy;
+}
+
+static bool ends_with(const char *text, const char *suffix) {
+    size_t length = strlen(text), tail = strlen(suffix);
+    return length > tail && strcmp(text + length - tail, suffix) == 0;
+}
+
+/* --- lists --- */
+
+struct names {
+    const char **items;
+    int count, capacity;
+};
+
+static void add_name(struct names *names, const char *file, struct lab_arena *arena) {
+    if (!ends_with(file, SUFFIX) || strchr("._", file[0]))
+        return;
+    const char *name = lab_arena_strndup(arena, file, strlen(file) - strlen(SUFFIX));
+    for (int i = 0; i < names->count; i++)
+        if (lab_str_equal(names->items[i], name))
+            return;
+    LAB_MEM_GROW(&names->items, names->count, &names->capacity);
+    names->items[names->count++] = name;
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char *const *list_names(struct lab_arena *arena, int *ret_count) {
+    struct names names = {0};
+    for (const char *const *folder = folders_of(arena); *folder; folder++) {
+        DIR *directory = opendir(lab_arena_printf(arena, "%s/machine", *folder));
+        for (const struct dirent *entry; directory && (entry = readdir(directory));)
+            add_name(&names, entry->d_name, arena);
+        if (directory)
+            closedir(directory);
+    }
+    for (const struct sim_file *file = lab_machine_files; file->path; file++)
+        add_name(&names, file->path, arena);
+    if (names.count)
+        qsort(names.items, (size_t)names.count, sizeof *names.items, by_name);
+    const char **list = lab_arena_alloc(arena, (size_t)names.count + 1, sizeof *list);
+    for (int i = 0; i < names.count; i++)
+        list[i] = names.items[i];
+    *ret_count = names.count;
+    lab_mem_free(names.items);
+    return list;
+}
+
+int lab_device_definitions(struct lab_arena *arena, const char *const **ret_names,
+                           const char *const **ret_titles) {
+    int count;
+    const char *const *names = list_names(arena, &count);
+    const char **titles = lab_arena_alloc(arena, (size_t)count + 1, sizeof *titles);
+    for (int i = 0; i < count; i++) {
+        const char *text, *origin;
+        size_t length;
+        struct sim_machine *machine;
+        struct lab_err err = LAB_ERR_INIT;
+        bool sound = sim_find(names[i], arena, &text, &length, &origin, &err) == 0 &&
+                     sim_describe(names[i], text, length, origin, arena, &machine, &err) == 0;
+        titles[i] = sound ? machine->title : lab_arena_strdup(arena, err.text);
+    }
+    *ret_names = names;
+    *ret_titles = titles;
+    return count;
+}
+
+/* --- one --- */
+
+static int refuse(const char *name, struct lab_arena *arena, struct lab_err *err) {
+    int count;
+    const char *const *names = list_names(arena, &count);
+    const char *nearest = lab_str_nearest(name, names);
+    struct lab_str list;
+    lab_str_init(&list);
+    lab_str_add_list(&list, names, "and");
+    lab_err_set(err, LAB_ERR_USER,
+                "there is no simulated machine '%.80s'%s%s%s; there are %s, and files: "
+                "sim:./mine.yaml",
+                name, nearest ? " (did you mean '" : "", nearest ? nearest : "",
+                nearest ? "'?)" : "", list.text);
+    lab_str_release(&list);
+    return -1;
+}
+
+static int read_file(const char *path, struct lab_arena *arena, const char **ret_text,
+                     size_t *ret_length, const char **ret_origin, struct lab_err *err) {
+    char *text = NULL;
+    if (lab_file_read(path, MAX_BYTES, arena, &text, ret_length, err) < 0) {
+        err->code = LAB_ERR_USER;
+        return -1;
+    }
+    *ret_text = text;
+    *ret_origin = lab_arena_strdup(arena, path);
+    return 0;
+}
+
+int sim_find(const char *name, struct lab_arena *arena, const char **ret_text, size_t *ret_length,
+             const char **ret_origin, struct lab_err *err) {
+    const char *text = defined(name, arena);
+    if (text) {
+        *ret_text = text;
+        *ret_length = strlen(text);
+        *ret_origin = lab_arena_printf(arena, "sim:%s", name);
+        return 0;
+    }
+    if (strchr(name, '/') || ends_with(name, SUFFIX))
+        return read_file(name, arena, ret_text, ret_length, ret_origin, err);
+    for (const char *const *folder = folders_of(arena); *folder; folder++) {
+        const char *path = lab_arena_printf(arena, "%s/machine/%s" SUFFIX, *folder, name);
+        struct stat info;
+        if (stat(path, &info) == 0)
+            return read_file(path, arena, ret_text, ret_length, ret_origin, err);
+    }
+    const char *file_name = lab_arena_printf(arena, "%s" SUFFIX, name);
+    for (const struct sim_file *file = lab_machine_files; file->path; file++)
+        if (lab_str_equal(file->path, file_name)) {
+            *ret_text = file->text;
+            *ret_length = file->length;
+            *ret_origin = lab_arena_printf(arena, "built-in:machine/%s", file->path);
+            return 0;
+        }
+    return refuse(name, arena, err);
+}

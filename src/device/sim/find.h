@@ -1,0 +1,14 @@
+/* find.h: the descriptions that are built into the program: generated from conf/machine. */
+#ifndef LAB_DEVICE_SIM_FIND_H
+#define LAB_DEVICE_SIM_FIND_H
+
+#include <stddef.h>
+
+struct sim_file {
+    const char *path; /* "l40s-10.yaml" */
+    const char *text;
+    size_t length;
+};
+extern const struct sim_file lab_machine_files[]; /* path NULL ends */
+
+#endif
