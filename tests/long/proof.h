@@ -101,7 +101,8 @@ struct proof_truth { /* what is planted; 0 = nothing of it */
     bool rough;      /* autocorrelated, heavy-tailed and drifting noise within runs besides */
     double slow_gpu; /* GPU 1 computes so much longer */
     double drift;    /* of GPU 0, per minute */
-    double neighbour_gb_s; /* of somebody who comes and goes, on the memory of GPU 0's node */
+    double neighbour_gb_s; /* of somebody who comes and goes beside a GPU */
+    int neighbour_node;    /* on this node, and on the way of its GPU */
     double tflops;         /* of fp32; 0 = 20 */
 };
 

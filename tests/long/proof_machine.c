@@ -81,9 +81,9 @@ static void add_effects(const struct proof_truth *truth, struct lab_str *out) {
         lab_str_printf(out, "  drift: [{gpu: 0, per_minute: %.9g}]\n", truth->drift);
     if (truth->neighbour_gb_s > 0)
         lab_str_printf(out,
-                       "  neighbour: {node: 0, links: [root0], gb_s: %.9g, cpu: 0.5, on_s: 0.4, "
+                       "  neighbour: {node: %d, links: [root%d], gb_s: %.9g, cpu: 0.5, on_s: 0.4, "
                        "off_s: 0.6}\n",
-                       truth->neighbour_gb_s);
+                       truth->neighbour_node, truth->neighbour_node, truth->neighbour_gb_s);
 }
 
 void proof_define(const char *name, const struct proof_truth *truth) {

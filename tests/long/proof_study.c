@@ -213,8 +213,8 @@ static void keep(struct proof_study *study, const struct proof_point *point, int
                                   .ranks = make_rank(study, point, measured),
                                   .rank_count = 1,
                                   .work = make_work(&cost),
-                                  .rate = rate,
-                                  .time_s = lab_measure_primary(&measured->measurement)->median,
+                                  .rate = measured->rate,
+                                  .time_s = measured->time_s,
                                   .used = true,
                                   .recording = measured->recording};
     study->table.planned_count++;
