@@ -27,6 +27,7 @@ enum {
     NODE,
     DISTANCE,
     RATE,
+    RATE_WORDS,
     RUNS,
     PENALTY,
     WORDS,
@@ -41,7 +42,8 @@ static const struct lab_analysis_column penalty_columns[PENALTY_COLUMNS] = {
     [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
     [NODE] = {"node", "Node", LAB_ANALYSIS_COUNT},
     [DISTANCE] = {"distance", "Distance", LAB_ANALYSIS_COUNT},
-    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
+    [RATE] = {"rate_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
+    [RATE_WORDS] = {NULL, "Per second", LAB_ANALYSIS_FIGURE},
     [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
     [PENALTY] = {"penalty", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
     [WORDS] = {NULL, "Penalty", LAB_ANALYSIS_FIGURE},
@@ -85,6 +87,10 @@ static double median_rate(const struct lab_study_point *point) {
     return lab_analysis_summarize(point->rates, (size_t)point->count).median;
 }
 
+static const char *rate_words(double rate, struct lab_arena *arena) {
+    return lab_arena_printf(arena, rate >= 1000 ? "%.0f" : "%.4g", rate);
+}
+
 static void fill_penalty(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
                          int model, int node, struct lab_arena *arena,
                          struct lab_analysis_cell *row) {
@@ -95,6 +101,7 @@ static void fill_penalty(const struct lab_numa_grid *grid, const struct lab_numa
     row[NODE] = lab_analysis_figure(device->nodes[node].number);
     row[DISTANCE] = lab_analysis_figure(known(device->nodes[node].distance));
     row[RATE] = lab_analysis_figure(median_rate(cell->point));
+    row[RATE_WORDS] = lab_analysis_text(rate_words(row[RATE].value, arena));
     row[RUNS] = lab_analysis_figure(cell->point->count);
     row[PENALTY] = penalty_cell(&cell->ratio);
     row[WORDS] = lab_analysis_text(reference ? "reference" : lab_numa_penalty_words(cell, arena));
@@ -199,7 +206,7 @@ static const char *const *make_notes(const struct lab_numa_grid *grids, int coun
     int made = 0, compared = 0;
     for (int g = 0; g < count; g++) {
         const char **own = lab_study_notes(grids[g].study, 0, arena);
-        for (int i = 0; own[i] && i < OF_A_STUDY - 1; i++)
+        for (int i = 0; i < OF_A_STUDY - 1 && own[i]; i++)
             notes[made++] = count == 1
                                 ? own[i]
                                 : lab_arena_printf(arena, "%s: %s", grids[g].study->name, own[i]);
@@ -225,7 +232,8 @@ static const char *const *make_notes(const struct lab_numa_grid *grids, int coun
 static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
     (void)config;
-    (void)err;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
     int count = input->study_count, parts = 0, charts = 0, part_count = 0;
     bool simulated = false;
     struct lab_numa_grid *grids = lab_arena_alloc(arena, (size_t)count + 1, sizeof *grids);

@@ -75,7 +75,7 @@ const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct
 /* Nodes from which the device is fed as well as it can be told: the reference and those that cost
  * nothing for certain; "1", "0 or 1". */
 const char *lab_numa_best_nodes(const struct lab_numa_device *device, struct lab_arena *arena);
-/* "12.4 % ± 1.1 %" of a penalty; "none larger than 0.8 %"; "unknown". */
+/* For tables: "12.4 % ± 1.1 %" of a penalty; "at most 0.8 %" of one that can't be told from none. */
 const char *lab_numa_penalty_words(const struct lab_numa_cell *cell, struct lab_arena *arena);
 /* The largest that is certain, or NULL. */
 const struct lab_numa_cell *lab_numa_worst(const struct lab_numa_grid *grid,

@@ -21,7 +21,7 @@ const char *lab_numa_penalty_words(const struct lab_numa_cell *cell, struct lab_
     if (ratio->verdict == LAB_STUDY_SAME)
         return round_up(ratio->bound) == 0
                    ? "none"
-                   : lab_arena_printf(arena, "none larger than %.1f %%", round_up(ratio->bound));
+                   : lab_arena_printf(arena, "at most %.1f %%", round_up(ratio->bound));
     double percent = 100 * lab_numa_penalty(cell);
     if (fabs(percent) < 0.05)
         percent = 0;
@@ -242,7 +242,10 @@ static void add_groups(const struct lab_numa_grid *grid, struct lab_arena *arena
         }
         names[count] = NULL;
         lab_str_add(text, " ");
-        lab_str_add_list(text, names, "and");
+        if (count > 1 && count == grid->device_count)
+            lab_str_printf(text, "All %d devices", count);
+        else
+            lab_str_add_list(text, names, "and");
         lab_str_printf(text, " %s best fed from node %s.", count == 1 ? "is" : "are", nodes);
     }
 }

@@ -192,7 +192,7 @@ static void read_trace(const struct reading *reading, struct lab_study_run *run)
     const char *path = lab_arena_printf(reading->arena, "%s/%s", reading->table->folder, name);
     if (*name && access(path, R_OK) == 0 &&
         lab_trace_read(path, reading->arena, &file, NULL) == 0 && file.trace_count > 0)
-        run->trace = &file.traces[0];
+        run->trace = file.traces; /* of its only process */
 }
 
 static int read_run(const struct reading *reading, const struct lab_run *kept,

@@ -104,7 +104,8 @@ static void finish(struct lab_store *store, int64_t epoch, int number, bool done
                               .valid = valid};
     struct lab_iteration iterations[4];
     for (int i = 0; i < 4; i++)
-        iterations[i] = (struct lab_iteration){.start_ns = i * 1000, .end_ns = i * 1000 + 500};
+        iterations[i] = (struct lab_iteration){.start_ns = i * INT64_C(1000),
+                                               .end_ns = i * INT64_C(1000) + 500};
     /* what is planned first begins last */
     if (lab_store_begin_run(store, number, epoch, (100 - number) * SECOND, &err) < 0 ||
         lab_store_add_iterations(store, number, 0, 0, iterations, 4, &err) < 0 ||
@@ -128,8 +129,8 @@ static void given_study(const char *name, bool valid) {
                                           .machine = machine_json,
                                           .version = ""};
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_store *store;
-    int64_t epoch;
+    struct lab_store *store = NULL;
+    int64_t epoch = 0;
     mkdir(in_root(name), 0700);
     if (lab_store_create(lab_arena_printf(&arena, "%s/%s/study.db", root, name), &study, runs, RUNS,
                          &store, &err) < 0 ||

@@ -1,0 +1,217 @@
+/*
+ * crossover.c: `gpulab analyze crossover`: which models wait for copies and which for compute, and how
+ * much work a sample has to be before that turns. The figures are made in crossover/.
+ */
+#include "analysis/crossover/crossover.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+enum { TURN, BELOW, ABOVE, MODELS, FIGURES };
+
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [TURN] = {"turn_gflop_per_sample", "Turns at", LAB_ANALYSIS_NUMBER, "Turns at [GFLOP]",
+              .with_interval = true},
+    [BELOW] = {"largest_by_copies", "Copies up to", LAB_ANALYSIS_TEXT, "Copies up to"},
+    [ABOVE] = {"smallest_by_compute", "Compute from", LAB_ANALYSIS_TEXT, "Compute from"},
+    [MODELS] = {"models_known", NULL, LAB_ANALYSIS_COUNT},
+};
+
+enum {
+    MODEL,
+    COMPLEXITY,
+    COMPUTE,
+    COPIES,
+    COMPUTE_SHOWN, /* people find the interval of the ratio beside them */
+    COPIES_SHOWN,
+    RATIO,
+    BOUND,
+    RUNS,
+    SOURCE,
+    P_VALUE,
+    MODEL_COLUMNS
+};
+
+static const struct lab_analysis_column model_columns[MODEL_COLUMNS] = {
+    [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
+    [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
+    [COMPUTE] = {"compute_ms", NULL, LAB_ANALYSIS_TIME, .with_interval = true},
+    [COPIES] = {"copies_ms", NULL, LAB_ANALYSIS_TIME, .with_interval = true},
+    [COMPUTE_SHOWN] = {NULL, "Compute", LAB_ANALYSIS_TIME},
+    [COPIES_SHOWN] = {NULL, "Copies", LAB_ANALYSIS_TIME},
+    [RATIO] = {"compute_over_copies", "Compute/copies", LAB_ANALYSIS_RATIO, .with_interval = true},
+    [BOUND] = {"bound_by", "Bound by", LAB_ANALYSIS_TEXT},
+    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
+    [SOURCE] = {"source", NULL, LAB_ANALYSIS_TEXT},
+    [P_VALUE] = {"p", NULL, LAB_ANALYSIS_NUMBER},
+};
+
+static struct lab_analysis_cell figure(double value, double low, double high) {
+    bool known = isfinite(low) && isfinite(high);
+    return (struct lab_analysis_cell){.value = isfinite(value) ? value : (double)NAN,
+                                      .low = known ? low : (double)NAN,
+                                      .high = known ? high : (double)NAN,
+                                      .confidence = 0.95};
+}
+
+static struct lab_analysis_table model_table(const struct lab_crossover_feed *feed,
+                                             struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)(feed->model_count * MODEL_COLUMNS) + 1, sizeof *cells);
+    for (int m = 0; m < feed->model_count; m++) {
+        const struct lab_crossover_model *model = &feed->models[m];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)m * MODEL_COLUMNS;
+        row[MODEL] = lab_analysis_text(model->name);
+        row[COMPLEXITY] = lab_analysis_figure(model->complexity / 1e9);
+        row[COMPUTE] = figure(model->compute_s, model->compute_low, model->compute_high);
+        row[COPIES] = figure(model->copy_s, model->copy_low, model->copy_high);
+        row[COMPUTE_SHOWN] =
+            lab_analysis_figure(model->compute_s > 0 ? model->compute_s : (double)NAN);
+        row[COPIES_SHOWN] = lab_analysis_figure(model->copy_s > 0 ? model->copy_s : (double)NAN);
+        row[RATIO] = figure(model->ratio > 0 ? model->ratio : (double)NAN, model->low, model->high);
+        row[BOUND] = lab_analysis_text(lab_crossover_bound_name(model->bound));
+        row[RUNS] = lab_analysis_figure(model->runs);
+        row[SOURCE] = lab_analysis_text(lab_crossover_source_name(model->source));
+        row[P_VALUE] = lab_analysis_figure(model->p);
+    }
+    return (struct lab_analysis_table){.key = "models",
+                                       .title = "By model, of a sample",
+                                       .columns = model_columns,
+                                       .column_count = MODEL_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = feed->model_count};
+}
+
+static struct lab_analysis_part make_part(const struct lab_crossover_feed *feed,
+                                          struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
+    int known = 0;
+    for (int m = 0; m < feed->model_count; m++)
+        known += feed->models[m].bound != LAB_CROSSOVER_UNKNOWN;
+    cells[TURN] =
+        figure(feed->turn.at / 1e9, feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9);
+    cells[TURN].text = "GFLOP a sample";
+    cells[BELOW] = lab_analysis_text(feed->below < 0 ? NULL : feed->models[feed->below].name);
+    cells[ABOVE] = lab_analysis_text(feed->above < 0 ? NULL : feed->models[feed->above].name);
+    cells[MODELS] = lab_analysis_figure(known);
+    *table = model_table(feed, arena);
+    return (struct lab_analysis_part){.name = feed->name,
+                                      .answer = lab_crossover_feed_answer(feed, arena),
+                                      .cells = cells,
+                                      .tables = table,
+                                      .table_count = 1};
+}
+
+/* --- notes --- */
+
+static bool any_source(const struct lab_crossover_feed *feeds, int count,
+                       enum lab_crossover_source source) {
+    for (int i = 0; i < count; i++)
+        for (int m = 0; m < feeds[i].model_count; m++)
+            if (feeds[i].models[m].source == source)
+                return true;
+    return false;
+}
+
+static const char *const *make_notes(const struct lab_analysis_input *input,
+                                     const struct lab_crossover_feed *feeds, int count,
+                                     struct lab_arena *arena) {
+    enum { OF_A_STUDY = 8, OWN = 4 };
+    const char **notes =
+        lab_arena_alloc(arena, (size_t)(input->study_count * OF_A_STUDY) + OWN, sizeof *notes);
+    int made = 0;
+    for (int s = 0; s < input->study_count; s++) {
+        const char **own = lab_study_notes(&input->studies[s], 0, arena);
+        for (int i = 0; i < OF_A_STUDY && own[i]; i++)
+            notes[made++] = input->study_count == 1
+                                ? own[i]
+                                : lab_arena_printf(arena, "%s: %s", input->studies[s].name, own[i]);
+    }
+    if (any_source(feeds, count, LAB_CROSSOVER_TIMINGS))
+        notes[made++] = "Where a run left no spans, copies are taken from its bandwidths, one "
+                        "direction after the other: where both overlap, they take less.";
+    if (count > 0)
+        notes[made++] = "Times are busy times: of compute, and of copies in either direction, "
+                        "those at once counted once. The turn is where straight lines through "
+                        "both meet, with its interval at 95 %.";
+    return notes;
+}
+
+static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    (void)config;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
+    struct lab_crossover_feed *all = NULL;
+    int count = 0, capacity = 0;
+    bool simulated = false;
+    for (int s = 0; s < input->study_count; s++) {
+        const struct lab_study_table *study = &input->studies[s];
+        const char *prefix =
+            input->study_count == 1 ? "" : lab_arena_printf(arena, "%s: ", study->name);
+        struct lab_crossover_feed *feeds;
+        int own = lab_crossover_feeds(study, prefix, arena, &feeds);
+        simulated |= study->simulated;
+        for (int i = 0; i < own; i++) {
+            LAB_MEM_GROW(&all, count, &capacity);
+            all[count++] = feeds[i];
+        }
+    }
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count + 1, sizeof *parts);
+    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
+    for (int i = 0; i < count; i++)
+        parts[i] = make_part(&all[i], arena);
+    bool drawn = lab_crossover_chart(all, count, simulated, arena, chart);
+    *ret_result = (struct lab_analysis_result){.answer = lab_crossover_answer(all, count, arena),
+                                               .part_key = "feeds",
+                                               .columns = figure_columns,
+                                               .column_count = FIGURES,
+                                               .parts = parts,
+                                               .part_count = count,
+                                               .simulated = simulated,
+                                               .notes = make_notes(input, all, count, arena),
+                                               .charts = chart,
+                                               .chart_count = drawn};
+    lab_mem_free(all);
+    return 0;
+}
+
+/* --- the analysis --- */
+
+/* Models of different work that copy something; of two or more there is something to tell. */
+static int interest(const struct lab_study_table *study) {
+    double seen[3];
+    int count = 0;
+    for (int i = 0; i < study->run_count && count < 3; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        double complexity = lab_study_complexity(run);
+        bool known = isnan(complexity) || run->work.h2d_bytes + run->work.d2h_bytes <= 0;
+        for (int k = 0; k < count; k++)
+            known |= seen[k] == complexity;
+        if (!known)
+            seen[count++] = complexity;
+    }
+    return count < 2 ? 0 : count == 2 ? 20 : 30;
+}
+
+static const struct lab_option crossover_options[] = {{NULL}};
+
+const struct lab_analysis lab_analysis_crossover = {
+    .name = "crossover",
+    .summary = "which models wait for copies, which for compute, and where that turns",
+    .description =
+        "For each device and node of a study, how long each model computes and copies, from the "
+        "spans of its stages; where a run left none, from its trace, or from its own bandwidths "
+        "and "
+        "utilisation. A pipeline that overlaps them is as fast as the longer of the two allows.\n\n"
+        "Straight lines through both, over the operations of a sample, say how much work a sample "
+        "has to be before compute takes longer; that takes three models of different size.",
+    .options = crossover_options,
+    .config_size = 1,
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS,
+    .interest = interest,
+    .run = run,
+};

@@ -1,0 +1,127 @@
+/* crossover/charts.c: compute and copies over the work of a sample; where they cross is shaded. */
+#include "analysis/crossover/crossover.h"
+
+#include <math.h>
+
+#define PANELS_MAX 6
+#define LINE_STEPS 48
+#define SERIES     4
+
+static bool is_drawn(const struct lab_crossover_model *model) {
+    return model->complexity > 0 && (model->compute_s > 0 || model->copy_s > 0);
+}
+
+static int drawn_models(const struct lab_crossover_feed *feed) {
+    int count = 0;
+    for (int m = 0; m < feed->model_count; m++)
+        count += is_drawn(&feed->models[m]);
+    return count;
+}
+
+static double in_us(double seconds) {
+    return seconds > 0 ? 1e6 * seconds : (double)NAN;
+}
+
+static struct lab_chart_series points(const struct lab_crossover_feed *feed, bool compute,
+                                      struct lab_arena *arena) {
+    size_t room = (size_t)feed->model_count, n = 0;
+    double *x = lab_arena_alloc(arena, 4 * room, sizeof *x), *y = x + room, *low = y + room,
+           *high = low + room;
+    for (int m = 0; m < feed->model_count; m++) {
+        const struct lab_crossover_model *model = &feed->models[m];
+        if (!is_drawn(model))
+            continue;
+        x[n] = model->complexity / 1e9;
+        y[n] = in_us(compute ? model->compute_s : model->copy_s);
+        low[n] = in_us(compute ? model->compute_low : model->copy_low);
+        high[n] = in_us(compute ? model->compute_high : model->copy_high);
+        n++;
+    }
+    return (struct lab_chart_series){.title = compute ? "compute" : "copies",
+                                     .mark = LAB_CHART_POINTS,
+                                     .x = x,
+                                     .y = y,
+                                     .low = low,
+                                     .high = high,
+                                     .count = n,
+                                     .colour = compute ? 0 : 1};
+}
+
+static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool compute,
+                                    struct lab_arena *arena) {
+    const struct lab_fit *fit = compute ? &feed->compute : &feed->copy;
+    double first = NAN, last = NAN;
+    for (int m = 0; m < feed->model_count; m++)
+        if (is_drawn(&feed->models[m])) {
+            first = isnan(first) ? feed->models[m].complexity : first;
+            last = feed->models[m].complexity;
+        }
+    double *x = lab_arena_alloc(arena, 2 * (size_t)(LINE_STEPS + 1), sizeof *x),
+           *y = x + LINE_STEPS + 1;
+    for (int i = 0; i <= LINE_STEPS; i++) {
+        double at = first * pow(last / first, (double)i / LINE_STEPS);
+        x[i] = at / 1e9;
+        y[i] = in_us(fit->coefficients[0] + fit->coefficients[1] * at);
+    }
+    return (struct lab_chart_series){.title = compute ? "compute, a line" : "copies, a line",
+                                     .mark = LAB_CHART_DASHES,
+                                     .x = x,
+                                     .y = y,
+                                     .count = LINE_STEPS + 1,
+                                     .colour = compute ? 0 : 1};
+}
+
+static struct lab_chart_panel make_panel(const struct lab_crossover_feed *feed,
+                                         struct lab_arena *arena) {
+    struct lab_chart_series *series = lab_arena_alloc(arena, SERIES, sizeof *series);
+    struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);
+    int count = 0;
+    bool turns = !isnan(feed->turn.at);
+    series[count++] = points(feed, true, arena);
+    series[count++] = points(feed, false, arena);
+    if (feed->compute.state == LAB_FIT_OK && feed->copy.state == LAB_FIT_OK) {
+        series[count++] = line(feed, true, arena);
+        series[count++] = line(feed, false, arena);
+    }
+    *shade = (struct lab_chart_shade){feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9,
+                                      "they cross", 0};
+    return (struct lab_chart_panel){
+        .title = feed->title,
+        .x = {.title = "Work of a sample [GFLOP]", .log = true, .low = NAN, .high = NAN},
+        .y = {.title = "Time of a sample [µs]", .log = true, .low = NAN, .high = NAN},
+        .series = series,
+        .series_count = count,
+        .shades = shade,
+        .shade_count = turns};
+}
+
+bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool simulated,
+                         struct lab_arena *arena, struct lab_chart *ret_chart) {
+    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS_MAX, sizeof *panels);
+    int made = 0, left_out = 0;
+    for (int i = 0; i < count; i++) {
+        if (drawn_models(&feeds[i]) < 2)
+            continue;
+        if (made < PANELS_MAX)
+            panels[made++] = make_panel(&feeds[i], arena);
+        else
+            left_out++;
+    }
+    if (made == 0)
+        return false;
+    const char *more =
+        left_out ? lab_arena_printf(arena, " %d more devices and nodes aren't drawn.", left_out)
+                 : "";
+    *ret_chart = (struct lab_chart){
+        .name = "crossover",
+        .title = "Computing against copying",
+        .caption = lab_arena_printf(arena,
+                                    "Busy times of a sample. Where compute lies above copies, a "
+                                    "pipeline that overlaps them waits for compute.%s",
+                                    more),
+        .panels = panels,
+        .panel_count = made,
+        .columns = made > 1 ? 2 : 1,
+        .simulated = simulated};
+    return true;
+}

@@ -1,0 +1,240 @@
+/* crossover/feeds.c: models of each device and node, judged, and where they turn. */
+#include "analysis/crossover/crossover.h"
+
+#include "base/str.h"
+#include "stats/stats.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONFIDENCE   0.95
+#define LEVEL        0.05
+#define WITHIN_LEAST 0.02 /* from one run, no smaller difference is a verdict */
+#define POINTS_MIN   3    /* of a line that has an interval */
+#define CERTAIN      1e-9 /* a spread below that is rounding */
+
+/* --- a model --- */
+
+/* Geometric mean with its interval over runs. */
+static double mean_of(const double *values, size_t n, double *ret_low, double *ret_high) {
+    double *logs = lab_mem_resize(NULL, n + 1, sizeof *logs), mean = NAN;
+    *ret_low = *ret_high = NAN;
+    bool positive = n > 0;
+    for (size_t i = 0; i < n; i++) {
+        positive &= values[i] > 0;
+        logs[i] = positive ? log(values[i]) : 0;
+    }
+    if (positive) {
+        struct lab_interval interval = lab_stats_mean_interval(logs, n, CONFIDENCE);
+        mean = exp(lab_stats_mean(logs, n));
+        *ret_low = exp(interval.low);
+        *ret_high = exp(interval.high);
+    } else if (n > 0) {
+        mean = lab_stats_mean(values, n);
+    }
+    lab_mem_free(logs);
+    return mean;
+}
+
+/* The mean of ln(compute / copies), how sure it is, and p of none. */
+static void set_ratio(struct lab_crossover_model *model, double mean, double error,
+                      double freedom) {
+    model->ratio = exp(mean);
+    if (isnan(error) || isnan(freedom))
+        return;
+    double distance = 0;
+    if (error > CERTAIN) {
+        distance = error * lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom);
+        model->p = lab_stats_t_two_sided(mean / error, freedom);
+    } else {
+        model->p = fabs(mean) > CERTAIN ? 0 : 1;
+    }
+    model->low = exp(mean - distance);
+    model->high = exp(mean + distance);
+}
+
+static void compare(struct lab_crossover_model *model, const struct lab_crossover_times *times,
+                    int n) {
+    double *logs = lab_mem_resize(NULL, (size_t)n + 1, sizeof *logs);
+    for (int i = 0; i < n; i++)
+        logs[i] = log(times[i].compute_s / times[i].copy_s);
+    if (n > 1)
+        set_ratio(model, lab_stats_mean(logs, (size_t)n),
+                  lab_stats_stddev(logs, (size_t)n) / sqrt(n), n - 1);
+    else
+        set_ratio(model, logs[0], sqrt(times[0].variance), times[0].freedom);
+    model->within = n == 1;
+    lab_mem_free(logs);
+}
+
+static struct lab_crossover_model make_model(const struct lab_study_point *point,
+                                             struct lab_arena *arena) {
+    struct lab_crossover_model model = {.name = lab_study_point_model(point, arena),
+                                        .complexity = lab_study_complexity(point->runs[0]),
+                                        .ratio = NAN,
+                                        .low = NAN,
+                                        .high = NAN,
+                                        .p = NAN};
+    struct lab_crossover_times *times = lab_arena_alloc(arena, (size_t)point->count, sizeof *times);
+    double *values = lab_arena_alloc(arena, 2 * (size_t)point->count, sizeof *values);
+    double *compute = values, *copy = values + point->count;
+    bool computes = false, copies = false;
+    for (int i = 0; i < point->count; i++) {
+        struct lab_crossover_times one = lab_crossover_times_make(point->runs[i]);
+        if (one.source == LAB_CROSSOVER_NONE)
+            continue;
+        compute[model.runs] = one.compute_s;
+        copy[model.runs] = one.copy_s;
+        computes |= one.compute_s > 0;
+        copies |= one.copy_s > 0;
+        model.source = one.source;
+        times[model.runs++] = one;
+    }
+    size_t n = (size_t)model.runs;
+    model.compute_s = mean_of(compute, n, &model.compute_low, &model.compute_high);
+    model.copy_s = mean_of(copy, n, &model.copy_low, &model.copy_high);
+    if (n > 0 && computes && copies)
+        compare(&model, times, model.runs);
+    else if (n > 0)
+        model.ratio = model.low = model.high = computes ? INFINITY : 0;
+    return model;
+}
+
+static void judge(struct lab_crossover_model *model, double p) {
+    model->bound = LAB_CROSSOVER_UNKNOWN;
+    if (isnan(model->ratio))
+        return;
+    model->bound = LAB_CROSSOVER_UNDECIDED;
+    bool none = model->ratio == 0 || isinf(model->ratio); /* one of the two doesn't exist */
+    bool small = model->within && fabs(model->ratio - 1) < WITHIN_LEAST;
+    if (none || (p <= LEVEL && !small))
+        model->bound = model->ratio > 1 ? LAB_CROSSOVER_BY_COMPUTE : LAB_CROSSOVER_BY_COPIES;
+}
+
+/* --- where it turns --- */
+
+/* Copies without any compute load both directions otherwise than a model does: they are no part. */
+static bool is_fitted(const struct lab_crossover_model *model) {
+    return model->complexity > 0 && model->compute_s > 0 && model->copy_s > 0;
+}
+
+static void fit_lines(struct lab_crossover_feed *feed) {
+    size_t room = (size_t)feed->model_count + 1, n = 0;
+    double *all = lab_mem_alloc(5 * room, sizeof *all);
+    double *x = all, *compute = x + room, *copy = compute + room, *weights = copy + room,
+           *copy_weights = weights + room;
+    for (int m = 0; m < feed->model_count; m++) {
+        const struct lab_crossover_model *model = &feed->models[m];
+        if (!is_fitted(model))
+            continue;
+        x[n] = model->complexity;
+        compute[n] = model->compute_s;
+        copy[n] = model->copy_s;
+        weights[n] = 1 / (compute[n] * compute[n]); /* relative errors count alike */
+        copy_weights[n] = 1 / (copy[n] * copy[n]);
+        n++;
+    }
+    feed->compute.state = feed->copy.state = LAB_FIT_TOO_FEW;
+    feed->turn = (struct lab_crossover){NAN, {NAN, NAN, NAN}};
+    if (n >= POINTS_MIN) {
+        struct lab_fit_data data = {x, compute, weights, n, 1};
+        feed->compute = lab_fit_run(&lab_law_line, &data);
+        data.y = copy;
+        data.weights = copy_weights;
+        feed->copy = lab_fit_run(&lab_law_line, &data);
+        feed->turn = lab_fit_crossover(&feed->compute, &feed->copy, x[0], x[n - 1], CONFIDENCE);
+    }
+    lab_mem_free(all);
+}
+
+/* The models around the turn. A law that puts it elsewhere doesn't describe them, and is dropped. */
+static void find_bracket(struct lab_crossover_feed *feed) {
+    feed->below = feed->above = -1;
+    for (int m = 0; m < feed->model_count; m++) {
+        if (feed->models[m].bound == LAB_CROSSOVER_BY_COPIES)
+            feed->below = m;
+        if (feed->models[m].bound == LAB_CROSSOVER_BY_COMPUTE && feed->above < 0)
+            feed->above = m;
+    }
+    const struct lab_interval *interval = &feed->turn.interval;
+    bool outside = (feed->below >= 0 && feed->models[feed->below].complexity > interval->high) ||
+                   (feed->above >= 0 && feed->models[feed->above].complexity < interval->low);
+    if (isnan(interval->low) || outside || feed->below < 0 || feed->above < 0)
+        feed->turn = (struct lab_crossover){NAN, {NAN, NAN, NAN}};
+}
+
+/* --- all --- */
+
+static int by_complexity(const void *a, const void *b) {
+    const struct lab_crossover_model *x = a, *y = b;
+    double p = isnan(x->complexity) ? INFINITY : x->complexity;
+    double q = isnan(y->complexity) ? INFINITY : y->complexity;
+    if (p != q)
+        return p < q ? -1 : 1;
+    return strverscmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct lab_crossover_feed *x = a, *y = b;
+    return strverscmp(x->name, y->name);
+}
+
+static struct lab_crossover_feed *find_feed(struct lab_crossover_feed *feeds, int *count,
+                                            const char *prefix, const struct lab_study_rank *rank,
+                                            int room, struct lab_arena *arena) {
+    const char *name =
+        lab_arena_printf(arena, "%s%s from node %d", prefix, rank->device, rank->numa_node);
+    for (int i = 0; i < *count; i++)
+        if (lab_str_equal(feeds[i].name, name))
+            return &feeds[i];
+    struct lab_crossover_feed *feed = &feeds[(*count)++];
+    *feed = (struct lab_crossover_feed){
+        .name = name,
+        .title = lab_arena_printf(arena, "%s fed from node %d",
+                                  lab_study_device_title(rank->device, arena), rank->numa_node),
+        .models = lab_arena_alloc(arena, (size_t)room, sizeof *feed->models)};
+    return feed;
+}
+
+/* All models of all feeds together. */
+static void judge_all(struct lab_crossover_feed *feeds, int count, int models) {
+    double *p = lab_mem_resize(NULL, (size_t)models + 1, sizeof *p);
+    int at = 0;
+    for (int i = 0; i < count; i++)
+        for (int m = 0; m < feeds[i].model_count; m++)
+            p[at++] = feeds[i].models[m].p;
+    lab_stats_adjust_bh(p, (size_t)at, p);
+    at = 0;
+    for (int i = 0; i < count; i++)
+        for (int m = 0; m < feeds[i].model_count; m++)
+            judge(&feeds[i].models[m], p[at++]);
+    lab_mem_free(p);
+}
+
+int lab_crossover_feeds(const struct lab_study_table *study, const char *prefix,
+                        struct lab_arena *arena, struct lab_crossover_feed **ret_feeds) {
+    struct lab_study_point *points;
+    int point_count = lab_study_points(study, arena, &points), count = 0, models = 0;
+    struct lab_crossover_feed *feeds =
+        lab_arena_alloc(arena, (size_t)point_count + 1, sizeof *feeds);
+    for (int i = 0; i < point_count; i++) {
+        const struct lab_study_run *run = points[i].runs[0];
+        if (run->rank_count != 1)
+            continue;
+        struct lab_crossover_feed *feed =
+            find_feed(feeds, &count, prefix, &run->ranks[0], point_count, arena);
+        feed->models[feed->model_count++] = make_model(&points[i], arena);
+        models++;
+    }
+    qsort(feeds, (size_t)count, sizeof *feeds, by_name);
+    judge_all(feeds, count, models);
+    for (int i = 0; i < count; i++) {
+        qsort(feeds[i].models, (size_t)feeds[i].model_count, sizeof *feeds[i].models,
+              by_complexity);
+        fit_lines(&feeds[i]);
+        find_bracket(&feeds[i]);
+    }
+    *ret_feeds = feeds;
+    return count;
+}

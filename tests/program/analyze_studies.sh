@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Studies analysed: by folder, by name, several at once; what they lack is said.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 1
+export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
+small=(device=cpu:0 experiment.trace=false experiment.test.memory_size_mb=16 experiment.test.warmup_samples=5
+    'experiment.test.tensor_shape=[3,32,32]' experiment.test.num_samples=50)
+
+run run quick_test "${small[@]}" experiment.repeat=2
+expect_status 0
+folder=$(ls -d outputs/quick_test/*/*)
+
+# one device, one node: nothing to compare, but the rest is told
+run analyze numa "$folder"
+expect_status 0
+expect_out '^cpu:0 was fed from node 0 alone: there is nothing to compare'
+expect_out 'vit32x4x512 .* 2 +reference'
+run analyze numa quick_test --json
+expect_status 0
+json 'd["analysis"] == "numa" and len(d["devices"]) == 1 and d["devices"][0]["name"] == "cpu:0"'
+json 'len(d["devices"][0]["penalties"]) == 3 and d["devices"][0]["device_node"] == 0'
+json 'all(p["distance"] == 10 and p["runs"] == 2 and p["verdict"] == "reference" for p in d["devices"][0]["penalties"])'
+json '[p["model"] for p in d["devices"][0]["penalties"]] == ["vit0x0x0", "vit32x2x256", "vit32x4x512"]'
+
+# spans of the stages are read: the model that only copies is bound by copies
+run analyze crossover "$folder" --json
+expect_status 0
+json 'd["feeds"][0]["name"] == "cpu:0 from node 0"'
+json '{m["model"]: m["bound_by"] for m in d["feeds"][0]["models"]}["vit0x0x0"] == "copies"'
+json 'all(m["source"] == "spans" and m["runs"] == 2 and m["copies_ms"] > 0 for m in d["feeds"][0]["models"])'
+json 'all(m["compute_ms"] > 0 for m in d["feeds"][0]["models"] if m["model"] != "vit0x0x0")'
+run analyze crossover "$folder/study.db" --markdown
+expect_status 0
+expect_out '^# Crossover'
+expect_out '^\| vit32x4x512 \|'
+
+# several studies are told apart; a folder above means all below; the same one twice is one
+run run quick_test "${small[@]}" experiment.repeat=1
+expect_status 0
+run analyze numa outputs --json
+expect_status 0
+json 'len(d["devices"]) == 2 and len({p["name"] for p in d["devices"]}) == 2'
+json 'any("Every point was run once" in n for n in d["notes"])'
+run analyze numa "$folder" "$folder/" --json
+json 'len(d["devices"]) == 1'
+
+# what is none, or empty
+run analyze numa no_such_study
+expect_status 2
+expect_one_line
+mkdir empty
+run analyze numa empty
+expect_status 2
+expect_one_line
+expect_err "no study in empty: a study's folder holds study.db"
+run analyze crossover
+expect_status 2
+expect_err "what shall be analysed\? gpulab analyze crossover PATH..., e.g. a study's folder or its name"
+head -c 3000 "$folder/study.db" >empty/study.db
+run analyze numa empty
+expect_status 1
+expect_one_line
+run help analyze numa
+expect_status 0
+expect_out 'which NUMA node feeds which device best'
+finish
