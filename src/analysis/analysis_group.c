@@ -154,6 +154,8 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
             lab_str_printf(&text, ", %s", run->phase);
         add_differing_keys(groups, count, i, models, varying, &text);
         groups[i].name = lab_arena_strdup(arena, text.text);
+        size_t length = strlen(groups[i].place);
+        groups[i].what = groups[i].name[length] ? groups[i].name + length + strlen(", ") : "";
     }
     lab_str_release(&text);
 }
@@ -226,12 +228,4 @@ struct lab_effect lab_study_point_figure(const struct lab_study_point *point, co
     struct lab_effect effect = lab_study_estimate(values, point->count);
     lab_mem_free(values);
     return effect;
-}
-
-struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect) {
-    bool finite = isfinite(effect.interval.low) && isfinite(effect.interval.high);
-    return (struct lab_analysis_cell){.value = effect.value,
-                                      .low = finite ? effect.interval.low : NAN,
-                                      .high = finite ? effect.interval.high : NAN,
-                                      .confidence = effect.interval.confidence};
 }

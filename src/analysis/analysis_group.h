@@ -7,12 +7,14 @@
 
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
+#include "analysis/analysis_words.h"
 #include "stats/stats.h"
 
 struct lab_study_group {
     const char
         *name; /* "cuda:0 from node 1, batch_size=8": where, and what other groups differ in */
     const char *place;                     /* "cuda:0 from node 1" */
+    const char *what;                      /* "batch_size=8"; "" = nothing more */
     const struct lab_study_point **points; /* in the study's order */
     int count;
 };
@@ -44,7 +46,5 @@ struct lab_effect lab_study_point_rate(const struct lab_study_point *point);
 /* A figure of the result ("result.h2d_gb_per_s") over a point's runs, times `scale`. */
 struct lab_effect lab_study_point_figure(const struct lab_study_point *point, const char *key,
                                          double scale);
-
-struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect);
 
 #endif

@@ -163,6 +163,11 @@ const struct scaling_law *scaling_laws_best(const struct scaling_laws *laws) {
 
 /* --- using a law --- */
 
+struct lab_effect scaling_law_coefficient(const struct scaling_law *law, size_t i) {
+    struct lab_interval seconds = lab_fit_interval(&law->fit, i, SCALING_CONFIDENCE);
+    return (struct lab_effect){1 / law->fit.coefficients[i], lab_fit_reciprocal(seconds)};
+}
+
 static struct lab_interval turned(struct lab_interval time_s, double samples) {
     struct lab_interval interval = lab_fit_reciprocal(time_s);
     interval.low *= samples;

@@ -4,6 +4,7 @@
  *   rows.c     the models of a group as rows of figures
  *   law.c      laws fitted to them: a roofline with overhead, its shorter form, a power law
  *   series.c   models that differ in depth or in width alone, and the regimes between neighbours
+ *   table.c    what people and programs see of it
  *   predict.c  models that weren't run
  *   chart.c    all of it as pictures
  */
@@ -74,6 +75,9 @@ const struct scaling_law *scaling_laws_best(const struct scaling_laws *laws);
 const char *scaling_law_key(enum scaling_law_kind kind);   /* "overhead_flops_bytes" */
 const char *scaling_law_words(enum scaling_law_kind kind); /* "overhead + FLOPs/rate" */
 
+/* What the law has as seconds a FLOP or a byte, as a rate. */
+struct lab_effect scaling_law_coefficient(const struct scaling_law *law, size_t i);
+
 /* Throughput of a model by a law, with the intervals of the law and of the next measurement. */
 struct scaling_rate {
     double value;
@@ -139,6 +143,25 @@ int scaling_predict(const struct lab_study_table *study, const struct scaling_co
                     const struct scaling_series *series, struct lab_arena *arena,
                     struct scaling_prediction **ret_predictions, int *ret_count,
                     struct lab_err *err);
+
+/* --- tables --- */
+
+struct scaling_part { /* all that is known of a group */
+    const struct lab_study_group *group;
+    struct scaling_rows rows;
+    struct scaling_laws laws;
+    struct scaling_series series[SCALING_KEYS];
+    struct scaling_prediction *predictions;
+    int prediction_count;
+    struct lab_arena *arena;
+};
+
+struct lab_analysis_table scaling_law_table(const struct scaling_part *part);
+struct lab_analysis_table scaling_series_table(const struct scaling_part *part,
+                                               const struct scaling_series *series);
+struct lab_analysis_table scaling_prediction_table(const struct scaling_part *part);
+/* "812 [790, 834]", "812, at least 700" */
+const char *scaling_rate_words(const struct scaling_rate *rate, struct lab_arena *arena);
 
 /* --- pictures --- */
 

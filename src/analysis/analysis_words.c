@@ -1,0 +1,65 @@
+/* analysis_words.c: figures put in words, and figures with an interval as cells. */
+#include "analysis/analysis_words.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+static const char *keep(struct lab_str *text, struct lab_arena *arena) {
+    const char *copy = lab_arena_strdup(arena, text->text);
+    lab_str_release(text);
+    return copy;
+}
+
+const char *lab_words_si(double value, const char *unit, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    if (isfinite(value))
+        lab_str_add_si(&text, value, unit);
+    else
+        lab_str_add(&text, "–");
+    return keep(&text, arena);
+}
+
+const char *lab_words_time(double seconds, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add_time(&text, seconds);
+    return keep(&text, arena);
+}
+
+const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_arena *arena) {
+    static const char prefixes[] = {'k', 'M', 'G', 'T', 'P'};
+    double scale = 1;
+    int steps = 0;
+    if (!isfinite(rate.value) || (isinf(rate.interval.high) && rate.interval.low > 0))
+        return lab_arena_printf(arena, "at least %s", lab_words_si(rate.interval.low, unit, arena));
+    if (!isfinite(rate.interval.low) || !isfinite(rate.interval.high))
+        return lab_words_si(rate.value, unit, arena);
+    while (rate.value / scale >= 1000 && steps < (int)sizeof prefixes) {
+        scale *= 1000;
+        steps++;
+    }
+    return lab_arena_printf(arena, "%.3g [%.3g, %.3g] %.*s%s", rate.value / scale,
+                            rate.interval.low / scale, rate.interval.high / scale, steps > 0,
+                            steps > 0 ? &prefixes[steps - 1] : "", unit);
+}
+
+double lab_words_bound_percent(double share) {
+    return ceil(1000 * share - 1e-9) / 10;
+}
+
+struct lab_analysis_cell lab_analysis_ratio(const struct lab_study_ratio *ratio) {
+    return (struct lab_analysis_cell){.value = ratio->ratio - 1,
+                                      .low = ratio->low - 1,
+                                      .high = ratio->high - 1,
+                                      .confidence = ratio->confidence};
+}
+
+struct lab_analysis_cell lab_analysis_effect(struct lab_effect effect) {
+    bool finite = isfinite(effect.interval.low) && isfinite(effect.interval.high);
+    return (struct lab_analysis_cell){.value = isfinite(effect.value) ? effect.value : NAN,
+                                      .low = finite ? effect.interval.low : NAN,
+                                      .high = finite ? effect.interval.high : NAN,
+                                      .confidence = effect.interval.confidence};
+}

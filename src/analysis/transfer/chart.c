@@ -1,0 +1,122 @@
+/* chart.c: bandwidth by size, throughput by batch and pool, the price of a far node by pool. */
+#include "analysis/transfer/transfer.h"
+
+#include <math.h>
+
+#define SERIES_MAX 8 /* more would be a tangle; those left out are in the table */
+#define MILLION    1e6
+#define GIGA       1e9
+
+struct look {
+    const char *name, *title, *x, *y, *caption;
+};
+
+static const struct look looks[TRANSFER_QUESTIONS] = {
+    [TRANSFER_H2D] = {"transfer_h2d", "Bandwidth to the device by size of the copy",
+                      "Copy to the device [MB]", "Bandwidth while copying [GB/s]",
+                      "Small copies seem slow because each waits before it moves anything."},
+    [TRANSFER_D2H] = {"transfer_d2h", "Bandwidth to the host by size of the model's output",
+                      "Copy to the host [MB]", "Bandwidth while copying [GB/s]",
+                      "What comes back is the model's output: its size follows the model's width."},
+    [TRANSFER_BATCH] = {"transfer_batch", "Throughput by batch", "Batch [images]",
+                        "Throughput [samples/s]",
+                        "Larger batches share what each iteration costs."},
+    [TRANSFER_POOL] = {"transfer_pool", "Throughput by size of the input pool", "Pool [MiB]",
+                       "Throughput [samples/s]",
+                       "A pool beyond the caches comes from the node's memory each time."},
+};
+
+static struct lab_chart_series draw_set(const struct transfer_set *set,
+                                        enum transfer_question question, int colour,
+                                        struct lab_arena *arena) {
+    bool copies = transfer_is_copies(question);
+    size_t count = (size_t)set->count;
+    double *x = lab_arena_alloc(arena, count, sizeof *x),
+           *y = lab_arena_alloc(arena, count, sizeof *y),
+           *low = lab_arena_alloc(arena, count, sizeof *low),
+           *high = lab_arena_alloc(arena, count, sizeof *high);
+    for (int i = 0; i < set->count; i++) {
+        const struct transfer_row *row = &set->rows[i];
+        const struct lab_effect *effect = copies ? &row->bandwidth : &row->rate;
+        double scale = copies ? GIGA : 1;
+        x[i] = copies ? row->x / MILLION : row->x;
+        y[i] = effect->value / scale;
+        low[i] = effect->interval.low / scale;
+        high[i] = effect->interval.high / scale;
+    }
+    return (struct lab_chart_series){.title = set->group->name,
+                                     .mark = LAB_CHART_LINE_POINTS,
+                                     .x = x,
+                                     .y = y,
+                                     .low = low,
+                                     .high = high,
+                                     .count = count,
+                                     .colour = colour};
+}
+
+static struct lab_chart make_chart(const struct look *look, const char *suffix,
+                                   const struct lab_chart_series *series, int count,
+                                   struct lab_chart_axis y, bool simulated,
+                                   struct lab_arena *arena) {
+    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
+    *panel = (struct lab_chart_panel){.x = {.title = look->x, .log = true, .low = NAN, .high = NAN},
+                                      .y = y,
+                                      .series = series,
+                                      .series_count = count};
+    return (struct lab_chart){.name = lab_arena_printf(arena, "%s%s", look->name, suffix),
+                              .title = look->title,
+                              .caption = look->caption,
+                              .panels = panel,
+                              .panel_count = 1,
+                              .simulated = simulated};
+}
+
+static struct lab_chart_series draw_pressure(const struct transfer_pressure *pressure, int colour,
+                                             struct lab_arena *arena) {
+    size_t count = (size_t)pressure->count;
+    double *y = lab_arena_alloc(arena, count, sizeof *y),
+           *low = lab_arena_alloc(arena, count, sizeof *low),
+           *high = lab_arena_alloc(arena, count, sizeof *high);
+    for (int i = 0; i < pressure->count; i++) {
+        y[i] = 100 * (1 - pressure->penalty[i].ratio);
+        low[i] = 100 * (1 - pressure->penalty[i].high);
+        high[i] = 100 * (1 - pressure->penalty[i].low);
+    }
+    return (struct lab_chart_series){.title = pressure->group->name,
+                                     .mark = LAB_CHART_LINE_POINTS,
+                                     .x = pressure->pools_mib,
+                                     .y = y,
+                                     .low = low,
+                                     .high = high,
+                                     .count = count,
+                                     .colour = colour};
+}
+
+int transfer_charts(const struct transfer_sets *sets, const struct transfer_pressure *pressures,
+                    int pressure_count, const char *suffix, bool simulated, struct lab_arena *arena,
+                    struct lab_chart *ret_charts) {
+    static const struct look pressure_look = {
+        "transfer_pressure", "What a far node costs, by size of the input pool", "Pool [MiB]",
+        "Throughput lost [%]",
+        "A line that rises is memory pressure: far memory costs more of it."};
+    int count = 0;
+    for (int q = 0; q < TRANSFER_QUESTIONS; q++) {
+        struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
+        int drawn = sets[q].count < SERIES_MAX ? sets[q].count : SERIES_MAX;
+        bool copies = transfer_is_copies((enum transfer_question)q);
+        struct lab_chart_axis y = {looks[q].y, !copies, copies ? 0 : NAN, NAN, NULL, 0};
+        for (int i = 0; i < drawn; i++)
+            series[i] = draw_set(&sets[q].items[i], (enum transfer_question)q, i, arena);
+        if (drawn > 0)
+            ret_charts[count++] = make_chart(&looks[q], suffix, series, drawn, y, simulated, arena);
+    }
+    struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
+    int drawn = pressure_count < SERIES_MAX ? pressure_count : SERIES_MAX;
+    for (int i = 0; i < drawn; i++)
+        series[i] = draw_pressure(&pressures[i], i, arena);
+    struct lab_chart_axis y = {pressure_look.y, false, NAN, NAN, NULL, 0};
+    if (drawn > 0)
+        ret_charts[count++] =
+            make_chart(&pressure_look, suffix, series, drawn, y, simulated, arena);
+    return count;
+}
