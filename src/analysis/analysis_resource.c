@@ -204,10 +204,3 @@ int lab_resource_gpu(const struct lab_study_rank *rank) {
         return -1;
     return (int)strtol(last + 1, NULL, 10);
 }
-
-const char *lab_resource_device(const struct lab_study_rank *rank, struct lab_arena *arena) {
-    int gpu = lab_resource_gpu(rank);
-    if (gpu < 0 || strchr(rank->device, '/'))
-        return rank->device;
-    return lab_arena_printf(arena, "GPU %d", gpu);
-}

@@ -44,8 +44,6 @@ bool lab_resource_is_pcie(const struct lab_resource *resource); /* traffic on PC
 
 /* The GPU in recordings that a rank ran on, as entities count; -1 = none. */
 int lab_resource_gpu(const struct lab_study_rank *rank);
-/* "GPU 1"; the device's own name for others: "cpu:0". */
-const char *lab_resource_device(const struct lab_study_rank *rank, struct lab_arena *arena);
 
 /* --- iterations of one device --- */
 

@@ -80,7 +80,7 @@ void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int 
             if (rank->gpu_id != gpu_id)
                 continue;
             ret_paces->gpu = lab_resource_gpu(rank);
-            ret_paces->device = lab_resource_device(rank, arena);
+            ret_paces->device = lab_study_device_title(rank->device, arena);
             bool iterations = rank->iterations && rank->iteration_count > 1;
             ret_paces->without_iterations += !iterations;
             ret_paces->without_samples += iterations && !runs[i]->recording;

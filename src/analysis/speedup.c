@@ -1,0 +1,375 @@
+/*
+ * speedup.c: `gpulab analyze speedup`: whether several devices do the same work faster than one, by how
+ * much, how well they are used, and from which model or batch on it pays.
+ */
+#include "analysis/analysis.h"
+#include "analysis/speedup/gang.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+#define CONFIDENCE 0.95
+
+/* --- columns --- */
+
+enum { WORKS, GANGS, PAYS, STAYS, AMBIGUOUS, FIGURES };
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [WORKS] = {"works", "Works", LAB_ANALYSIS_COUNT, "Works"},
+    [GANGS] = {"comparisons", "Comparisons", LAB_ANALYSIS_COUNT},
+    [PAYS] = {"beneficial", "Beneficial", LAB_ANALYSIS_COUNT, "Beneficial"},
+    [STAYS] = {"stay_single", "Stay single", LAB_ANALYSIS_COUNT, "Stay single"},
+    [AMBIGUOUS] = {"ambiguous", "Ambiguous", LAB_ANALYSIS_COUNT},
+};
+
+enum {
+    GANG_WORK,
+    GANG_SIZE,
+    GANG_GPUS,
+    GANG_RUNS,
+    GANG_RATE_ONE,
+    GANG_RATE,
+    GANG_SPEEDUP,
+    GANG_SPEEDUP_TEXT,
+    GANG_WITHIN,
+    GANG_EFFICIENCY,
+    GANG_COMMUNICATION,
+    GANG_GRADE,
+    GANG_COLUMNS
+};
+
+static const struct lab_analysis_column gang_columns[GANG_COLUMNS] = {
+    [GANG_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
+    [GANG_SIZE] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
+    [GANG_GPUS] = {"gpu_ids", "GPUs", LAB_ANALYSIS_FIGURE},
+    [GANG_RUNS] = {"runs", NULL, LAB_ANALYSIS_COUNT},
+    [GANG_RATE_ONE] = {"one_per_s", "One", LAB_ANALYSIS_PER_SECOND},
+    [GANG_RATE] = {"many_per_s", "Many", LAB_ANALYSIS_PER_SECOND},
+    [GANG_SPEEDUP] = {"speedup", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
+    [GANG_SPEEDUP_TEXT] = {NULL, "Speed-up", LAB_ANALYSIS_FIGURE},
+    [GANG_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_TEXT},
+    [GANG_EFFICIENCY] = {"efficiency", "Efficiency", LAB_ANALYSIS_SHARE, .with_interval = true},
+    [GANG_COMMUNICATION] = {"communication", "Communication", LAB_ANALYSIS_SHARE},
+    [GANG_GRADE] = {"grade", "Grade", LAB_ANALYSIS_TEXT},
+};
+
+enum { LAW_WORK, LAW_SIZES, LAW_CONTENTION, LAW_COHERENCE, LAW_PEAK, LAW_COLUMNS };
+static const struct lab_analysis_column law_columns[LAW_COLUMNS] = {
+    [LAW_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
+    [LAW_SIZES] = {"sizes", "Sizes", LAB_ANALYSIS_COUNT},
+    [LAW_CONTENTION] = {"contention", "Waiting (σ)", LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [LAW_COHERENCE] = {"coherence", "Talking (κ)", LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [LAW_PEAK] = {"peak_devices", "Most devices", LAB_ANALYSIS_NUMBER, .with_interval = true},
+};
+
+enum { EVEN_SIZE, EVEN_AXIS, EVEN_WHERE, EVEN_AT, EVEN_WORDS, EVEN_COLUMNS };
+static const struct lab_analysis_column even_columns[EVEN_COLUMNS] = {
+    [EVEN_SIZE] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
+    [EVEN_AXIS] = {"over", NULL, LAB_ANALYSIS_TEXT},
+    [EVEN_WHERE] = {"where", NULL, LAB_ANALYSIS_TEXT},
+    [EVEN_AT] = {"at", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [EVEN_WORDS] = {NULL, "Break-even", LAB_ANALYSIS_TEXT},
+};
+
+/* --- tables --- */
+
+static struct lab_analysis_cell with_interval(double value, double low, double high) {
+    return (struct lab_analysis_cell){
+        .value = value, .low = low, .high = high, .confidence = CONFIDENCE};
+}
+
+static const char *ratio_text(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
+    if (isnan(ratio->ratio))
+        return "–";
+    return isnan(ratio->low) ? lab_arena_printf(arena, "%.2f×", ratio->ratio)
+                             : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
+                                                ratio->low, ratio->high);
+}
+
+static double median_rate(const struct lab_study_point *point) {
+    return point ? lab_stats_median(point->rates, (size_t)point->count) : (double)NAN;
+}
+
+static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
+                                            struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)gangs->count * GANG_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        const struct lab_study_ratio *ratio = &gang->ratio;
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * GANG_COLUMNS;
+        row[GANG_WORK] = lab_analysis_text(gangs->works[gang->work].name);
+        row[GANG_SIZE] = lab_analysis_figure(gang->size);
+        row[GANG_GPUS] = lab_analysis_text(gang->gpus);
+        row[GANG_RUNS] = lab_analysis_figure(gang->point->count);
+        row[GANG_RATE_ONE] = lab_analysis_figure(median_rate(gang->base));
+        row[GANG_RATE] = lab_analysis_figure(median_rate(gang->point));
+        row[GANG_SPEEDUP] = with_interval(ratio->ratio, ratio->low, ratio->high);
+        row[GANG_SPEEDUP_TEXT] = lab_analysis_text(ratio_text(ratio, arena));
+        row[GANG_WITHIN] = lab_analysis_text(ratio->within ? "yes" : "no");
+        row[GANG_EFFICIENCY] = with_interval(ratio->ratio / gang->size, ratio->low / gang->size,
+                                             ratio->high / gang->size);
+        row[GANG_COMMUNICATION] = lab_analysis_figure(gang->communication);
+        row[GANG_GRADE] = lab_analysis_text(lab_speedup_grade_name(gang->grade));
+    }
+    return (struct lab_analysis_table){.key = "speedups",
+                                       .title = gangs->count ? "Several devices against one" : NULL,
+                                       .columns = gang_columns,
+                                       .column_count = GANG_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = gangs->count};
+}
+
+static struct lab_analysis_cell coefficient(const struct lab_fit *fit, size_t number) {
+    struct lab_interval interval = lab_fit_interval(fit, number, CONFIDENCE);
+    return with_interval(fit->coefficients[number], interval.low, interval.high);
+}
+
+static struct lab_analysis_table law_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)gangs->work_count * LAW_COLUMNS + 1, sizeof *cells);
+    int rows = 0;
+    for (int w = 0; w < gangs->work_count; w++) {
+        const struct lab_work *work = &gangs->works[w];
+        if (work->usl.state != LAB_FIT_OK)
+            continue;
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows++ * LAW_COLUMNS;
+        row[LAW_WORK] = lab_analysis_text(work->name);
+        row[LAW_SIZES] = lab_analysis_figure(work->sizes);
+        row[LAW_CONTENTION] = coefficient(&work->usl, 1);
+        row[LAW_COHERENCE] = coefficient(&work->usl, 2);
+        row[LAW_PEAK] =
+            with_interval(work->peak.value, work->peak.interval.low, work->peak.interval.high);
+    }
+    return (struct lab_analysis_table){
+        .key = "laws",
+        .title = rows ? "Universal Scalability Law: throughput over devices" : NULL,
+        .columns = law_columns,
+        .column_count = LAW_COLUMNS,
+        .cells = cells,
+        .row_count = rows};
+}
+
+static struct lab_analysis_table even_table(const struct lab_gangs *gangs,
+                                            struct lab_arena *arena) {
+    static const char *const axes[] = {[LAB_EVEN_PARAMETERS] = "parameters",
+                                       [LAB_EVEN_FLOPS] = "flops",
+                                       [LAB_EVEN_BATCH] = "batch_size"};
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)gangs->even_count * EVEN_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < gangs->even_count; i++) {
+        const struct lab_break_even *even = &gangs->evens[i];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * EVEN_COLUMNS;
+        row[EVEN_SIZE] = lab_analysis_figure(even->size);
+        row[EVEN_AXIS] = lab_analysis_text(axes[even->axis]);
+        row[EVEN_WHERE] = lab_analysis_text(even->where);
+        row[EVEN_AT] = with_interval(even->at, even->low, even->high);
+        row[EVEN_WORDS] = lab_analysis_text(lab_break_even_words(even, arena));
+    }
+    return (struct lab_analysis_table){.key = "break_even",
+                                       .title = gangs->even_count ? "Break-even" : NULL,
+                                       .columns = even_columns,
+                                       .column_count = EVEN_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = gangs->even_count};
+}
+
+/* --- the picture --- */
+
+#define SIZES_MAX 16
+
+static int list_sizes(const struct lab_gangs *gangs, int *sizes) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        int at = 0;
+        while (at < count && sizes[at] < gangs->items[i].size)
+            at++;
+        if (!gangs->items[i].base || (at < count && sizes[at] == gangs->items[i].size) ||
+            count == SIZES_MAX)
+            continue;
+        for (int k = count++; k > at; k--)
+            sizes[k] = sizes[k - 1];
+        sizes[at] = gangs->items[i].size;
+    }
+    return count;
+}
+
+/* Of several gangs of one size at one work, the fastest. */
+static struct lab_chart_series bars_of(const struct lab_gangs *gangs, int size, int colour,
+                                       struct lab_arena *arena) {
+    size_t works = (size_t)gangs->work_count;
+    double *x = lab_arena_alloc(arena, works, sizeof *x),
+           *y = lab_arena_alloc(arena, works, sizeof *y);
+    double *low = lab_arena_alloc(arena, works, sizeof *low);
+    double *high = lab_arena_alloc(arena, works, sizeof *high);
+    for (size_t w = 0; w < works; w++) {
+        x[w] = (double)w;
+        y[w] = low[w] = high[w] = NAN;
+    }
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        if (gang->size != size || !gang->base || gang->ratio.ratio <= y[gang->work])
+            continue;
+        y[gang->work] = gang->ratio.ratio;
+        low[gang->work] = gang->ratio.low;
+        high[gang->work] = gang->ratio.high;
+    }
+    return (struct lab_chart_series){.title = lab_arena_printf(arena, "%d devices", size),
+                                     .mark = LAB_CHART_BARS,
+                                     .x = x,
+                                     .y = y,
+                                     .low = low,
+                                     .high = high,
+                                     .count = works,
+                                     .colour = colour};
+}
+
+static struct lab_chart_series limit(const char *title, double at, int works, int colour,
+                                     struct lab_arena *arena) {
+    double *x = lab_arena_alloc(arena, 2, sizeof *x), *y = lab_arena_alloc(arena, 2, sizeof *y);
+    x[0] = -0.5;
+    x[1] = works - 0.5;
+    y[0] = y[1] = at;
+    return (struct lab_chart_series){
+        .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
+}
+
+static bool make_chart(const struct lab_gangs *gangs, const char *name, bool simulated,
+                       struct lab_arena *arena, struct lab_chart *ret_chart) {
+    int sizes[SIZES_MAX], count = list_sizes(gangs, sizes);
+    struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
+    struct lab_chart_series *series = lab_arena_alloc(arena, SIZES_MAX + 2, sizeof *series);
+    const char **names = lab_arena_alloc(arena, (size_t)gangs->work_count + 1, sizeof *names);
+    for (int w = 0; w < gangs->work_count; w++)
+        names[w] = gangs->works[w].name;
+    for (int i = 0; i < count; i++)
+        series[i] = bars_of(gangs, sizes[i], i, arena);
+    series[count] = limit("One device", 1, gangs->work_count, count, arena);
+    series[count + 1] =
+        limit("Worth it", LAB_SPEEDUP_BENEFICIAL, gangs->work_count, count + 1, arena);
+    *panel = (struct lab_chart_panel){
+        .x = {.title = "Work",
+              .low = NAN,
+              .high = NAN,
+              .names = names,
+              .name_count = gangs->work_count},
+        .y = {.title = "Speed-up over one device [×]", .low = 0, .high = NAN},
+        .series = series,
+        .series_count = count + 2};
+    *ret_chart = (struct lab_chart){.name = name,
+                                    .title = "Several devices against one",
+                                    .caption = "Whiskers are 95 % intervals.",
+                                    .panels = panel,
+                                    .panel_count = 1,
+                                    .columns = 1,
+                                    .simulated = simulated};
+    return count > 0;
+}
+
+/* --- the whole --- */
+
+static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade grade) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++)
+        count += gangs->items[i].grade == grade;
+    return count;
+}
+
+static const char *const *part_notes(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    const char **notes =
+        lab_arena_alloc(arena, (size_t)gangs->count + (size_t)gangs->work_count + 2, sizeof *notes);
+    int count = 0, alone = 0;
+    for (int i = 0; i < gangs->count; i++)
+        alone += !gangs->items[i].base;
+    if (alone > 0 && alone < gangs->count)
+        notes[count++] =
+            lab_arena_printf(arena, "%d of %d gangs have no run on one device to be compared with.",
+                             alone, gangs->count);
+    for (int w = 0; w < gangs->work_count; w++) {
+        const struct lab_work *work = &gangs->works[w];
+        if (work->sizes >= 3 && work->usl.state != LAB_FIT_OK)
+            notes[count++] = lab_arena_printf(
+                arena, "%s: throughput over devices follows no Universal Scalability Law.",
+                work->name);
+    }
+    return notes;
+}
+
+static struct lab_analysis_part make_part(const struct lab_study_table *study,
+                                          const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
+    cells[WORKS] = lab_analysis_figure(gangs->work_count);
+    cells[GANGS] = lab_analysis_figure(gangs->count);
+    cells[PAYS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_PAYS));
+    cells[STAYS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_STAY));
+    cells[AMBIGUOUS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS));
+    cells[WORKS].text = "that differ in more than their devices";
+    tables[0] = gang_table(gangs, arena);
+    tables[1] = law_table(gangs, arena);
+    tables[2] = even_table(gangs, arena);
+    return (struct lab_analysis_part){.name = study->name,
+                                      .answer = lab_gangs_answer(gangs, arena),
+                                      .cells = cells,
+                                      .tables = tables,
+                                      .table_count = 3,
+                                      .notes = part_notes(gangs, arena)};
+}
+
+static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    (void)config;
+    int count = input->study_count;
+    if (count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
+    struct lab_chart *charts = lab_arena_alloc(arena, (size_t)count, sizeof *charts);
+    struct lab_analysis_result result = {.part_key = "studies",
+                                         .columns = figure_columns,
+                                         .column_count = FIGURES,
+                                         .parts = parts,
+                                         .part_count = count,
+                                         .notes = lab_study_notes(&input->studies[0], 0, arena),
+                                         .charts = charts};
+    for (int i = 0; i < count; i++) {
+        const struct lab_study_table *study = &input->studies[i];
+        struct lab_gangs gangs;
+        lab_gangs_make(study, arena, &gangs);
+        parts[i] = make_part(study, &gangs, arena);
+        result.simulated |= study->simulated;
+        const char *name = i > 0 ? lab_arena_printf(arena, "speedup_%d", i + 1) : "speedup";
+        result.chart_count +=
+            make_chart(&gangs, name, study->simulated, arena, &charts[result.chart_count]);
+    }
+    result.answer = parts[0].answer;
+    *ret_result = result;
+    return 0;
+}
+
+static int interest(const struct lab_study_table *study) {
+    for (int i = 1; i < study->run_count; i++)
+        if (study->runs[i].rank_count != study->runs[0].rank_count)
+            return lab_str_equal(study->option, "train_scaling") ? 90 : 70;
+    return 0;
+}
+
+static const struct lab_option speedup_options[] = {{NULL}};
+
+const struct lab_analysis lab_analysis_speedup = {
+    .name = "speedup",
+    .summary = "whether several devices do the same work faster than one",
+    .description =
+        "Each gang of devices against the fastest of its members alone at the same work: speed-up "
+        "with "
+        "its interval, efficiency, the share of communication, and a grade: 1.10 and above is "
+        "beneficial, 0.95 and above marginal, below that stay single; ambiguous where the interval "
+        "straddles a boundary. With three sizes or more the Universal Scalability Law; over models "
+        "and "
+        "batches the break-even.",
+    .options = speedup_options,
+    .config_size = 1,
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS,
+    .interest = interest,
+    .run = run,
+};

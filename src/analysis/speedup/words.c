@@ -1,0 +1,167 @@
+/* words.c: what several devices bring, in sentences. */
+#include "analysis/speedup/gang.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+static const char *number_word(int number, struct lab_arena *arena) {
+    static const char *const words[] = {"No",   "One", "Two",   "Three", "Four",
+                                        "Five", "Six", "Seven", "Eight"};
+    return number < (int)(sizeof words / sizeof *words) ? words[number]
+                                                        : lab_arena_printf(arena, "%d", number);
+}
+
+/* "0.74× [0.72, 0.76]" */
+static const char *times(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
+    return isnan(ratio->low) ? lab_arena_printf(arena, "%.2f×", ratio->ratio)
+                             : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
+                                                ratio->low, ratio->high);
+}
+
+static const char *advice(const struct lab_gang *gang, struct lab_arena *arena) {
+    switch (gang->grade) {
+    case LAB_SPEEDUP_PAYS:
+        return "use them";
+    case LAB_SPEEDUP_MAYBE:
+        return "hardly a difference, so one will do";
+    case LAB_SPEEDUP_STAY:
+        return "stay on one";
+    case LAB_SPEEDUP_AMBIGUOUS:
+        return gang->ratio.needed > 0
+                   ? lab_arena_printf(arena, "ambiguous, %d runs of each would tell",
+                                      gang->ratio.needed)
+                   : "ambiguous, more runs of each would tell";
+    case LAB_SPEEDUP_UNKNOWN:
+        break;
+    }
+    return "how sure that is isn't known";
+}
+
+const char *lab_gang_words(const struct lab_gang *gang, const struct lab_work *work,
+                           struct lab_arena *arena) {
+    if (!gang->base || isnan(gang->ratio.ratio))
+        return lab_arena_printf(arena, "%s devices did %s, but there is no run on one to compare",
+                                number_word(gang->size, arena), work->name);
+    return lab_arena_printf(arena, "%s devices are %s one for %s: %s",
+                            number_word(gang->size, arena), times(&gang->ratio, arena), work->name,
+                            advice(gang, arena));
+}
+
+static void add_place(struct lab_str *text, double value, enum lab_even_axis axis) {
+    if (axis == LAB_EVEN_BATCH) {
+        lab_str_printf(text, "%.0f", value);
+        return;
+    }
+    double scaled = value >= 1e9 ? value / 1e9 : value >= 1e6 ? value / 1e6 : value / 1e3;
+    lab_str_printf(text, scaled < 10 ? "%.1f %s" : "%.0f %s", scaled,
+                   value >= 1e9   ? "G"
+                   : value >= 1e6 ? "M"
+                                  : "k");
+}
+
+static void add_bounds(struct lab_str *text, const struct lab_break_even *even) {
+    bool low = even->low > even->from / 10 * 1.001, high = even->high < even->until * 10 / 1.001;
+    if (isnan(even->low) || isnan(even->high))
+        return;
+    lab_str_add(text, " [");
+    if (low)
+        add_place(text, even->low, even->axis);
+    else
+        lab_str_add(text, "anything below");
+    lab_str_add(text, ", ");
+    if (high)
+        add_place(text, even->high, even->axis);
+    else
+        lab_str_add(text, "anything above");
+    lab_str_add(text, "]");
+}
+
+const char *lab_break_even_words(const struct lab_break_even *even, struct lab_arena *arena) {
+    static const char *const units[] = {[LAB_EVEN_PARAMETERS] = "parameters",
+                                        [LAB_EVEN_FLOPS] = "operations an iteration",
+                                        [LAB_EVEN_BATCH] = ""};
+    struct lab_str text;
+    lab_str_init(&text);
+    if (isnan(even->at)) {
+        lab_str_printf(&text, "there is no break-even of %d devices between ", even->size);
+        add_place(&text, even->from, even->axis);
+        lab_str_add(&text, " and ");
+        add_place(&text, even->until, even->axis);
+    } else {
+        lab_str_printf(&text, "break-even of %d devices is near %s", even->size,
+                       even->axis == LAB_EVEN_BATCH ? "batch " : "");
+        add_place(&text, even->at, even->axis);
+    }
+    if (units[even->axis][0])
+        lab_str_printf(&text, " %s", units[even->axis]);
+    if (!isnan(even->at))
+        add_bounds(&text, even);
+    if (even->axis == LAB_EVEN_BATCH)
+        lab_str_printf(&text, " for %s", even->where);
+    else if (even->where[0])
+        lab_str_printf(&text, " at %s", even->where);
+    if (even->at < even->from || even->at > even->until)
+        lab_str_add(&text, ", beyond what was measured");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+/* The one that was measured best: with a crossing, over models before batches, within what was run. */
+static const struct lab_break_even *best_even(const struct lab_gangs *gangs) {
+    const struct lab_break_even *best = NULL;
+    for (int i = 0; i < gangs->even_count; i++) {
+        const struct lab_break_even *even = &gangs->evens[i];
+        bool inside = even->at >= even->from && even->at <= even->until;
+        if (isnan(even->at) || !even->above)
+            continue;
+        if (!best || (inside && !(best->at >= best->from && best->at <= best->until)))
+            best = even;
+    }
+    return best;
+}
+
+static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade grade) {
+    int count = 0;
+    for (int i = 0; i < gangs->count; i++)
+        count += gangs->items[i].grade == grade;
+    return count;
+}
+
+const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    const struct lab_gang *chosen = NULL;
+    int compared = 0;
+    for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
+        compared += gang->base != NULL;
+        if (gang->base && (!chosen || gang->grade > chosen->grade ||
+                           (gang->grade == chosen->grade && gang->ratio.low > chosen->ratio.low)))
+            chosen = gang;
+    }
+    if (gangs->work_count == 0)
+        return "There is no run to look at.";
+    if (gangs->count == 0)
+        return "All runs are on one device: there is nothing to say about several.";
+    if (!chosen)
+        return "There are runs on several devices, but none of the same work on one to compare "
+               "them with.";
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add(&text, lab_gang_words(chosen, &gangs->works[chosen->work], arena));
+    int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
+    if (compared > 1 && stays == compared)
+        lab_str_printf(&text, ", as for all %d others", compared - 1);
+    else if (compared > 1)
+        lab_str_printf(&text,
+                       "; of %d comparisons several devices pay in %d, and one is faster in "
+                       "%d",
+                       compared, pays, stays);
+    const struct lab_break_even *even = best_even(gangs);
+    if (even)
+        lab_str_printf(&text, "; %s", lab_break_even_words(even, arena));
+    lab_str_add(&text, ".");
+    const char *answer = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return answer;
+}

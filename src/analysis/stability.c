@@ -1,0 +1,355 @@
+/*
+ * stability.c: `gpulab analyze stability`: whether runs hold their pace: drift, changes for good, and
+ * clocks that were held back. A figure of a run that doesn't is a mean over different states.
+ */
+#include "analysis/analysis.h"
+#include "analysis/stability/course.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+#define LONG_RUN 100 /* iterations */
+
+struct stability_config {
+    double least;
+};
+
+static const struct lab_option stability_options[] = {
+    {"least", LAB_OPTION_FLOAT, offsetof(struct stability_config, least), .fallback = "0.01",
+     .min = 0.0001, .max = 1, .help = "the smallest change that counts, as a share: 0.01 is 1 %"},
+    {NULL},
+};
+
+/* --- columns --- */
+
+enum { RUNS, UNSTEADY, CHANGES, DRIFTS, HELD, FIGURES };
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT, "Runs"},
+    [UNSTEADY] = {"unsteady", "Not steady", LAB_ANALYSIS_COUNT, "Not steady"},
+    [CHANGES] = {"changes", "Changes", LAB_ANALYSIS_COUNT},
+    [DRIFTS] = {"drifts", "Drifts", LAB_ANALYSIS_COUNT},
+    [HELD] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
+};
+
+enum {
+    RUN_NAME,
+    RUN_DEVICE,
+    RUN_COUNT,
+    RUN_TIME,
+    RUN_CLASS,
+    RUN_FROM,
+    RUN_DRIFT,
+    RUN_DRIFT_P,
+    RUN_CHANGES,
+    RUN_HELD,
+    RUN_WHY,
+    RUN_COLUMNS
+};
+
+static const struct lab_analysis_column run_columns[RUN_COLUMNS] = {
+    [RUN_NAME] = {"run", "Run", LAB_ANALYSIS_TEXT},
+    [RUN_DEVICE] = {"device", NULL, LAB_ANALYSIS_TEXT},
+    [RUN_COUNT] = {"iterations", "Iterations", LAB_ANALYSIS_COUNT},
+    [RUN_TIME] = {"iteration_ms", "Time", LAB_ANALYSIS_TIME},
+    [RUN_CLASS] = {"class", "Class", LAB_ANALYSIS_TEXT},
+    [RUN_FROM] = {"steady_from_s", "Steady from", LAB_ANALYSIS_DURATION},
+    [RUN_DRIFT] = {"drift", "Drift", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [RUN_DRIFT_P] = {"drift_p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
+    [RUN_CHANGES] = {"changes", "Changes", LAB_ANALYSIS_COUNT},
+    [RUN_HELD] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
+    [RUN_WHY] = {"throttled_by", NULL, LAB_ANALYSIS_TEXT},
+};
+
+enum {
+    CHANGE_RUN,
+    CHANGE_AT,
+    CHANGE_BEFORE,
+    CHANGE_AFTER,
+    CHANGE_SHARE,
+    CHANGE_CLOCK_BEFORE,
+    CHANGE_CLOCK_AFTER,
+    CHANGE_HELD_BEFORE,
+    CHANGE_HELD_AFTER,
+    CHANGE_REASON,
+    CHANGE_COLUMNS
+};
+
+static const struct lab_analysis_column change_columns[CHANGE_COLUMNS] = {
+    [CHANGE_RUN] = {"run", "Run", LAB_ANALYSIS_TEXT},
+    [CHANGE_AT] = {"at_s", "At", LAB_ANALYSIS_DURATION},
+    [CHANGE_BEFORE] = {"before_ms", "Before", LAB_ANALYSIS_TIME},
+    [CHANGE_AFTER] = {"after_ms", "After", LAB_ANALYSIS_TIME},
+    [CHANGE_SHARE] = {"change", "Change", LAB_ANALYSIS_CHANGE},
+    [CHANGE_CLOCK_BEFORE] = {"clock_before_mhz", "MHz before", LAB_ANALYSIS_COUNT},
+    [CHANGE_CLOCK_AFTER] = {"clock_after_mhz", "after", LAB_ANALYSIS_COUNT},
+    [CHANGE_HELD_BEFORE] = {"throttled_before", NULL, LAB_ANALYSIS_SHARE},
+    [CHANGE_HELD_AFTER] = {"throttled_after", NULL, LAB_ANALYSIS_SHARE},
+    [CHANGE_REASON] = {"reason", "Held back by", LAB_ANALYSIS_TEXT},
+};
+
+/* --- tables --- */
+
+static struct lab_analysis_table run_table(const struct lab_course *courses, int count,
+                                           struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * RUN_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < count; i++) {
+        const struct lab_course *course = &courses[i];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * RUN_COLUMNS;
+        row[RUN_NAME] = lab_analysis_text(course->name);
+        row[RUN_DEVICE] = lab_analysis_text(course->device);
+        row[RUN_COUNT] = lab_analysis_figure((double)course->rank->iteration_count);
+        row[RUN_TIME] = lab_analysis_figure(course->median_s);
+        row[RUN_CLASS] = lab_analysis_text(lab_steady_name(course->steady));
+        row[RUN_FROM] = lab_analysis_figure(course->steady_from_s);
+        row[RUN_DRIFT] = (struct lab_analysis_cell){.value = course->drift,
+                                                    .low = course->drift_low,
+                                                    .high = course->drift_high,
+                                                    .confidence = 0.95};
+        row[RUN_DRIFT_P] = lab_analysis_figure(course->drift_p_adjusted);
+        row[RUN_CHANGES] = lab_analysis_figure(course->change_count);
+        row[RUN_HELD] = lab_analysis_figure(course->held_s);
+        row[RUN_WHY] = lab_analysis_text(course->held_why);
+    }
+    return (struct lab_analysis_table){.key = "runs",
+                                       .title = count ? "Runs" : NULL,
+                                       .columns = run_columns,
+                                       .column_count = RUN_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+static struct lab_analysis_table change_table(const struct lab_course *courses, int count,
+                                              struct lab_arena *arena) {
+    int rows = 0;
+    for (int i = 0; i < count; i++)
+        rows += courses[i].change_count;
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)rows * CHANGE_COLUMNS + 1, sizeof *cells);
+    struct lab_analysis_cell *row = cells;
+    for (int i = 0; i < count; i++)
+        for (int c = 0; c < courses[i].change_count; c++, row += CHANGE_COLUMNS) {
+            const struct lab_course_change *change = &courses[i].changes[c];
+            row[CHANGE_RUN] = lab_analysis_text(courses[i].name);
+            row[CHANGE_AT] = lab_analysis_figure(change->at_s);
+            row[CHANGE_BEFORE] = lab_analysis_figure(change->before_s);
+            row[CHANGE_AFTER] = lab_analysis_figure(change->after_s);
+            row[CHANGE_SHARE] = lab_analysis_figure(change->after_s / change->before_s - 1);
+            row[CHANGE_CLOCK_BEFORE] = lab_analysis_figure(change->clock_before);
+            row[CHANGE_CLOCK_AFTER] = lab_analysis_figure(change->clock_after);
+            row[CHANGE_HELD_BEFORE] = lab_analysis_figure(change->held_before);
+            row[CHANGE_HELD_AFTER] = lab_analysis_figure(change->held_after);
+            row[CHANGE_REASON] = lab_analysis_text(change->reason);
+        }
+    return (struct lab_analysis_table){.key = "change_points",
+                                       .title = rows ? "Changes for good" : NULL,
+                                       .columns = change_columns,
+                                       .column_count = CHANGE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = rows};
+}
+
+/* --- a study --- */
+
+struct stability {
+    const struct lab_study_table *study;
+    struct lab_course *courses;
+    int count, known, unsteady, warmups, drifts, changes, with_held, held_runs;
+    double held_s, bound; /* no drift is larger than that; NaN = unknown */
+    double least;
+};
+
+static void count_in(struct stability *made, const struct lab_course *course) {
+    made->changes += course->change_count;
+    made->drifts += course->drifts;
+    made->unsteady += !lab_course_is_steady(course);
+    made->warmups += course->steady == LAB_STEADY_WARMUP;
+    made->known += course->steady != LAB_STEADY_UNKNOWN;
+    made->with_held += !isnan(course->held_s);
+    made->held_runs += course->held_s > 0;
+    if (!isnan(course->held_s))
+        made->held_s += course->held_s;
+    made->bound = fmax(made->bound, fmax(fabs(course->drift_low), fabs(course->drift_high)));
+}
+
+static void look_at(struct stability *made, struct lab_arena *arena) {
+    int ranks = 0;
+    for (int i = 0; i < made->study->run_count; i++)
+        ranks += made->study->runs[i].rank_count;
+    made->courses = lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *made->courses);
+    made->bound = NAN;
+    for (int i = 0; i < made->study->run_count; i++) {
+        const struct lab_study_run *run = &made->study->runs[i];
+        for (int r = 0; run->used && r < run->rank_count; r++)
+            lab_course_make(run, &run->ranks[r], made->least, arena, &made->courses[made->count++]);
+    }
+    lab_courses_adjust(made->courses, made->count, made->least);
+    for (int i = 0; i < made->count; i++)
+        count_in(made, &made->courses[i]);
+}
+
+static const struct lab_course *worst_course(const struct stability *made) {
+    const struct lab_course *worst = NULL;
+    double most = -1;
+    for (int i = 0; i < made->count; i++) {
+        const struct lab_course *course = &made->courses[i];
+        double weight = course->drifts ? fabs(course->drift) : 0;
+        for (int c = 0; c < course->change_count; c++)
+            weight =
+                fmax(weight, fabs(log(course->changes[c].after_s / course->changes[c].before_s)));
+        if (lab_course_is_steady(course) || weight <= most)
+            continue;
+        most = weight;
+        worst = course;
+    }
+    return worst;
+}
+
+/* "; clocks were held back in 2 runs, for 12.3 s in all" */
+static void add_held(struct lab_str *text, const struct stability *made) {
+    if (made->held_runs > 0) {
+        lab_str_printf(text, "; clocks were held back in %d of them, for ", made->held_runs);
+        lab_analysis_add_duration(text, made->held_s);
+        lab_str_add(text, " in all");
+    } else if (made->with_held == made->count) {
+        lab_str_add(text, "; clocks were never held back");
+    }
+}
+
+static const char *make_answer(const struct stability *made, struct lab_arena *arena) {
+    if (made->count == 0)
+        return "There is no run to look at.";
+    if (made->known == 0)
+        return "Too few iterations were kept to say how steady the runs are: 21 of each would do.";
+    struct lab_str text;
+    lab_str_init(&text);
+    const char *runs = made->count == 1 ? "The run" : "The runs";
+    const struct lab_course *worst = worst_course(made);
+    if (!worst && made->unsteady == 0) {
+        if (made->warmups > 0)
+            lab_str_printf(&text,
+                           "%d of %d runs still warm up while they are measured, then all "
+                           "are steady",
+                           made->warmups, made->count);
+        else
+            lab_str_printf(&text, "%s %s steady: no change of %.1f %% or more", runs,
+                           made->count == 1 ? "is" : "are", 100 * made->least);
+        if (!isnan(made->bound))
+            lab_str_printf(&text, ", no drift larger than %.1f %%", ceil(1000 * made->bound) / 10);
+    } else if (made->count == 1) {
+        lab_str_printf(&text, "The run isn't steady: it %s", lab_course_words(worst, arena));
+    } else {
+        lab_str_printf(&text, "%d of %d runs aren't steady; the worst, %s: %s", made->unsteady,
+                       made->count, worst->name, lab_course_words(worst, arena));
+    }
+    add_held(&text, made);
+    lab_str_add(&text, ".");
+    const char *answer = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return answer;
+}
+
+static const char *const *part_notes(const struct stability *made, struct lab_arena *arena) {
+    const char **notes = lab_arena_alloc(arena, (size_t)made->count + 1, sizeof *notes);
+    int count = 0;
+    for (int i = 0; i < made->count && made->count > 1; i++)
+        if (!lab_course_is_steady(&made->courses[i]))
+            notes[count++] = lab_arena_printf(arena, "%s: %s.", made->courses[i].name,
+                                              lab_course_words(&made->courses[i], arena));
+    return notes;
+}
+
+static const char *const *whole_notes(const struct stability *made, struct lab_arena *arena) {
+    const char **notes = lab_study_notes(made->study, 3, arena);
+    int count = 0;
+    while (notes[count])
+        count++;
+    if (made->known > 0 && made->known < made->count)
+        notes[count++] = lab_arena_printf(
+            arena, "%d of %d runs kept too few iterations to tell how steady they are.",
+            made->count - made->known, made->count);
+    if (made->count > 0 && made->with_held < made->count)
+        notes[count++] = lab_arena_printf(
+            arena, "Of %d of %d runs it isn't known whether clocks were held back.",
+            made->count - made->with_held, made->count);
+    return notes;
+}
+
+static struct lab_analysis_part make_part(const struct stability *made, struct lab_arena *arena) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
+    cells[RUNS] = lab_analysis_figure(made->count);
+    cells[UNSTEADY] = lab_analysis_figure(made->unsteady);
+    cells[CHANGES] = lab_analysis_figure(made->changes);
+    cells[CHANGES].text = lab_arena_printf(arena, "of %.1f %% or more", 100 * made->least);
+    cells[DRIFTS] = lab_analysis_figure(made->drifts);
+    cells[DRIFTS].text = cells[CHANGES].text;
+    cells[HELD] = lab_analysis_figure(made->with_held ? made->held_s : (double)NAN);
+    cells[HELD].text = "of all runs, by power, heat or others' clocks";
+    tables[0] = run_table(made->courses, made->count, arena);
+    tables[1] = change_table(made->courses, made->count, arena);
+    return (struct lab_analysis_part){.name = made->study->name,
+                                      .answer = make_answer(made, arena),
+                                      .cells = cells,
+                                      .tables = tables,
+                                      .table_count = 2,
+                                      .notes = part_notes(made, arena)};
+}
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct stability_config *config = opaque;
+    int count = input->study_count;
+    if (count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
+    struct lab_chart *charts = lab_arena_alloc(arena, (size_t)count, sizeof *charts);
+    struct lab_analysis_result result = {.part_key = "studies",
+                                         .columns = figure_columns,
+                                         .column_count = FIGURES,
+                                         .parts = parts,
+                                         .part_count = count,
+                                         .charts = charts};
+    for (int i = 0; i < count; i++) {
+        struct stability made = {.study = &input->studies[i], .least = config->least};
+        look_at(&made, arena);
+        parts[i] = make_part(&made, arena);
+        result.simulated |= made.study->simulated;
+        const char *name = i > 0 ? lab_arena_printf(arena, "stability_%d", i + 1) : "stability";
+        result.chart_count +=
+            lab_course_chart(made.courses, made.count, name, made.study->simulated, arena,
+                             &charts[result.chart_count]);
+        if (i == 0) {
+            result.answer = parts[0].answer;
+            result.notes = whole_notes(&made, arena);
+        }
+    }
+    *ret_result = result;
+    return 0;
+}
+
+static int interest(const struct lab_study_table *study) {
+    if (lab_str_equal(study->option, "stability"))
+        return study->run_count > 0 ? 80 : 0;
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].run->iterations >= LONG_RUN)
+            return 30;
+    return 0;
+}
+
+const struct lab_analysis lab_analysis_stability = {
+    .name = "stability",
+    .summary = "whether runs hold their pace: drift, throttling, change points",
+    .description =
+        "Of each run: the trend of its iterations' times (Mann and Kendall's test, and the slope "
+        "with "
+        "its interval), where they change for good (PELT), the class that follows (flat, warm-up, "
+        "slow-down, no steady state), and how long clocks were held back, and by what.",
+    .options = stability_options,
+    .config_size = sizeof(struct stability_config),
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES,
+    .interest = interest,
+    .run = run,
+};

@@ -1,0 +1,107 @@
+/* chart.c: iteration times over time, with the levels between changes; the worst runs first. */
+#include "analysis/analysis_timeline.h"
+#include "analysis/stability/course.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PANELS_MAX 12
+#define COLUMNS    3 /* of panels, from four on */
+
+/* How much there is to see: no steady state before slow-downs, then drifts. */
+static double weight(const struct lab_course *course) {
+    double change = 0;
+    for (int i = 0; i < course->change_count; i++)
+        change = fmax(change, fabs(log(course->changes[i].after_s / course->changes[i].before_s)));
+    return (lab_course_is_steady(course) ? 0 : 10) + change +
+           (course->drifts ? fabs(course->drift) : 0);
+}
+
+static int by_weight(const void *a, const void *b) {
+    const struct lab_course *x = *(const struct lab_course *const *)a,
+                            *y = *(const struct lab_course *const *)b;
+    double of_x = weight(x), of_y = weight(y);
+    if (of_x != of_y)
+        return of_x > of_y ? -1 : 1;
+    return x < y ? -1 : x > y;
+}
+
+static struct lab_chart_series time_series(const struct lab_course *course, double unit_s,
+                                           struct lab_arena *arena) {
+    double *x = lab_arena_alloc(arena, course->shown_count, sizeof *x);
+    double *y = lab_arena_alloc(arena, course->shown_count, sizeof *y);
+    for (size_t i = 0; i < course->shown_count; i++) {
+        x[i] = course->shown_x_s[i] / unit_s;
+        y[i] = 1e3 * course->shown_y_s[i];
+    }
+    return (struct lab_chart_series){.title = "Iteration",
+                                     .mark = LAB_CHART_LINE,
+                                     .x = x,
+                                     .y = y,
+                                     .count = course->shown_count,
+                                     .colour = 0};
+}
+
+/* From one change to the next, broken in between. */
+static struct lab_chart_series level_series(const struct lab_course *course, double unit_s,
+                                            struct lab_arena *arena) {
+    size_t segments = (size_t)course->change_count + 1, n = 0;
+    double *x = lab_arena_alloc(arena, 3 * segments, sizeof *x);
+    double *y = lab_arena_alloc(arena, 3 * segments, sizeof *y);
+    for (size_t i = 0; i < segments; i++) {
+        double from_s = i > 0 ? course->changes[i - 1].at_s : 0;
+        double until_s =
+            (int)i < course->change_count ? course->changes[i].at_s : course->duration_s;
+        double level_s = course->change_count == 0 ? course->median_s
+                         : i > 0                   ? course->changes[i - 1].after_s
+                                                   : course->changes[0].before_s;
+        x[n] = from_s / unit_s;
+        y[n++] = 1e3 * level_s;
+        x[n] = until_s / unit_s;
+        y[n++] = 1e3 * level_s;
+        x[n] = until_s / unit_s;
+        y[n++] = NAN;
+    }
+    return (struct lab_chart_series){
+        .title = "Level", .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = n, .colour = 1};
+}
+
+bool lab_course_chart(const struct lab_course *courses, int count, const char *name, bool simulated,
+                      struct lab_arena *arena, struct lab_chart *ret_chart) {
+    const struct lab_course **order = lab_arena_alloc(arena, (size_t)count + 1, sizeof *order);
+    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS_MAX, sizeof *panels);
+    int shown = 0, made = 0;
+    double longest_s = 0;
+    for (int i = 0; i < count; i++) {
+        if (courses[i].shown_count == 0)
+            continue;
+        order[shown++] = &courses[i];
+        longest_s = fmax(longest_s, courses[i].duration_s);
+    }
+    if (shown > 1)
+        qsort(order, (size_t)shown, sizeof *order, by_weight);
+    const char *time_title;
+    double unit_s = lab_timeline_unit(longest_s, &time_title);
+    for (; made < shown && made < PANELS_MAX; made++) {
+        struct lab_chart_series *series = lab_arena_alloc(arena, 2, sizeof *series);
+        series[0] = time_series(order[made], unit_s, arena);
+        series[1] = level_series(order[made], unit_s, arena);
+        panels[made] =
+            (struct lab_chart_panel){.title = order[made]->name,
+                                     .x = {.title = time_title, .low = 0, .high = NAN},
+                                     .y = {.title = "Iteration time [ms]", .low = NAN, .high = NAN},
+                                     .series = series,
+                                     .series_count = 2};
+    }
+    *ret_chart = (struct lab_chart){
+        .name = name,
+        .title = "Iteration times over time",
+        .caption = shown > made
+                       ? lab_arena_printf(arena, "The %d of %d with the most to see.", made, shown)
+                       : NULL,
+        .panels = panels,
+        .panel_count = made,
+        .columns = made > COLUMNS ? COLUMNS : 1,
+        .simulated = simulated};
+    return made > 0;
+}

@@ -1,0 +1,314 @@
+/*
+ * course.c: drift, changes and what held the device back, from iterations and samples.
+ *
+ * Long series are taken as medians of blocks: single slow iterations are outliers, not changes. A
+ * drift is judged from as many blocks as are worth an independent value, which is told from what is left
+ * when the drift is taken off.
+ */
+#include "analysis/stability/course.h"
+
+#include "analysis/analysis_resource.h"
+#include "analysis/analysis_timeline.h"
+#include "base/str.h"
+#include "stats/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CONFIDENCE    0.95
+#define LEVEL         0.05
+#define VALUES_LEAST  20  /* fewer have no course */
+#define BLOCKS_MAX    800 /* that changes are sought in: the time grows with their square */
+#define TREND_BLOCKS  200 /* that a drift is judged from, at most */
+#define TREND_LEAST   8   /* and at least */
+#define SEGMENT_LEAST 5   /* blocks */
+#define SEGMENT_SHARE 100 /* a segment is at least this part of the series */
+#define HELD_MORE     0.3 /* of the time, after a change than before: what explains it */
+#define HELD_HARMLESS 0.01
+
+/* --- blocks --- */
+
+struct blocks {
+    double *middle_s; /* since the first end */
+    double *median_s;
+    size_t count, size;
+};
+
+static struct blocks make_blocks(const double *values, const double *ends_s, size_t n,
+                                 size_t most) {
+    size_t size = n > most ? (n + most - 1) / most : 1;
+    struct blocks blocks = {.count = n / size, .size = size};
+    blocks.middle_s = lab_mem_resize(NULL, blocks.count + 1, sizeof *blocks.middle_s);
+    blocks.median_s = lab_mem_resize(NULL, blocks.count + 1, sizeof *blocks.median_s);
+    for (size_t b = 0; b < blocks.count; b++) {
+        size_t first = b * size, last = first + size - 1;
+        double start_s = first > 0 ? ends_s[first - 1] : 0;
+        blocks.middle_s[b] = (start_s + ends_s[last]) / 2;
+        blocks.median_s[b] = size == 1 ? values[first] : lab_stats_median(values + first, size);
+    }
+    return blocks;
+}
+
+static void release_blocks(struct blocks *blocks) {
+    lab_mem_free(blocks->middle_s);
+    lab_mem_free(blocks->median_s);
+}
+
+/* --- drift --- */
+
+static struct lab_fit fit_line(const struct blocks *blocks) {
+    struct lab_fit_data data = {
+        .x = blocks->middle_s, .y = blocks->median_s, .n = blocks->count, .inputs = 1};
+    return lab_fit_run(&lab_law_line, &data);
+}
+
+/* How many blocks are worth an independent one, once the line is taken off. */
+static double worth(const struct blocks *blocks, const struct lab_fit *line) {
+    double *rest = lab_mem_resize(NULL, blocks->count + 1, sizeof *rest);
+    for (size_t i = 0; i < blocks->count; i++)
+        rest[i] = blocks->median_s[i] - line->coefficients[0] -
+                  line->coefficients[1] * blocks->middle_s[i];
+    double effective = lab_stats_effective_size(rest, blocks->count);
+    lab_mem_free(rest);
+    return effective;
+}
+
+static void find_drift(struct lab_course *course, const double *values, const double *ends_s) {
+    struct blocks blocks = make_blocks(values, ends_s, course->count, TREND_BLOCKS);
+    struct lab_fit line = fit_line(&blocks);
+    double effective = line.state == LAB_FIT_OK ? worth(&blocks, &line) : (double)NAN;
+    if (effective < 0.9 * (double)blocks.count) {
+        /* blocks as long as the dependence still know of each other: half as many hardly do */
+        size_t fewer = effective > 2 * TREND_LEAST ? (size_t)(effective / 2) : TREND_LEAST;
+        release_blocks(&blocks);
+        blocks = make_blocks(values, ends_s, course->count, fewer);
+        line = fit_line(&blocks);
+    }
+    double mean = lab_stats_mean(blocks.median_s, blocks.count);
+    if (line.state == LAB_FIT_OK && mean > 0) {
+        struct lab_interval slope = lab_fit_interval(&line, 1, CONFIDENCE);
+        double whole = course->duration_s / mean;
+        course->drift = line.coefficients[1] * whole;
+        course->drift_low = slope.low * whole;
+        course->drift_high = slope.high * whole;
+        course->drift_p = lab_stats_mann_kendall(blocks.median_s, blocks.count).p;
+    }
+    release_blocks(&blocks);
+}
+
+/* --- changes --- */
+
+struct segments {
+    const double *values;
+    size_t count;   /* values */
+    size_t *starts; /* of all segments but the first */
+    size_t start_count;
+};
+
+static double level(const struct segments *segments, size_t number) {
+    size_t first = number > 0 ? segments->starts[number - 1] : 0;
+    size_t behind = number < segments->start_count ? segments->starts[number] : segments->count;
+    return lab_stats_median(segments->values + first, behind - first);
+}
+
+/* Takes out the smallest change, until all are as large as is asked for. */
+static void drop_small(struct segments *segments, double least) {
+    for (;;) {
+        double smallest = INFINITY;
+        size_t which = 0;
+        for (size_t i = 0; i < segments->start_count; i++) {
+            double before = level(segments, i), after = level(segments, i + 1);
+            double change = fabs(after / before - 1);
+            if (change < smallest) {
+                smallest = change;
+                which = i;
+            }
+        }
+        if (segments->start_count == 0 || smallest >= least)
+            return;
+        memmove(segments->starts + which, segments->starts + which + 1,
+                (segments->start_count - which - 1) * sizeof *segments->starts);
+        segments->start_count--;
+    }
+}
+
+static void find_changes(struct lab_course *course, const double *values, const double *ends_s,
+                         double least, struct lab_arena *arena) {
+    struct blocks blocks = make_blocks(values, ends_s, course->count, BLOCKS_MAX);
+    size_t segment = blocks.count / SEGMENT_SHARE;
+    struct lab_changes_options options = {.cost = LAB_CHANGES_MEAN_VARIANCE,
+                                          .segment_min =
+                                              segment > SEGMENT_LEAST ? segment : SEGMENT_LEAST};
+    struct segments segments = {.values = blocks.median_s, .count = blocks.count};
+    segments.starts = lab_mem_resize(NULL, blocks.count + 1, sizeof *segments.starts);
+    if (lab_changes_find(blocks.median_s, blocks.count, &options, segments.starts,
+                         &segments.start_count)) {
+        drop_small(&segments, least);
+        struct lab_steadiness steadiness = lab_changes_classify(
+            blocks.median_s, blocks.count, segments.starts, segments.start_count);
+        course->steady = steadiness.steady;
+        if (steadiness.from > 0 && steadiness.from < blocks.count)
+            course->steady_from_s = ends_s[steadiness.from * blocks.size - 1];
+        course->changes = lab_arena_alloc(arena, segments.start_count + 1, sizeof *course->changes);
+        for (size_t i = 0; i < segments.start_count; i++)
+            course->changes[course->change_count++] =
+                (struct lab_course_change){.at_s = ends_s[segments.starts[i] * blocks.size - 1],
+                                           .before_s = level(&segments, i),
+                                           .after_s = level(&segments, i + 1),
+                                           .clock_before = NAN,
+                                           .clock_after = NAN,
+                                           .held_before = NAN,
+                                           .held_after = NAN};
+    }
+    lab_mem_free(segments.starts);
+    release_blocks(&blocks);
+}
+
+/* --- what held it back --- */
+
+static uint64_t harmful_bits(void) {
+    uint64_t bits = 0;
+    for (int i = 0; lab_clock_reasons[i].bit; i++)
+        bits |= lab_clock_reasons[i].harmful ? lab_clock_reasons[i].bit : 0;
+    return bits;
+}
+
+static void find_held(struct lab_course *course, const struct lab_track *track) {
+    int64_t from_ns = course->rank->iterations[0].end_ns;
+    int64_t until_ns = course->rank->iterations[course->count].end_ns;
+    double most_s = 0;
+    course->held_s =
+        lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, harmful_bits(), from_ns, until_ns);
+    for (int i = 0; lab_clock_reasons[i].bit; i++) {
+        double held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, lab_clock_reasons[i].bit,
+                                         from_ns, until_ns);
+        if (!lab_clock_reasons[i].harmful || !(held_s > most_s))
+            continue;
+        most_s = held_s;
+        course->held_why = lab_clock_reasons[i].words;
+    }
+}
+
+/* Without samples, from what the run said of itself: the worst reason's time, of all its ranks. */
+static void find_held_in_result(struct lab_course *course) {
+    const struct lab_value *map = lab_value_get(course->run->result, "throttled_s");
+    for (int i = 0; map && map->type == LAB_VALUE_MAP && i < map->count; i++) {
+        const struct lab_value *item = map->items[i];
+        double held_s = item->type == LAB_VALUE_FLOAT ? item->number
+                        : item->type == LAB_VALUE_INT ? (double)item->integer
+                                                      : 0;
+        if (isnan(course->held_s) || held_s > course->held_s)
+            course->held_s = held_s;
+        for (int r = 0; held_s > 0 && lab_clock_reasons[r].bit; r++)
+            if (held_s == course->held_s && lab_str_equal(lab_clock_reasons[r].name, map->keys[i]))
+                course->held_why = lab_clock_reasons[r].words;
+    }
+}
+
+static double held_share(const struct lab_track *track, uint64_t bits, int64_t from_ns,
+                         int64_t until_ns) {
+    double held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, bits, from_ns, until_ns);
+    return held_s / (1e-9 * (double)(until_ns - from_ns));
+}
+
+/* On both sides of each change, up to the neighbouring ones. */
+static void explain_changes(struct lab_course *course, const struct lab_track *track) {
+    int64_t start_ns = course->rank->iterations[0].end_ns;
+    int64_t end_ns = course->rank->iterations[course->count].end_ns;
+    for (int i = 0; i < course->change_count; i++) {
+        struct lab_course_change *change = &course->changes[i];
+        int64_t at_ns = start_ns + (int64_t)(1e9 * change->at_s);
+        int64_t from_ns = i > 0 ? start_ns + (int64_t)(1e9 * change[-1].at_s) : start_ns;
+        int64_t until_ns =
+            i + 1 < course->change_count ? start_ns + (int64_t)(1e9 * change[1].at_s) : end_ns;
+        double most = HELD_MORE;
+        change->clock_before = lab_track_between(track, LAB_METRIC_SM_CLOCK, from_ns, at_ns).mean;
+        change->clock_after = lab_track_between(track, LAB_METRIC_SM_CLOCK, at_ns, until_ns).mean;
+        change->held_before = held_share(track, harmful_bits(), from_ns, at_ns);
+        change->held_after = held_share(track, harmful_bits(), at_ns, until_ns);
+        for (int r = 0; lab_clock_reasons[r].bit; r++) {
+            uint64_t bit = lab_clock_reasons[r].bit;
+            double more =
+                held_share(track, bit, at_ns, until_ns) - held_share(track, bit, from_ns, at_ns);
+            if (!lab_clock_reasons[r].harmful || !(more > most))
+                continue;
+            most = more;
+            change->reason = lab_clock_reasons[r].words;
+        }
+    }
+}
+
+/* --- the whole --- */
+
+static const char *make_name(const struct lab_course *course, struct lab_arena *arena) {
+    return course->run->rank_count > 1
+               ? lab_arena_printf(arena, "%s on %s", course->run->run->id, course->device)
+               : course->run->run->id;
+}
+
+void lab_course_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
+                     double least, struct lab_arena *arena, struct lab_course *ret_course) {
+    struct lab_course course = {.run = run,
+                                .rank = rank,
+                                .device = lab_study_device_title(rank->device, arena),
+                                .duration_s = NAN,
+                                .median_s = NAN,
+                                .steady_from_s = NAN,
+                                .drift = NAN,
+                                .drift_low = NAN,
+                                .drift_high = NAN,
+                                .drift_p = NAN,
+                                .drift_p_adjusted = NAN,
+                                .held_s = NAN};
+    struct lab_arena scratch;
+    lab_arena_init(&scratch);
+    course.name = make_name(&course, arena);
+    const double *values = lab_study_intervals(rank, &scratch, &course.count);
+    int gpu = lab_resource_gpu(rank);
+    const struct lab_track *track =
+        run->recording && gpu >= 0 ? lab_recording_gpu(run->recording, gpu) : NULL;
+    if (course.count > 0) {
+        double *ends_s = lab_arena_alloc(&scratch, course.count, sizeof *ends_s), sum_s = 0;
+        for (size_t i = 0; i < course.count; i++)
+            ends_s[i] = sum_s += values[i];
+        course.duration_s = sum_s;
+        course.median_s = lab_stats_median(values, course.count);
+        if (course.count >= VALUES_LEAST && course.median_s > 0) {
+            find_drift(&course, values, ends_s);
+            find_changes(&course, values, ends_s, least, arena);
+        }
+        struct lab_points points =
+            lab_points_thin(ends_s, values, course.count, LAB_TIMELINE_POINTS, 0, arena);
+        course.shown_x_s = points.x;
+        course.shown_y_s = points.y;
+        course.shown_count = points.count;
+    }
+    if (track && course.count > 0) {
+        find_held(&course, track);
+        explain_changes(&course, track);
+    }
+    if (isnan(course.held_s))
+        find_held_in_result(&course);
+    lab_arena_release(&scratch);
+    *ret_course = course;
+}
+
+void lab_courses_adjust(struct lab_course *courses, int count, double least) {
+    double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
+    for (int i = 0; i < count; i++)
+        p[i] = courses[i].drift_p;
+    lab_stats_adjust_bh(p, (size_t)count, p);
+    for (int i = 0; i < count; i++) {
+        struct lab_course *course = &courses[i];
+        course->drift_p_adjusted = p[i];
+        course->drifts = p[i] <= LEVEL && fabs(course->drift) >= least &&
+                         (course->drift_low > 0 || course->drift_high < 0);
+    }
+    lab_mem_free(p);
+}
+
+bool lab_course_is_steady(const struct lab_course *course) {
+    bool held = course->held_s > HELD_HARMLESS * course->duration_s;
+    return course->steady != LAB_STEADY_SLOWDOWN && course->steady != LAB_STEADY_NONE &&
+           !course->drifts && !held;
+}

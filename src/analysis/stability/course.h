@@ -1,0 +1,61 @@
+/*
+ * course.h: how the iterations of one rank went over time: whether they drift, where they change for
+ * good, what held the device back meanwhile. For stability.c alone.
+ */
+#ifndef LAB_ANALYSIS_STABILITY_COURSE_H
+#define LAB_ANALYSIS_STABILITY_COURSE_H
+
+#include "analysis/analysis_study.h"
+#include "model/chart.h"
+#include "stats/changes.h"
+#include "stats/stats.h"
+
+struct lab_course_change {
+    double at_s;                      /* since the first iteration */
+    double before_s, after_s;         /* median time of an iteration on either side */
+    double clock_before, clock_after; /* MHz; NaN = unknown */
+    double held_before, held_after; /* share of the time that clocks were held back; NaN likewise */
+    const char *reason;             /* what held them back more afterwards; NULL = nothing */
+};
+
+struct lab_course {
+    const struct lab_study_run *run;
+    const struct lab_study_rank *rank;
+    const char *name, *device;
+    size_t count;      /* times between ends of neighbours */
+    double duration_s; /* of all of them */
+    double median_s;
+    enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
+    double steady_from_s;   /* NaN = from the start, or never */
+    struct lab_course_change *changes;
+    int change_count;
+    /* from the first to the last, as a share of the mean; NaN = unknown */
+    double drift, drift_low, drift_high;
+    double drift_p; /* Mann and Kendall's, of as many blocks as are worth an independent value */
+    double drift_p_adjusted;
+    bool drifts;          /* it can be told from 0, and is as large as is asked for */
+    double held_s;        /* that clocks were held back; NaN = unknown */
+    const char *held_why; /* the reason that did most of it; NULL = none */
+    /* for pictures, at most LAB_TIMELINE_POINTS: time since the first iteration, mean time of one */
+    const double *shown_x_s, *shown_y_s;
+    size_t shown_count;
+};
+
+/* `least`: changes and drifts that are smaller, as a share, don't count. */
+void lab_course_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
+                     double least, struct lab_arena *arena, struct lab_course *ret_course);
+/* Drifts hold for all of them together (Benjamini and Hochberg at 5 %). */
+void lab_courses_adjust(struct lab_course *courses, int count, double least);
+
+/* Whether its figures are of one steady state: no slow-down, no drift, next to nothing held back. */
+bool lab_course_is_steady(const struct lab_course *course);
+
+/* "slows down by 8.1 % at 12.3 s, when heat (driver) held the clocks back" */
+const char *lab_course_words(const struct lab_course *course, struct lab_arena *arena);
+
+/* "stability": times over time with the levels between changes; the worst courses first. False: there
+ * is nothing to draw. */
+bool lab_course_chart(const struct lab_course *courses, int count, const char *name, bool simulated,
+                      struct lab_arena *arena, struct lab_chart *ret_chart);
+
+#endif

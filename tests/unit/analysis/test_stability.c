@@ -1,0 +1,206 @@
+/* Whether `stability` tells steady runs from those that drift, slow down or never settle. */
+#include "resource_fixture.h"
+
+static double ten_ms = 0.01;
+
+static double steady(double seconds, void *context) {
+    (void)seconds;
+    return *(const double *)context;
+}
+
+static double slows_at_20(double seconds, void *context) {
+    return *(const double *)context * (seconds < 20 ? 1 : 1.08);
+}
+
+static double warms_up(double seconds, void *context) {
+    return *(const double *)context * (seconds < 3 ? 1.3 : 1);
+}
+
+static double drifting(double seconds, void *context) {
+    return *(const double *)context * (1 + 0.03 * seconds / 30);
+}
+
+static double restless(double seconds, void *context) {
+    return *(const double *)context * ((int)(seconds / 2.5) % 2 ? 1.2 : 1);
+}
+
+static struct given_run a_run(int gpu) {
+    return (struct given_run){.model = "vit16x8x768", .gpu = gpu, .rate = 1000, .spread = 0.03};
+}
+
+static double heat_from_20(double seconds, void *context) {
+    (void)context;
+    return seconds < 20 ? 0 : 0x20;
+}
+
+static double clock_from_20(double seconds, void *context) {
+    (void)context;
+    return seconds < 20 ? 1980 : 1830;
+}
+
+static void test_a_steady_run_has_a_bound_on_its_drift(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    given_paced(&given, a_run(0), 30, steady, &ten_ms);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "flat");
+    if (!lab_str_starts(result.answer,
+                        "The run is steady: no change of 1.0 % or more, no drift larger than "))
+        fail_msg("%s", result.answer);
+    assert_int_equal(figure_of(&result, "unsteady")->value, 0);
+    double low = cell_of(&result, "runs", 0, "drift")->low;
+    double high = cell_of(&result, "runs", 0, "drift")->high;
+    assert_true(low < 0 && high > 0 && high - low < 0.02);
+    assert_true(has_note(result.notes, "isn't known whether clocks were held back"));
+    given_end(&given);
+}
+
+static void test_a_slow_down_is_dated_and_explained(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    given_paced(&given, a_run(0), 30, steady, &ten_ms);
+    struct lab_study_run *hot = given_paced(&given, a_run(1), 30, slows_at_20, &ten_ms);
+    struct beside beside = given_samples(&given, hot, 0.1);
+    struct lab_track *gpu = given_entity(&beside, LAB_ENTITY_GPU, 1);
+    given_column(&beside, gpu, LAB_METRIC_CLOCK_REASONS, -1, 1, heat_from_20, NULL);
+    given_column(&beside, gpu, LAB_METRIC_SM_CLOCK, -1, 1, clock_from_20, NULL);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "flat");
+    assert_string_equal(cell_of(&result, "runs", 1, "class")->text, "slowdown");
+    assert_int_equal(table_of(&result, "change_points")->row_count, 1);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "at_s")->value - 20) < 0.2);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "change")->value - 0.08) < 0.01);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "clock_after_mhz")->value - 1830) < 5);
+    assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text, "heat (driver)");
+    assert_true(fabs(cell_of(&result, "runs", 1, "throttled_s")->value - 10) < 0.3);
+    assert_non_null(strstr(result.answer, "1 of 2 runs aren't steady"));
+    assert_non_null(
+        strstr(result.answer, "longer from 20.0 s on, when clocks were held back by heat"));
+    given_end(&given);
+}
+
+static void test_warm_up_is_no_fault_but_is_said(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    given_paced(&given, a_run(0), 30, warms_up, &ten_ms);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "warm-up");
+    assert_true(fabs(cell_of(&result, "runs", 0, "steady_from_s")->value - 3) < 0.1);
+    given_end(&given);
+}
+
+static void test_a_slow_drift_is_found_with_its_size(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    given_paced(&given, a_run(0), 30, drifting, &ten_ms);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_true(cell_of(&result, "runs", 0, "drift")->low > 0.02);
+    assert_true(cell_of(&result, "runs", 0, "drift")->high < 0.05);
+    assert_true(cell_of(&result, "runs", 0, "drift_p_adjusted")->value < 0.001);
+    assert_int_equal(figure_of(&result, "drifts")->value, 1);
+    given_end(&given);
+}
+
+static void test_what_never_settles_has_no_steady_state(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    given_paced(&given, a_run(0), 30, restless, &ten_ms);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "no steady state");
+    assert_int_equal(figure_of(&result, "unsteady")->value, 1);
+    given_end(&given);
+}
+
+static void test_throttling_comes_from_the_result_where_nothing_was_sampled(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct given_run row = a_run(0);
+    row.result = "{\"throttled_s\": {\"sw_power_cap\": 4.5, \"hw_thermal\": 0}}";
+    given_paced(&given, row, 30, steady, &ten_ms);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_true(cell_of(&result, "runs", 0, "throttled_s")->value == 4.5);
+    assert_string_equal(cell_of(&result, "runs", 0, "throttled_by")->text, "power limit");
+    assert_non_null(
+        strstr(result.answer, "holds its pace, but with clocks held back by power limit"));
+    given_end(&given);
+}
+
+static void test_a_constant_series_is_flat(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct given_run row = a_run(0);
+    row.iterations = 500;
+    row.spread = 0;
+    given_add(&given, row);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "flat");
+    assert_int_equal(figure_of(&result, "unsteady")->value, 0);
+    given_end(&given);
+}
+
+static void test_what_is_lacking_is_said(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_string_equal(result.answer, "There is no run to look at.");
+    assert_int_equal(result.chart_count, 0);
+    struct given_run row = a_run(0);
+    given_add(&given, row);
+    row.gpu = 1;
+    row.iterations = 10;
+    given_add(&given, row);
+    result = when_asked(&given, "stability");
+    assert_non_null(strstr(result.answer, "Too few iterations were kept"));
+    row.gpu = 2;
+    row.iterations = 200;
+    given_add(&given, row);
+    result = when_asked(&given, "stability");
+    assert_true(has_note(result.notes, "2 of 3 runs kept too few iterations"));
+    given_end(&given);
+}
+
+static void test_pictures_stay_small(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    for (int i = 0; i < 15; i++) {
+        struct given_run row = a_run(i);
+        row.iterations = 5000;
+        given_add(&given, row);
+    }
+    given_paced(&given, a_run(15), 30, slows_at_20, &ten_ms);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    const struct lab_chart *chart = chart_of(&result, "stability");
+    assert_non_null(chart);
+    assert_int_equal(chart->panel_count, 12);
+    assert_non_null(strstr(chart->caption, "12 of 16"));
+    /* the one with something to see comes first, its levels dashed */
+    assert_string_equal(chart->panels[0].title, "gpu15_numa0_vit16x8x768_r0");
+    assert_int_equal(chart->panels[0].series[1].count, 6);
+    for (int p = 0; p < chart->panel_count; p++)
+        assert_true(chart->panels[p].series[0].count <= 2000);
+    given_end(&given);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_steady_run_has_a_bound_on_its_drift),
+        cmocka_unit_test(test_a_slow_down_is_dated_and_explained),
+        cmocka_unit_test(test_warm_up_is_no_fault_but_is_said),
+        cmocka_unit_test(test_a_slow_drift_is_found_with_its_size),
+        cmocka_unit_test(test_what_never_settles_has_no_steady_state),
+        cmocka_unit_test(test_throttling_comes_from_the_result_where_nothing_was_sampled),
+        cmocka_unit_test(test_a_constant_series_is_flat),
+        cmocka_unit_test(test_what_is_lacking_is_said),
+        cmocka_unit_test(test_pictures_stay_small),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
