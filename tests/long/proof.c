@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct proof_experiment *const experiments[] = {&proof_numa, &proof_recommend,
-                                                             &proof_scaling, &proof_correlate};
+static const struct proof_experiment *const experiments[] = {
+    &proof_numa,    &proof_recommend, &proof_device,   &proof_compile,
+    &proof_scaling, &proof_stability, &proof_correlate};
 #define EXPERIMENTS (int)(sizeof experiments / sizeof *experiments)
 
 struct request {

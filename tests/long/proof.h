@@ -61,7 +61,8 @@ struct proof_experiment {
     int (*run)(const struct proof_cell *cell, struct proof_count *counts, struct lab_err *err);
 };
 
-extern const struct proof_experiment proof_numa, proof_recommend, proof_scaling, proof_correlate;
+extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
+    proof_scaling, proof_stability, proof_correlate;
 
 /* --- verdicts --- */
 
