@@ -62,7 +62,7 @@ struct proof_experiment {
 };
 
 extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
-    proof_scaling, proof_stability, proof_correlate;
+    proof_crossover, proof_scaling, proof_stability, proof_correlate;
 
 /* --- verdicts --- */
 
@@ -107,7 +107,7 @@ struct proof_truth { /* what is planted; 0 = nothing of it */
     double tflops;         /* of fp32; 0 = 20 */
 };
 
-/* Makes `sim:NAME` mean that machine from here on. */
+/* Makes `sim:NAME` mean that machine, until another is defined. */
 void proof_define(const char *name, const struct proof_truth *truth);
 
 /* --- studies --- */
