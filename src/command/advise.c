@@ -279,11 +279,7 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
         lab_str_printf(&text, "This study would tell, with %d runs of each point:\n\n  %s\n",
                        REPEATS, command);
     else
-        lab_str_printf(
-            &text,
-            "A study of your own with the workload %s would tell; 'gpulab help run' says "
-            "how.\n",
-            wanted->workload->name);
+        lab_str_add(&text, "A study of your own would tell; 'gpulab help run' says how.\n");
     lab_command_print(call, &text);
     lab_str_release(&text);
 }

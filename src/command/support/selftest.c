@@ -43,23 +43,22 @@ static void add_bound(struct lab_selftest_tally *tally, double bound) {
 
 static bool judge(const struct lab_study_table *table, uint64_t seed,
                   struct lab_selftest_tally *tally, struct lab_arena *arena) {
-    int pairs = 0;
+    size_t pairs = 0, count = 0;
     struct side sides[2] = {side_make(table->run_count, arena), side_make(table->run_count, arena)},
                 turns[2] = {side_make(table->run_count, arena), side_make(table->run_count, arena)};
     const struct lab_study_run **used =
         lab_arena_alloc(arena, (size_t)table->run_count + 1, sizeof *used);
-    int count = 0;
     for (int i = 0; i < table->run_count; i++)
         if (table->runs[i].used && table->runs[i].rate > 0)
             used[count++] = &table->runs[i];
     for (; 2 * pairs + 1 < count; pairs++) {
-        uint64_t first = lab_random_below(seed, (uint64_t)pairs, 2);
+        uint64_t first = lab_random_below(seed, pairs, 2);
         side_add(&sides[first], used[2 * pairs]);
         side_add(&sides[1 - first], used[2 * pairs + 1]);
     }
     if (pairs < 2)
         return false;
-    for (int i = 0; i < 2 * pairs; i++)
+    for (size_t i = 0; i < 2 * pairs; i++)
         side_add(&turns[i >= pairs], used[i]);
     struct lab_study_ratio interleaved = compare(&sides[0], &sides[1]),
                            in_turn = compare(&turns[0], &turns[1]);
