@@ -238,6 +238,19 @@ static void add_unmeasured(struct lab_advice *advice, const struct target *targe
         "root");
 }
 
+/* Where no node is better than the others, which of them came first is chance. */
+static const char *best_words(const struct lab_advice *advice, const char *words,
+                              const struct target *target, struct lab_arena *arena) {
+    const char *node = lab_arena_printf(arena, " from node %s", target->nodes);
+    const char *at = strstr(words, node);
+    for (int i = 0; at && i < advice->count; i++)
+        if (advice->lines[i].state == LAB_ADVICE_NOT_WORTH &&
+            lab_str_equal(advice->lines[i].tool, "numactl"))
+            return lab_arena_printf(arena, "%.*s from any node%s", (int)(at - words), words,
+                                    at + strlen(node));
+    return words;
+}
+
 struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
                                   const char *study, const struct lab_machine *machine,
                                   struct lab_arena *arena) {
@@ -247,11 +260,11 @@ struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int 
     struct target target = find_target(result, part, machine, arena);
     struct lab_advice advice = {.model = found->name,
                                 .study = study,
-                                .best = text(result, part, "best"),
                                 .answer = found->answer,
                                 .lines = lab_arena_alloc(arena, LINES_MAX, sizeof *advice.lines)};
     if (choices)
         add_measured(&advice, choices, &target, arena);
+    advice.best = best_words(&advice, text(result, part, "best"), &target, arena);
     add_same_place(&advice, &target, arena);
     add_unmeasured(&advice, &target, arena);
     if (next && next->row_count > 0)

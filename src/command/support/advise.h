@@ -28,7 +28,7 @@ struct lab_advice_line {
 
 struct lab_advice {            /* for one model */
     const char *model, *study; /* study: its folder's name */
-    const char *best;          /* "device 3 from node 1, compiled" */
+    const char *best;          /* "device 3 from node 1, compiled"; "device 3 from any node" */
     const char *answer;        /* recommend's sentence */
     struct lab_advice_line *lines;
     int count;

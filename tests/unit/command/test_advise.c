@@ -101,6 +101,7 @@ static void a_node_that_gains_nothing_is_not_advised(void **state) {
     given_nodes(&given, 1000, 1000, 6, .005);
     struct lab_advice advice = advise(&given);
     assert_int_equal(find(&advice, "numactl")->state, LAB_ADVICE_NOT_WORTH);
+    assert_string_equal(advice.best, "device 3 from any node");
     assert_null(find(&advice, "slurm"));
     assert_null(find(&advice, "taskset"));
     const char *answer = lab_advice_answer(&advice, 1, &given.arena);
