@@ -315,9 +315,10 @@ static const char *lacking(const struct lab_analysis_input *input, const char *m
 
 static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
                struct lab_analysis_result *ret_result, struct lab_err *err) {
-    (void)err;
     const struct recommend_config *config = opaque;
     struct lab_place_group *groups;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to recommend from: no study was given");
     int count = gather(input, config->model, arena, &groups);
     struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count + 1, sizeof *parts);
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
