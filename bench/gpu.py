@@ -23,10 +23,10 @@ def run(command, **more):
     return subprocess.run(command, check=True, capture_output=True, text=True, **more).stdout
 
 
-def ours(workload, *keys, limit="1s"):
+def ours(workload, *keys, limit="1s", limits="--no-limits"):
     """One `gpulab bench`, as its JSON."""
-    out = run([gpulab, "bench", workload, "--json", "--device", "cuda", "--no-verify", "--limit", limit,
-               *keys])
+    out = run([gpulab, "bench", workload, "--json", "--device", "cuda", "--no-verify", limits, "--limit",
+               limit, *keys])
     return json.loads(out)
 
 
@@ -42,38 +42,63 @@ def gpu_facts():
 
 def peers_file(driver):
     version = run([sys.executable, "-c", "import torch; print(torch.__version__)"]).strip()
-    return os.path.join(PEERS, f"driver-{driver}-torch-{version}.json")
+    return os.path.join(PEERS, f"driver-{driver}-torch-{version.split('+')[0]}.json")
+
+
+def products_file(driver):
+    return os.path.join(PEERS, f"driver-{driver}-products.json")
+
+
+def load(path):
+    return json.load(open(path)) if os.path.exists(path) else {}
+
+
+def keep(path, kept):
+    os.makedirs(PEERS, exist_ok=True)
+    with open(path + ".new", "w") as file:
+        json.dump(kept, file, indent=1, sort_keys=True)
+        file.write("\n")
+    os.replace(path + ".new", path)
 
 
 def load_peers():
-    """All that was kept for this driver, whatever the PyTorch; {} where nothing was."""
+    """All that was kept for this driver, the best of any PyTorch; {} where nothing was."""
     found, driver = {}, gpu_facts()[1]
-    if os.path.isdir(PEERS):
-        for name in sorted(os.listdir(PEERS)):
-            if name.startswith(f"driver-{driver}-"):
-                found.update(json.load(open(os.path.join(PEERS, name))))
+    for name in sorted(os.listdir(PEERS)) if os.path.isdir(PEERS) else []:
+        if name.startswith(f"driver-{driver}-torch-"):
+            for row, rate in load(os.path.join(PEERS, name)).items():
+                found[row] = max(rate, found.get(row, 0))
     return found
+
+
+def prepare_peers(rows):
+    """Compiles the rows' models side by side, so that measuring finds them in PyTorch's cache."""
+    room = min(8, os.cpu_count() or 1)
+    share = [rows[i::room] for i in range(room) if rows[i::room]]
+    for peer in [subprocess.Popen([sys.executable, f"{HERE}/peers/torch_vit_gpu.py", "prepare", *part],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                 for part in share]:
+        peer.wait()  # one that fails is met again, and said, when it is measured
 
 
 def run_peers(groups):
     path = peers_file(gpu_facts()[1])
-    os.makedirs(PEERS, exist_ok=True)
-    kept = json.load(open(path)) if os.path.exists(path) else {}
+    kept = load(path)
     for group in groups:
         for mode in ("eager", "compiled"):
             rows = [row_name(group, model, batch) for model in GROUPS[group] for batch in BATCHES]
             rows = [row for row in rows if f"{mode} {row}" not in kept]
             if not rows:
                 continue
+            if mode == "compiled":
+                prepare_peers(rows)
             peer = subprocess.Popen([sys.executable, f"{HERE}/peers/torch_vit_gpu.py", mode, *rows],
                                     stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             for line in peer.stdout:
                 result = json.loads(line)
                 kept[f"{mode} {result['row']}"] = result["samples_per_second"]
                 print(mode, result["row"], f"{result['samples_per_second']:.0f}", flush=True)
-                with open(path + ".new", "w") as file:
-                    json.dump(kept, file, indent=1, sort_keys=True)
-                os.replace(path + ".new", path)
+                keep(path, kept)
             if peer.wait() != 0:
                 sys.exit(f"bench/gpu: the {mode} peer of {group} failed; to see why: "
                          f"{sys.executable} {HERE}/peers/torch_vit_gpu.py {mode} {' '.join(rows[:1])}")
@@ -108,14 +133,24 @@ def gemm_seconds(dtype, m, n, k):
     return result["latency_ms"]["median"] / 1e3
 
 
+def product_seconds(dtype, model, batch):
+    """Of all GEMMs of a batch, each alone; cuBLASLt's times hold from run to run, so they are kept too."""
+    path, row = products_file(gpu_facts()[1]), row_name(dtype, model, batch)
+    kept = load(path)
+    if row not in kept:
+        patch, depth, dim, heads = MODELS[model]
+        tokens, width, inner = (224 // patch) ** 2 + 1, 3 * patch * patch, 64 * heads
+        rows = batch * tokens
+        kept[row] = gemm_seconds(dtype, batch * (tokens - 1), dim, width)
+        for n, k in ((3 * inner, dim), (dim, inner), (4 * dim, dim), (dim, 4 * dim)):
+            kept[row] += depth * gemm_seconds(dtype, rows, n, k)
+        keep(path, kept)
+    return kept[row]
+
+
 def limit(dtype, model, batch, copies):
     """Samples/s that the bytes or the GEMMs alone would allow, and whether it is the bytes."""
-    patch, depth, dim, heads = MODELS[model]
-    tokens, width, inner = (224 // patch) ** 2 + 1, 3 * patch * patch, 64 * heads
-    rows = batch * tokens
-    seconds = gemm_seconds(dtype, batch * (tokens - 1), dim, width)
-    for n, k in ((3 * inner, dim), (dim, inner), (4 * dim, dim), (dim, 4 * dim)):
-        seconds += depth * gemm_seconds(dtype, rows, n, k)
+    seconds = product_seconds(dtype, model, batch)
     return min(batch / seconds, copies[dtype, batch]), copies[dtype, batch] < batch / seconds
 
 
@@ -181,7 +216,7 @@ def table(groups):
 def copies_of_64_mib():
     rates = []
     for direction in ("h2d", "d2h"):
-        result = ours("memcpy", f"size={64 << 20}", f"direction={direction}")
+        result = ours("memcpy", f"size={64 << 20}", f"direction={direction}", limits="--limits")
         rates.append(f"{direction.upper()} {result['copy_bytes_per_second'] / 1e9:.1f} GB/s, "
                      f"{100 * result['share_of_limit'][direction]:.0f} % of the bare engine")
     say("- Copies of 64 MiB: " + "; ".join(rates) + ".")

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """PyTorch's pipeline of the vit workload on a GPU: samples per second.
 
-    torch_vit_gpu.py MODE ROW...      MODE: eager, compiled; ROW: dtype:patch:depth:dim:heads:batch
+    torch_vit_gpu.py MODE ROW...      MODE: eager, compiled, prepare; ROW: dtype:patch:depth:dim:heads:batch
 
 The peer of `gpulab bench vit`: pinned host batches → H2D → forward → D2H of the output, three streams,
 two buffers. `compiled` is torch.compile(mode="reduce-overhead"), which captures CUDA graphs. A depth of
-0 copies the input in alone. Each row prints a JSON object on a line of its own.
+0 copies the input in alone. Each row prints a JSON object on a line of its own. `prepare` only compiles,
+into PyTorch's cache, and prints nothing: several at once, before `compiled` measures one after the other.
 """
 import json
 import statistics
@@ -117,8 +118,11 @@ def measure(mode, row):
     forward = None
     if depth:
         model = Model(patch, depth, dim, heads).eval().to("cuda", DTYPES[name])
-        forward = torch.compile(model, mode="reduce-overhead") if mode == "compiled" else model
+        forward = model if mode == "eager" else torch.compile(model, mode="reduce-overhead")
     with torch.inference_mode():
+        if mode == "prepare":
+            Pipeline(forward, True, DTYPES[name], batch)
+            return
         rate = Pipeline(forward, mode == "compiled", DTYPES[name], batch).rate(batch)
     print(json.dumps({"mode": mode, "row": row, "samples_per_second": rate}), flush=True)
     torch._dynamo.reset()

@@ -33,7 +33,7 @@ const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_
     double scale = 1;
     int steps = 0;
     if (!isfinite(rate.value) || (isinf(rate.interval.high) && rate.interval.low > 0))
-        return lab_arena_printf(arena, "at least %s", lab_words_si(rate.interval.low, unit, arena));
+        return lab_arena_printf(arena, "%s or more", lab_words_si(rate.interval.low, unit, arena));
     if (!isfinite(rate.interval.low) || !isfinite(rate.interval.high))
         return lab_words_si(rate.value, unit, arena);
     while (rate.value / scale >= 1000 && steps < (int)sizeof prefixes) {
@@ -43,6 +43,23 @@ const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_
     return lab_arena_printf(arena, "%.3g [%.3g, %.3g] %.*s%s", rate.value / scale,
                             rate.interval.low / scale, rate.interval.high / scale, steps > 0,
                             steps > 0 ? &prefixes[steps - 1] : "", unit);
+}
+
+const char *lab_words_number(double value, struct lab_arena *arena) {
+    if (isnan(value))
+        return "–";
+    return lab_arena_printf(arena, fabs(value) >= 1000 ? "%.0f" : "%.4g", value);
+}
+
+const char *lab_words_effect(struct lab_effect effect, struct lab_arena *arena) {
+    const char *value = lab_words_number(effect.value, arena);
+    if (isnan(effect.value) || isnan(effect.interval.low) || isnan(effect.interval.high))
+        return value;
+    double farther = fmax(effect.value - effect.interval.low, effect.interval.high - effect.value) /
+                     effect.value;
+    if (farther > 1)
+        return lab_arena_printf(arena, "%s ± > 100 %%", value);
+    return lab_arena_printf(arena, "%s ± %.1f %%", value, 100 * farther);
 }
 
 double lab_words_bound_percent(double share) {

@@ -9,9 +9,14 @@
 const char *lab_words_si(double value, const char *unit, struct lab_arena *arena); /* "12.3 GB/s" */
 const char *lab_words_time(double seconds, struct lab_arena *arena);               /* "350 µs" */
 
-/* "12.3 [11.9, 12.7] TFLOP/s"; "at least 9.10 TFLOP/s" where there is no upper end; without interval
+/* "12.3 [11.9, 12.7] TFLOP/s"; "9.10 TFLOP/s or more" where there is no upper end; without interval
  * as above. */
 const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_arena *arena);
+
+/* A count or a rate without a unit: "35190", "812.3"; with how far its interval reaches, as tables have
+ * it: "812.3 ± 4.8 %". */
+const char *lab_words_number(double value, struct lab_arena *arena);
+const char *lab_words_effect(struct lab_effect effect, struct lab_arena *arena);
 
 /* A bound as "no difference larger than" has it: in percent, rounded up since it has to hold. */
 double lab_words_bound_percent(double share);

@@ -38,10 +38,13 @@ enum {
     MODEL,
     WORK,
     PLAIN,
+    PLAIN_TEXT,
     COMPILED,
+    COMPILED_TEXT,
     GAIN,
     GAIN_TEXT,
     COST,
+    COST_TEXT,
     BREAK_EVEN,
     BREAK_EVEN_TEXT,
     VERDICT,
@@ -50,11 +53,14 @@ enum {
 static const struct lab_analysis_column model_columns[COLUMNS] = {
     [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
     [WORK] = {"flops_per_sample", NULL, LAB_ANALYSIS_NUMBER},
-    [PLAIN] = {"rate_per_s", "Samples/s", LAB_ANALYSIS_NUMBER},
-    [COMPILED] = {"compiled_rate_per_s", "Compiled", LAB_ANALYSIS_NUMBER},
+    [PLAIN] = {"rate_per_s", NULL, LAB_ANALYSIS_NUMBER},
+    [PLAIN_TEXT] = {NULL, "Samples/s", LAB_ANALYSIS_FIGURE},
+    [COMPILED] = {"compiled_rate_per_s", NULL, LAB_ANALYSIS_NUMBER},
+    [COMPILED_TEXT] = {NULL, "Compiled", LAB_ANALYSIS_FIGURE},
     [GAIN] = {"gain", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
     [GAIN_TEXT] = {NULL, "Gain", LAB_ANALYSIS_FIGURE},
-    [COST] = {"cost_ms", "Cost", LAB_ANALYSIS_TIME, .with_interval = true},
+    [COST] = {"cost_ms", NULL, LAB_ANALYSIS_TIME, .with_interval = true},
+    [COST_TEXT] = {NULL, "Cost", LAB_ANALYSIS_FIGURE},
     [BREAK_EVEN] = {"break_even_samples", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
     [BREAK_EVEN_TEXT] = {NULL, "Paid back after", LAB_ANALYSIS_FIGURE},
     [VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
@@ -217,7 +223,7 @@ static void add_rest(const struct compile_place *place, struct lab_str *text) {
         lab_str_printf(text, "; on %d there is no difference larger than %.1f %%", same,
                        lab_words_bound_percent(bound));
     else if (same > 0)
-        lab_str_printf(text, "; on %d runs are too few or vary too much to tell", same);
+        lab_str_printf(text, "; on %d of them runs are too few or vary too much to tell", same);
     if (undecided > 0)
         lab_str_printf(text, "; %d %s undecided", undecided, undecided == 1 ? "is" : "are");
 }
@@ -268,9 +274,13 @@ static struct lab_analysis_table model_table(const struct compile_place *place,
         row[WORK] = lab_analysis_figure(work_of(pair));
         row[PLAIN] = lab_analysis_figure(lab_study_point_rate(pair->plain).value);
         row[COMPILED] = lab_analysis_figure(lab_study_point_rate(pair->compiled).value);
+        row[PLAIN_TEXT] = lab_analysis_text(lab_words_number(row[PLAIN].value, arena));
+        row[COMPILED_TEXT] = lab_analysis_text(lab_words_number(row[COMPILED].value, arena));
         row[GAIN] = lab_analysis_ratio(&pair->gain);
         row[GAIN_TEXT] = lab_analysis_text(lab_study_ratio_words(&pair->gain, arena));
         row[COST] = lab_analysis_effect(pair->cost_s);
+        row[COST_TEXT] = lab_analysis_text(
+            isnan(row[COST].value) ? "–" : lab_words_time(row[COST].value, arena));
         row[BREAK_EVEN] = lab_analysis_effect((struct lab_effect){
             pair->break_even.at,
             {pair->break_even.interval.low, bounded ? pair->break_even.interval.high : INFINITY,

@@ -37,6 +37,7 @@ enum {
     ROW_BYTES,
     ROW_BANDWIDTH,
     ROW_RATE,
+    ROW_RATE_TEXT,
     ROW_CHANGE,
     ROW_CHANGE_TEXT,
     ROWS
@@ -48,7 +49,8 @@ static const struct lab_analysis_column row_columns[ROWS] = {
     [ROW_LABEL] = {"value", "", LAB_ANALYSIS_TEXT},
     [ROW_BYTES] = {"bytes", "Bytes", LAB_ANALYSIS_SIZE},
     [ROW_BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
-    [ROW_RATE] = {"rate_per_s", "Samples/s", LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [ROW_RATE] = {"rate_per_s", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [ROW_RATE_TEXT] = {NULL, "Samples/s", LAB_ANALYSIS_FIGURE},
     [ROW_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
     [ROW_CHANGE_TEXT] = {NULL, "Against the first", LAB_ANALYSIS_FIGURE},
 };
@@ -134,7 +136,7 @@ static const struct lab_analysis_column *columns_for(enum transfer_question ques
     for (int c = 0; c < ROWS; c++)
         columns[c] = row_columns[c];
     columns[ROW_LABEL].title = wordings[question].value;
-    columns[copies ? ROW_RATE : ROW_BANDWIDTH].title = NULL;
+    columns[copies ? ROW_RATE_TEXT : ROW_BANDWIDTH].title = NULL;
     if (copies)
         columns[ROW_CHANGE_TEXT].title = NULL;
     else
@@ -159,6 +161,7 @@ static struct lab_analysis_table row_table(const struct transfer_sets *sets,
             row[ROW_BYTES] = lab_analysis_figure(transfer_bytes(from->point, stage));
             row[ROW_BANDWIDTH] = lab_analysis_effect(from->bandwidth);
             row[ROW_RATE] = lab_analysis_effect(from->rate);
+            row[ROW_RATE_TEXT] = lab_analysis_text(lab_words_effect(from->rate, arena));
             bool first = i == 0 || transfer_is_copies(sets->question);
             row[ROW_CHANGE] = first ? lab_analysis_figure(NAN) : lab_analysis_ratio(&from->change);
             row[ROW_CHANGE_TEXT] =

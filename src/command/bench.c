@@ -19,7 +19,7 @@
 struct bench_config {
     int64_t repeat, node, iterations, warmup, seed;
     double precision, limit_s;
-    bool verify, profile;
+    bool verify, limits, profile;
 };
 
 static const struct lab_option bench_options[] = {
@@ -44,6 +44,8 @@ static const struct lab_option bench_options[] = {
      .help = "drop exactly so many iterations first; -1 is until steady"},
     {"verify", LAB_OPTION_FLAG, offsetof(struct bench_config, verify), .fallback = "true",
      .help = "check the results against double precision before measuring"},
+    {"limits", LAB_OPTION_FLAG, offsetof(struct bench_config, limits), .fallback = "true",
+     .help = "first measure what the device reaches at best, to compare with"},
     {"profile", LAB_OPTION_FLAG, offsetof(struct bench_config, profile),
      .help = "show what operations the device's time went to"},
     {"seed", LAB_OPTION_INT, offsetof(struct bench_config, seed), .fallback = "42", .min = 0,
@@ -158,6 +160,7 @@ static int make_request(const struct lab_command_call *call, struct lab_bench_re
         .numa_node = (int)config->node,
         .repeat = (int)config->repeat,
         .verify = config->verify,
+        .limits = config->limits,
         .profile = config->profile,
         .plan = LAB_MEASURE_PLAN,
     };

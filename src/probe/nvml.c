@@ -211,7 +211,7 @@ static void read_unit(struct nvml_unit *unit, int64_t now_ns, bool slow) {
     if (!unit->handle)
         return;
     nvml_read_fast(unit, slow);
-    nvml_read_gpm(unit, now_ns);
+    nvml_read_gpm(unit, now_ns, slow);
     if (slow && !unit->mig)
         nvml_read_slow(unit);
     if (slow && lists)

@@ -19,6 +19,7 @@ enum {
     STEP_MODEL,
     STEP_WORK,
     STEP_RATE,
+    STEP_RATE_TEXT,
     STEP_ACHIEVED,
     STEP_ACHIEVED_TEXT,
     STEP_MEMORY,
@@ -32,7 +33,8 @@ static const struct lab_analysis_column step_columns[STEP_COLUMNS] = {
     [STEP_VALUE] = {"value", "", LAB_ANALYSIS_COUNT},
     [STEP_MODEL] = {"model", NULL, LAB_ANALYSIS_TEXT},
     [STEP_WORK] = {"flops_per_sample", NULL, LAB_ANALYSIS_NUMBER},
-    [STEP_RATE] = {"rate_per_s", "Samples/s", LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [STEP_RATE] = {"rate_per_s", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
+    [STEP_RATE_TEXT] = {NULL, "Samples/s", LAB_ANALYSIS_FIGURE},
     [STEP_ACHIEVED] = {"flops_per_s", NULL, LAB_ANALYSIS_NUMBER},
     [STEP_ACHIEVED_TEXT] = {NULL, "Reached", LAB_ANALYSIS_FIGURE},
     [STEP_MEMORY] = {"memory_mib", NULL, LAB_ANALYSIS_MEBIBYTES},
@@ -119,6 +121,7 @@ struct lab_analysis_table scaling_series_table(const struct scaling_part *part,
         row[STEP_MODEL] = lab_analysis_text(model->model);
         row[STEP_WORK] = lab_analysis_figure(work);
         row[STEP_RATE] = lab_analysis_effect(model->rate);
+        row[STEP_RATE_TEXT] = lab_analysis_text(lab_words_effect(model->rate, arena));
         row[STEP_ACHIEVED] = lab_analysis_figure(achieved);
         row[STEP_ACHIEVED_TEXT] = lab_analysis_text(lab_words_si(achieved, "FLOP/s", arena));
         row[STEP_MEMORY] = lab_analysis_figure(model->memory_mib);
@@ -137,14 +140,15 @@ struct lab_analysis_table scaling_series_table(const struct scaling_part *part,
                                        .row_count = series->count};
 }
 
-/* "812 [790, 834]", "at least 700" */
 const char *scaling_rate_words(const struct scaling_rate *rate, struct lab_arena *arena) {
+    const char *value = lab_words_number(rate->value, arena);
     if (isnan(rate->next.low))
-        return lab_arena_printf(arena, "%.4g", rate->value);
+        return value;
     if (isinf(rate->next.high))
-        return lab_arena_printf(arena, "%.4g, at least %.4g", rate->value, rate->next.low);
-    return lab_arena_printf(arena, "%.4g [%.4g, %.4g]", rate->value, rate->next.low,
-                            rate->next.high);
+        return lab_arena_printf(arena, "%s, at least %s", value,
+                                lab_words_number(rate->next.low, arena));
+    return lab_arena_printf(arena, "%s [%s, %s]", value, lab_words_number(rate->next.low, arena),
+                            lab_words_number(rate->next.high, arena));
 }
 
 struct lab_analysis_table scaling_prediction_table(const struct scaling_part *part) {

@@ -98,9 +98,12 @@ static int examine_device(struct bench *bench, struct lab_device *device, struct
     struct lab_device_limits limits = {0};
     struct lab_bench_report *report = bench->report;
     bench->request->workload->cost(bench->request->config, &cost);
-    lab_progress_phase(&bench->progress, "finding the device's limits");
-    if (lab_device_limits(device, cost.dtype, &limits, err) < 0)
-        return -1;
+    limits.how = "not measured: --no-limits";
+    if (bench->request->limits) {
+        lab_progress_phase(&bench->progress, "finding the device's limits");
+        if (lab_device_limits(device, cost.dtype, &limits, err) < 0)
+            return -1;
+    }
     report->limits.flops_per_s = limits.flops_per_s;
     report->limits.memory_bytes_per_s = limits.memory_bytes_per_s;
     report->limits.h2d_bytes_per_s = limits.h2d_bytes_per_s;

@@ -17,6 +17,7 @@ struct lab_bench_request {
     int numa_node;                  /* the kernel's number; -1 = the device's own */
     int repeat;                     /* ≥ 1 */
     bool verify;
+    bool limits;                  /* find out what the device reaches at best */
     bool profile;                 /* by operation */
     struct lab_measure_plan plan; /* progress and clock are set by the run */
     struct lab_progress progress;

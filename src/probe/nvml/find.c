@@ -323,7 +323,7 @@ void nvml_give_up(struct nvml_gpu *gpu) {
     gpu->events = NULL;
     for (int i = -1; i < gpu->instance_count; i++) {
         struct nvml_unit *unit = i < 0 ? &gpu->unit : gpu->instances[i];
-        for (int k = 0; k < 2; k++) {
+        for (int k = 0; k < NVML_GPM_SAMPLES; k++) {
             if (unit->samples[k])
                 nvml->nvmlGpmSampleFree(unit->samples[k]);
             unit->samples[k] = NULL;

@@ -19,7 +19,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define NVML_MIG_MAX 16
+#define NVML_MIG_MAX     16
+#define NVML_GPM_SAMPLES 3
 
 /* What a GPU has values for: the metrics that come first in the table. */
 #define NVML_METRICS (LAB_METRIC_PROCESSES + 1)
@@ -86,9 +87,11 @@ struct nvml_unit { /* a GPU, or a MIG instance of it */
     int process_count, process_capacity;
     unsigned long long shares_since_us;
 
-    lab_nvml_gpm_sample samples[2];
+    lab_nvml_gpm_sample samples[NVML_GPM_SAMPLES];
     int newest;        /* of the samples; -1 = none yet */
     int64_t newest_ns; /* when it was taken */
+    int costly_since; /* the sample that the costly figures are counted from; with a newest one alone */
+    bool costly_due;
 };
 
 struct nvml_gpu { /* a lane */
@@ -192,7 +195,7 @@ void nvml_give_up(struct nvml_gpu *gpu);
 /* --- the tiers --- */
 
 void nvml_read_fast(struct nvml_unit *unit, bool slow); /* slow: the other tier is due too */
-void nvml_read_gpm(struct nvml_unit *unit, int64_t now_ns);
+void nvml_read_gpm(struct nvml_unit *unit, int64_t now_ns, bool slow);
 void nvml_read_slow(struct nvml_unit *unit);
 void nvml_read_processes(struct nvml_unit *unit);
 

@@ -120,9 +120,28 @@ static void gpm_compares_samples_a_tenth_of_a_second_apart(void **state) {
     advance(0.3); /* from 0.1 to 0.4 s: half of it at 80, half at 40 */
     read_ok(probe, 0);
     ASSERT_VALUE(0, SM_ACTIVE, 60);
-    assert_int_equal(fake.calls("nvmlGpmSampleAlloc", -1), 2);
+    assert_int_equal(fake.calls("nvmlGpmSampleAlloc", -1), 3);
     lab_probe_nvml.close(probe);
-    assert_int_equal(fake.calls("nvmlGpmSampleFree", -1), 2);
+    assert_int_equal(fake.calls("nvmlGpmSampleFree", -1), 3);
+}
+
+static void costly_figures_come_once_a_second_and_are_of_all_of_it(void **state) {
+    (void)state;
+    void *probe = open_script("dram=10@0:50@0.6; sm=10@0:50@0.6");
+    for (int tick = 0; tick <= 11; tick++) {
+        read_ok(probe, 0);
+        if (tick == 1) {
+            ASSERT_VALUE(0, DRAM_ACTIVE, 10); /* the first two samples are compared at once */
+        } else if (tick != 10) {
+            ASSERT_UNKNOWN(0, DRAM_ACTIVE);
+        } else {
+            ASSERT_VALUE(0, SM_ACTIVE, 50);
+            /* from 0.1 to 1.0 s: five ninths at 10, four at 50 */
+            ASSERT_VALUE(0, DRAM_ACTIVE, 27.78);
+        }
+        advance(0.1);
+    }
+    lab_probe_nvml.close(probe);
 }
 
 static void the_slow_tier_comes_each_second_and_at_edges(void **state) {
@@ -357,6 +376,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(no_gpu_is_said_and_is_no_failure),
         cmocka_unit_test(every_tick_reads_the_fast_tier),
         cmocka_unit_test(gpm_compares_samples_a_tenth_of_a_second_apart),
+        cmocka_unit_test(costly_figures_come_once_a_second_and_are_of_all_of_it),
         cmocka_unit_test(the_slow_tier_comes_each_second_and_at_edges),
         cmocka_unit_test(what_takes_long_is_left_to_the_slow_tier),
         cmocka_unit_test(memory_of_the_host_is_that_of_a_gpu_without_its_own),

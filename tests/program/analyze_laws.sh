@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Laws from a study that really ran: growing models, compiled and not, in two pools.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+cd "$work" || exit 1
+export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
+small=(device=cpu:0 experiment.trace=false experiment.test.warmup_samples=5 experiment.test.num_samples=50
+    'experiment.test.tensor_shape=[3,32,32]' experiment.test.memory_size_mb=16)
+model() { # DEPTH
+    echo "{patch_size: 16, depth: $1, heads: 1, dim: 64}"
+}
+models="[$(model 1), $(model 2), $(model 4)]"
+
+run run compile_study "${small[@]}" "experiment.vit_configs=$models" experiment.repeat=2
+expect_status 0
+folder=$(ls -d outputs/compile_study/*/*)
+
+# both ways are a group of their own; a model that wasn't run is predicted in each
+run analyze scaling "$folder" predict=vit16x3x64
+expect_status 0
+expect_out '^On cpu:0 from node 0, compile_model=(true|false), '
+run analyze scaling "$folder" predict=vit16x3x64 --json
+expect_status 0
+expect_out 'vit16x3x64 would reach [0-9.]+ \['
+expect_out '"model": "vit16x3x64"'
+expect_out '"leave_one_out_error": [0-9.]+'
+
+# what can't be a model is the user's mistake
+run analyze scaling "$folder" predict=resnet50
+expect_status 2
+expect_err 'predict=resnet50: must be a model by patch size, depth and width, such as vit32x10x512'
+
+run analyze compile "$folder" --json
+expect_status 0
+expect_out '"places": \['
+expect_out '"model": "vit16x4x64"'
+expect_out '"cost_ms": -?[0-9.]+'
+
+# nothing but compile_model and the model differs: there is no batch or pool to tell of
+run analyze transfer "$folder" --json
+expect_status 0
+expect_out '"name": "D2H by model"|"answer": "There is nothing'
+finish
