@@ -68,6 +68,24 @@ void lab_analysis_add_duration(struct lab_str *out, double seconds) {
         lab_str_printf(out, "%.1f h", seconds / 3600);
 }
 
+const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,
+                                                     int count,
+                                                     const struct lab_analysis_cell *cells,
+                                                     int rows, struct lab_arena *arena) {
+    struct lab_analysis_column *shown = lab_arena_alloc(arena, (size_t)count, sizeof *shown);
+    for (int c = 0; c < count; c++) {
+        bool text = columns[c].unit == LAB_ANALYSIS_TEXT || columns[c].unit == LAB_ANALYSIS_FIGURE;
+        bool any = false;
+        for (int r = 0; r < rows && !any; r++) {
+            const struct lab_analysis_cell *cell = &cells[(ptrdiff_t)r * count + c];
+            any = text ? cell->text != NULL : !isnan(cell->value);
+        }
+        shown[c] = columns[c];
+        shown[c].title = any ? columns[c].title : NULL;
+    }
+    return shown;
+}
+
 struct lab_analysis_cell lab_analysis_text(const char *text) {
     return (struct lab_analysis_cell){.text = text, .value = NAN, .low = NAN, .high = NAN};
 }

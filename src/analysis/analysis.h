@@ -168,6 +168,12 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
 struct lab_str;
 void lab_analysis_add_duration(struct lab_str *out, double seconds);
 
+/* The columns without the titles of those that no row has anything in, so that the others have room. */
+const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,
+                                                     int count,
+                                                     const struct lab_analysis_cell *cells,
+                                                     int rows, struct lab_arena *arena);
+
 struct lab_analysis_cell lab_analysis_text(const char *text);
 struct lab_analysis_cell lab_analysis_figure(double value);
 struct lab_analysis_cell lab_analysis_median(const struct lab_analysis_summary *summary);

@@ -66,6 +66,13 @@ static const char *gpu_title(enum lab_metric_id metric) {
     }
 }
 
+static const char *pressure_title(enum lab_metric_id metric) {
+    return metric == LAB_METRIC_PRESSURE_CPU      ? "pressure on CPUs"
+           : metric == LAB_METRIC_PRESSURE_MEMORY ? "pressure on memory"
+           : metric == LAB_METRIC_PRESSURE_IO     ? "pressure on the disk"
+                                                  : NULL;
+}
+
 static bool is_of_gpu(const struct lab_resource *resource) {
     return resource->kind == LAB_ENTITY_GPU || resource->kind == LAB_ENTITY_MIG;
 }
@@ -79,6 +86,8 @@ const char *lab_resource_title(const struct lab_resource *resource, struct lab_a
     if (core_title(resource->metric))
         return lab_arena_printf(arena, "%s of CPU %d", core_title(resource->metric),
                                 resource->instance);
+    if (pressure_title(resource->metric))
+        return pressure_title(resource->metric);
     if (!is_of_gpu(resource))
         return lower_first(fill_number(title, resource->instance, arena), arena);
     const char *own = gpu_title(resource->metric);

@@ -66,13 +66,13 @@ static const struct lab_analysis_column tie_columns[TIE_COLUMNS] = {
     [TIE_RHO_TEXT] = {NULL, "Spearman's ρ", LAB_ANALYSIS_FIGURE},
     [TIE_P] = {"spearman_p", NULL, LAB_ANALYSIS_NUMBER},
     [TIE_P_ADJUSTED] = {"p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
-    [TIE_R] = {"pearson", "Pearson's r", LAB_ANALYSIS_NUMBER},
+    [TIE_R] = {"pearson", NULL, LAB_ANALYSIS_NUMBER},
     [TIE_R_P] = {"pearson_p", NULL, LAB_ANALYSIS_NUMBER},
     [TIE_WINDOWS] = {"windows", "Windows", LAB_ANALYSIS_COUNT},
-    [TIE_EFFECTIVE] = {"effective_windows", "Worth", LAB_ANALYSIS_COUNT},
+    [TIE_EFFECTIVE] = {"effective_windows", NULL, LAB_ANALYSIS_COUNT},
     [TIE_WINDOW_S] = {"window_s", NULL, LAB_ANALYSIS_DURATION},
     [TIE_LAG] = {"lag_s", NULL, LAB_ANALYSIS_DURATION},
-    [TIE_ROLE] = {"role", "May be", LAB_ANALYSIS_TEXT},
+    [TIE_ROLE] = {"role", NULL, LAB_ANALYSIS_TEXT},
 };
 
 enum {
@@ -146,7 +146,7 @@ static void fill_tie(struct lab_analysis_cell *row, const struct lab_ties *ties,
     row[TIE_RHO_TEXT] = lab_analysis_text(lab_finding_figure(&tie->spearman, arena));
     row[TIE_P] = lab_analysis_figure(tie->spearman.p);
     row[TIE_P_ADJUSTED] = lab_analysis_figure(tie->p_adjusted);
-    row[TIE_R] = lab_analysis_figure(round(100 * tie->pearson.r) / 100);
+    row[TIE_R] = lab_analysis_figure(tie->pearson.r);
     row[TIE_R_P] = lab_analysis_figure(tie->pearson.p);
     row[TIE_WINDOWS] = lab_analysis_figure((double)tie->windows);
     row[TIE_EFFECTIVE] = lab_analysis_figure(floor(tie->effective));
@@ -393,10 +393,9 @@ static const char *const *make_notes(const struct correlated *made) {
     return notes;
 }
 
-static const char *const *finding_notes(const struct correlated *made, int top) {
+static const char *const *spike_notes(const struct correlated *made) {
     struct lab_arena *arena = made->arena;
-    const char **notes =
-        lab_arena_alloc(arena, (size_t)top + (size_t)made->device_count + 2, sizeof *notes);
+    const char **notes = lab_arena_alloc(arena, (size_t)made->device_count + 1, sizeof *notes);
     int count = 0;
     for (int d = 0; d < made->device_count; d++)
         if (made->ties[d].spike_count > 0 && made->ties[d].spikes[0].found)
@@ -431,7 +430,7 @@ static struct lab_analysis_part make_part(const struct correlated *made, int top
                                       .cells = cells,
                                       .tables = tables,
                                       .table_count = table_count,
-                                      .notes = finding_notes(made, top)};
+                                      .notes = spike_notes(made)};
 }
 
 /* --- the whole --- */

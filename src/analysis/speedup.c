@@ -26,6 +26,7 @@ enum {
     GANG_WORK,
     GANG_SIZE,
     GANG_GPUS,
+    GANG_GPUS_TEXT,
     GANG_RUNS,
     GANG_RATE_ONE,
     GANG_RATE,
@@ -41,16 +42,25 @@ enum {
 static const struct lab_analysis_column gang_columns[GANG_COLUMNS] = {
     [GANG_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
     [GANG_SIZE] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
-    [GANG_GPUS] = {"gpu_ids", "GPUs", LAB_ANALYSIS_FIGURE},
+    [GANG_GPUS] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
+    [GANG_GPUS_TEXT] = {NULL, "GPUs", LAB_ANALYSIS_FIGURE},
     [GANG_RUNS] = {"runs", NULL, LAB_ANALYSIS_COUNT},
-    [GANG_RATE_ONE] = {"one_per_s", "One", LAB_ANALYSIS_PER_SECOND},
-    [GANG_RATE] = {"many_per_s", "Many", LAB_ANALYSIS_PER_SECOND},
+    [GANG_RATE_ONE] = {"one_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
+    [GANG_RATE] = {"many_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
     [GANG_SPEEDUP] = {"speedup", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
     [GANG_SPEEDUP_TEXT] = {NULL, "Speed-up", LAB_ANALYSIS_FIGURE},
     [GANG_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_TEXT},
     [GANG_EFFICIENCY] = {"efficiency", "Efficiency", LAB_ANALYSIS_SHARE, .with_interval = true},
     [GANG_COMMUNICATION] = {"communication", "Communication", LAB_ANALYSIS_SHARE},
     [GANG_GRADE] = {"grade", "Grade", LAB_ANALYSIS_TEXT},
+};
+
+enum { USE_WORK, USE_SIZE, USE_GPUS, USE_WORDS, USE_COLUMNS };
+static const struct lab_analysis_column use_columns[USE_COLUMNS] = {
+    [USE_WORK] = {"work", "Work", LAB_ANALYSIS_TEXT},
+    [USE_SIZE] = {"devices", "Use", LAB_ANALYSIS_COUNT},
+    [USE_GPUS] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
+    [USE_WORDS] = {"sure", "", LAB_ANALYSIS_TEXT},
 };
 
 enum { LAW_WORK, LAW_SIZES, LAW_CONTENTION, LAW_COHERENCE, LAW_PEAK, LAW_COLUMNS };
@@ -62,13 +72,14 @@ static const struct lab_analysis_column law_columns[LAW_COLUMNS] = {
     [LAW_PEAK] = {"peak_devices", "Most devices", LAB_ANALYSIS_NUMBER, .with_interval = true},
 };
 
-enum { EVEN_SIZE, EVEN_AXIS, EVEN_WHERE, EVEN_AT, EVEN_WORDS, EVEN_COLUMNS };
+enum { EVEN_SIZE, EVEN_AXIS, EVEN_AXIS_TEXT, EVEN_WHERE, EVEN_AT, EVEN_TEXT, EVEN_COLUMNS };
 static const struct lab_analysis_column even_columns[EVEN_COLUMNS] = {
     [EVEN_SIZE] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
     [EVEN_AXIS] = {"over", NULL, LAB_ANALYSIS_TEXT},
-    [EVEN_WHERE] = {"where", NULL, LAB_ANALYSIS_TEXT},
+    [EVEN_AXIS_TEXT] = {NULL, "Over", LAB_ANALYSIS_TEXT},
+    [EVEN_WHERE] = {"where", "At", LAB_ANALYSIS_TEXT},
     [EVEN_AT] = {"at", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
-    [EVEN_WORDS] = {NULL, "Break-even", LAB_ANALYSIS_TEXT},
+    [EVEN_TEXT] = {NULL, "Break-even", LAB_ANALYSIS_FIGURE},
 };
 
 /* --- tables --- */
@@ -90,6 +101,15 @@ static double median_rate(const struct lab_study_point *point) {
     return point ? lab_stats_median(point->rates, (size_t)point->count) : (double)NAN;
 }
 
+/* Whether other devices did the same: only then it matters which ones these are. */
+static bool has_rival(const struct lab_gangs *gangs, const struct lab_gang *gang) {
+    for (int i = 0; i < gangs->count; i++)
+        if (&gangs->items[i] != gang && gangs->items[i].work == gang->work &&
+            gangs->items[i].size == gang->size)
+            return true;
+    return false;
+}
+
 static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
                                             struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
@@ -101,6 +121,7 @@ static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
         row[GANG_WORK] = lab_analysis_text(gangs->works[gang->work].name);
         row[GANG_SIZE] = lab_analysis_figure(gang->size);
         row[GANG_GPUS] = lab_analysis_text(gang->gpus);
+        row[GANG_GPUS_TEXT] = lab_analysis_text(has_rival(gangs, gang) ? gang->gpus : NULL);
         row[GANG_RUNS] = lab_analysis_figure(gang->point->count);
         row[GANG_RATE_ONE] = lab_analysis_figure(median_rate(gang->base));
         row[GANG_RATE] = lab_analysis_figure(median_rate(gang->point));
@@ -112,12 +133,45 @@ static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
         row[GANG_COMMUNICATION] = lab_analysis_figure(gang->communication);
         row[GANG_GRADE] = lab_analysis_text(lab_speedup_grade_name(gang->grade));
     }
-    return (struct lab_analysis_table){.key = "speedups",
-                                       .title = gangs->count ? "Several devices against one" : NULL,
-                                       .columns = gang_columns,
-                                       .column_count = GANG_COLUMNS,
+    return (struct lab_analysis_table){
+        .key = "speedups",
+        .title = gangs->count ? "Several devices against one" : NULL,
+        .columns = lab_analysis_shown(gang_columns, GANG_COLUMNS, cells, gangs->count, arena),
+        .column_count = GANG_COLUMNS,
+        .cells = cells,
+        .row_count = gangs->count};
+}
+
+/* What to use for each work: so many devices, or one. */
+static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)gangs->work_count * USE_COLUMNS + 1, sizeof *cells);
+    int rows = 0;
+    for (int w = 0; w < gangs->work_count; w++) {
+        const struct lab_gang *best = gangs->works[w].best;
+        bool compared = false, open = false;
+        for (int i = 0; i < gangs->count; i++) {
+            const struct lab_gang *gang = &gangs->items[i];
+            compared |= gang->work == w && gang->base;
+            open |= gang->work == w && gang->base &&
+                    (gang->grade == LAB_SPEEDUP_AMBIGUOUS || gang->grade == LAB_SPEEDUP_UNKNOWN);
+        }
+        if (!compared)
+            continue;
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)rows++ * USE_COLUMNS;
+        row[USE_WORK] = lab_analysis_text(gangs->works[w].name);
+        row[USE_SIZE] = lab_analysis_figure(best ? best->size : 1);
+        row[USE_GPUS] = lab_analysis_text(best ? best->gpus : NULL);
+        row[USE_WORDS] = lab_analysis_text(best   ? ratio_text(&best->ratio, arena)
+                                           : open ? "more may pay: ambiguous"
+                                                  : "more don't pay");
+    }
+    return (struct lab_analysis_table){.key = "recommendations",
+                                       .title = rows ? "How many devices to use" : NULL,
+                                       .columns = use_columns,
+                                       .column_count = USE_COLUMNS,
                                        .cells = cells,
-                                       .row_count = gangs->count};
+                                       .row_count = rows};
 }
 
 static struct lab_analysis_cell coefficient(const struct lab_fit *fit, size_t number) {
@@ -144,7 +198,7 @@ static struct lab_analysis_table law_table(const struct lab_gangs *gangs, struct
     return (struct lab_analysis_table){
         .key = "laws",
         .title = rows ? "Universal Scalability Law: throughput over devices" : NULL,
-        .columns = law_columns,
+        .columns = lab_analysis_shown(law_columns, LAW_COLUMNS, cells, rows, arena),
         .column_count = LAW_COLUMNS,
         .cells = cells,
         .row_count = rows};
@@ -155,6 +209,9 @@ static struct lab_analysis_table even_table(const struct lab_gangs *gangs,
     static const char *const axes[] = {[LAB_EVEN_PARAMETERS] = "parameters",
                                        [LAB_EVEN_FLOPS] = "flops",
                                        [LAB_EVEN_BATCH] = "batch_size"};
+    static const char *const titles[] = {[LAB_EVEN_PARAMETERS] = "parameters",
+                                         [LAB_EVEN_FLOPS] = "operations",
+                                         [LAB_EVEN_BATCH] = "batch size"};
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)gangs->even_count * EVEN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < gangs->even_count; i++) {
@@ -164,7 +221,8 @@ static struct lab_analysis_table even_table(const struct lab_gangs *gangs,
         row[EVEN_AXIS] = lab_analysis_text(axes[even->axis]);
         row[EVEN_WHERE] = lab_analysis_text(even->where);
         row[EVEN_AT] = with_interval(even->at, even->low, even->high);
-        row[EVEN_WORDS] = lab_analysis_text(lab_break_even_words(even, arena));
+        row[EVEN_AXIS_TEXT] = lab_analysis_text(titles[even->axis]);
+        row[EVEN_TEXT] = lab_analysis_text(lab_break_even_figure(even, arena));
     }
     return (struct lab_analysis_table){.key = "break_even",
                                        .title = gangs->even_count ? "Break-even" : NULL,
@@ -297,8 +355,9 @@ static const char *const *part_notes(const struct lab_gangs *gangs, struct lab_a
 
 static struct lab_analysis_part make_part(const struct lab_study_table *study,
                                           const struct lab_gangs *gangs, struct lab_arena *arena) {
+    enum { TABLES = 4 };
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, TABLES, sizeof *tables);
     cells[WORKS] = lab_analysis_figure(gangs->work_count);
     cells[GANGS] = lab_analysis_figure(gangs->count);
     cells[PAYS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_PAYS));
@@ -306,13 +365,14 @@ static struct lab_analysis_part make_part(const struct lab_study_table *study,
     cells[AMBIGUOUS] = lab_analysis_figure(count_grade(gangs, LAB_SPEEDUP_AMBIGUOUS));
     cells[WORKS].text = "that differ in more than their devices";
     tables[0] = gang_table(gangs, arena);
-    tables[1] = law_table(gangs, arena);
-    tables[2] = even_table(gangs, arena);
+    tables[1] = use_table(gangs, arena);
+    tables[2] = law_table(gangs, arena);
+    tables[3] = even_table(gangs, arena);
     return (struct lab_analysis_part){.name = study->name,
                                       .answer = lab_gangs_answer(gangs, arena),
                                       .cells = cells,
                                       .tables = tables,
-                                      .table_count = 3,
+                                      .table_count = TABLES,
                                       .notes = part_notes(gangs, arena)};
 }
 

@@ -50,13 +50,13 @@ enum {
 static const struct lab_analysis_column run_columns[RUN_COLUMNS] = {
     [RUN_NAME] = {"run", "Run", LAB_ANALYSIS_TEXT},
     [RUN_DEVICE] = {"device", NULL, LAB_ANALYSIS_TEXT},
-    [RUN_COUNT] = {"iterations", "Iterations", LAB_ANALYSIS_COUNT},
+    [RUN_COUNT] = {"iterations", NULL, LAB_ANALYSIS_COUNT},
     [RUN_TIME] = {"iteration_ms", "Time", LAB_ANALYSIS_TIME},
     [RUN_CLASS] = {"class", "Class", LAB_ANALYSIS_TEXT},
-    [RUN_FROM] = {"steady_from_s", "Steady from", LAB_ANALYSIS_DURATION},
+    [RUN_FROM] = {"steady_from_s", NULL, LAB_ANALYSIS_DURATION},
     [RUN_DRIFT] = {"drift", "Drift", LAB_ANALYSIS_CHANGE, .with_interval = true},
     [RUN_DRIFT_P] = {"drift_p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
-    [RUN_CHANGES] = {"changes", "Changes", LAB_ANALYSIS_COUNT},
+    [RUN_CHANGES] = {"changes", NULL, LAB_ANALYSIS_COUNT},
     [RUN_HELD] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
     [RUN_WHY] = {"throttled_by", NULL, LAB_ANALYSIS_TEXT},
 };
@@ -112,12 +112,13 @@ static struct lab_analysis_table run_table(const struct lab_course *courses, int
         row[RUN_HELD] = lab_analysis_figure(course->held_s);
         row[RUN_WHY] = lab_analysis_text(course->held_why);
     }
-    return (struct lab_analysis_table){.key = "runs",
-                                       .title = count ? "Runs" : NULL,
-                                       .columns = run_columns,
-                                       .column_count = RUN_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = count};
+    return (struct lab_analysis_table){
+        .key = "runs",
+        .title = count ? "Runs" : NULL,
+        .columns = lab_analysis_shown(run_columns, RUN_COLUMNS, cells, count, arena),
+        .column_count = RUN_COLUMNS,
+        .cells = cells,
+        .row_count = count};
 }
 
 static struct lab_analysis_table change_table(const struct lab_course *courses, int count,
@@ -142,12 +143,13 @@ static struct lab_analysis_table change_table(const struct lab_course *courses, 
             row[CHANGE_HELD_AFTER] = lab_analysis_figure(change->held_after);
             row[CHANGE_REASON] = lab_analysis_text(change->reason);
         }
-    return (struct lab_analysis_table){.key = "change_points",
-                                       .title = rows ? "Changes for good" : NULL,
-                                       .columns = change_columns,
-                                       .column_count = CHANGE_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = rows};
+    return (struct lab_analysis_table){
+        .key = "change_points",
+        .title = rows ? "Changes for good" : NULL,
+        .columns = lab_analysis_shown(change_columns, CHANGE_COLUMNS, cells, rows, arena),
+        .column_count = CHANGE_COLUMNS,
+        .cells = cells,
+        .row_count = rows};
 }
 
 /* --- a study --- */
@@ -226,7 +228,7 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
     lab_str_init(&text);
     const char *runs = made->count == 1 ? "The run" : "The runs";
     const struct lab_course *worst = worst_course(made);
-    if (!worst && made->unsteady == 0) {
+    if (!worst) {
         if (made->warmups > 0)
             lab_str_printf(&text,
                            "%d of %d runs still warm up while they are measured, then all "

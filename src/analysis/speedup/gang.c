@@ -160,6 +160,7 @@ static void fit_law(struct lab_work *work, const struct lab_study_point *points,
 
 /* --- the whole --- */
 
+/* Of those that pay the surest; a smaller one that may be as fast is enough. */
 static void set_best(struct lab_gangs *gangs) {
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
@@ -167,6 +168,15 @@ static void set_best(struct lab_gangs *gangs) {
         if (gang->grade == LAB_SPEEDUP_PAYS &&
             (!work->best || gang->ratio.low > work->best->ratio.low))
             work->best = gang;
+    }
+    for (int w = 0; w < gangs->work_count; w++) {
+        const struct lab_gang *fastest = gangs->works[w].best;
+        for (int i = 0; fastest && i < gangs->count; i++) {
+            const struct lab_gang *gang = &gangs->items[i];
+            if (gang->work == w && gang->grade == LAB_SPEEDUP_PAYS &&
+                gang->ratio.high >= fastest->ratio.low && gang->size < gangs->works[w].best->size)
+                gangs->works[w].best = gang;
+        }
     }
 }
 

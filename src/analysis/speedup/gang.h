@@ -37,7 +37,7 @@ struct lab_work { /* everything but the devices is the same */
     int sizes;          /* that were run, one device among them */
     struct lab_fit usl; /* of throughput over devices; fewer than 3 sizes: LAB_FIT_TOO_FEW */
     struct lab_fit_derived peak; /* devices beyond which more are slower; NaN = none */
-    const struct lab_gang *best; /* that pays most surely; NULL = none does */
+    const struct lab_gang *best; /* to be used: the smallest of those that pay most; NULL = none */
 };
 
 enum lab_even_axis { LAB_EVEN_PARAMETERS, LAB_EVEN_FLOPS, LAB_EVEN_BATCH };
@@ -66,6 +66,8 @@ void lab_gangs_make(const struct lab_study_table *study, struct lab_arena *arena
                     struct lab_gangs *ret_gangs);
 
 /* "break-even is near 9.0 M parameters [7.1 M, 12 M] at batch 128" */
+/* "18.2 M [17.9 M, 18.6 M]" */
+const char *lab_break_even_figure(const struct lab_break_even *even, struct lab_arena *arena);
 const char *lab_break_even_words(const struct lab_break_even *even, struct lab_arena *arena);
 /* "Two devices are 0.74× [0.72, 0.76] one for mlp_medium: stay on one" */
 const char *lab_gang_words(const struct lab_gang *gang, const struct lab_work *work,

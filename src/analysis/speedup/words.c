@@ -54,7 +54,7 @@ static void add_place(struct lab_str *text, double value, enum lab_even_axis axi
         return;
     }
     double scaled = value >= 1e9 ? value / 1e9 : value >= 1e6 ? value / 1e6 : value / 1e3;
-    lab_str_printf(text, scaled < 10 ? "%.1f %s" : "%.0f %s", scaled,
+    lab_str_printf(text, scaled < 100 ? "%.1f %s" : "%.0f %s", scaled,
                    value >= 1e9   ? "G"
                    : value >= 1e6 ? "M"
                                   : "k");
@@ -75,6 +75,18 @@ static void add_bounds(struct lab_str *text, const struct lab_break_even *even) 
     else
         lab_str_add(text, "anything above");
     lab_str_add(text, "]");
+}
+
+const char *lab_break_even_figure(const struct lab_break_even *even, struct lab_arena *arena) {
+    if (isnan(even->at))
+        return even->faster ? "several are faster throughout" : "one is faster throughout";
+    struct lab_str text;
+    lab_str_init(&text);
+    add_place(&text, even->at, even->axis);
+    add_bounds(&text, even);
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
 }
 
 const char *lab_break_even_words(const struct lab_break_even *even, struct lab_arena *arena) {
@@ -139,6 +151,8 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
                            (gang->grade == chosen->grade && gang->ratio.low > chosen->ratio.low)))
             chosen = gang;
     }
+    if (chosen && gangs->works[chosen->work].best)
+        chosen = gangs->works[chosen->work].best;
     if (gangs->work_count == 0)
         return "There is no run to look at.";
     if (gangs->count == 0)

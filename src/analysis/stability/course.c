@@ -56,17 +56,22 @@ static void release_blocks(struct blocks *blocks) {
 
 /* --- drift --- */
 
+/* A line through logarithms: so much of the time in each second, however large the drift. */
 static struct lab_fit fit_line(const struct blocks *blocks) {
-    struct lab_fit_data data = {
-        .x = blocks->middle_s, .y = blocks->median_s, .n = blocks->count, .inputs = 1};
-    return lab_fit_run(&lab_law_line, &data);
+    double *logs = lab_mem_resize(NULL, blocks->count + 1, sizeof *logs);
+    for (size_t i = 0; i < blocks->count; i++)
+        logs[i] = log(blocks->median_s[i]);
+    struct lab_fit_data data = {.x = blocks->middle_s, .y = logs, .n = blocks->count, .inputs = 1};
+    struct lab_fit fit = lab_fit_run(&lab_law_line, &data);
+    lab_mem_free(logs);
+    return fit;
 }
 
 /* How many blocks are worth an independent one, once the line is taken off. */
 static double worth(const struct blocks *blocks, const struct lab_fit *line) {
     double *rest = lab_mem_resize(NULL, blocks->count + 1, sizeof *rest);
     for (size_t i = 0; i < blocks->count; i++)
-        rest[i] = blocks->median_s[i] - line->coefficients[0] -
+        rest[i] = log(blocks->median_s[i]) - line->coefficients[0] -
                   line->coefficients[1] * blocks->middle_s[i];
     double effective = lab_stats_effective_size(rest, blocks->count);
     lab_mem_free(rest);
@@ -84,13 +89,11 @@ static void find_drift(struct lab_course *course, const double *values, const do
         blocks = make_blocks(values, ends_s, course->count, fewer);
         line = fit_line(&blocks);
     }
-    double mean = lab_stats_mean(blocks.median_s, blocks.count);
-    if (line.state == LAB_FIT_OK && mean > 0) {
+    if (line.state == LAB_FIT_OK) {
         struct lab_interval slope = lab_fit_interval(&line, 1, CONFIDENCE);
-        double whole = course->duration_s / mean;
-        course->drift = line.coefficients[1] * whole;
-        course->drift_low = slope.low * whole;
-        course->drift_high = slope.high * whole;
+        course->drift = expm1(line.coefficients[1] * course->duration_s);
+        course->drift_low = expm1(slope.low * course->duration_s);
+        course->drift_high = expm1(slope.high * course->duration_s);
         course->drift_p = lab_stats_mann_kendall(blocks.median_s, blocks.count).p;
     }
     release_blocks(&blocks);
@@ -147,6 +150,8 @@ static void find_changes(struct lab_course *course, const double *values, const 
         struct lab_steadiness steadiness = lab_changes_classify(
             blocks.median_s, blocks.count, segments.starts, segments.start_count);
         course->steady = steadiness.steady;
+        if (course->steady == LAB_STEADY_FLAT) /* levels differ by less than iterations vary */
+            segments.start_count = 0;
         if (steadiness.from > 0 && steadiness.from < blocks.count)
             course->steady_from_s = ends_s[steadiness.from * blocks.size - 1];
         course->changes = lab_arena_alloc(arena, segments.start_count + 1, sizeof *course->changes);

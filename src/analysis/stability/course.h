@@ -29,7 +29,7 @@ struct lab_course {
     double steady_from_s;   /* NaN = from the start, or never */
     struct lab_course_change *changes;
     int change_count;
-    /* from the first to the last, as a share of the mean; NaN = unknown */
+    /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
     double drift, drift_low, drift_high;
     double drift_p; /* Mann and Kendall's, of as many blocks as are worth an independent value */
     double drift_p_adjusted;

@@ -5,11 +5,15 @@
 
 #include <math.h>
 
+/* Of those that make the class: a slow-down's are slower, a warm-up's faster. */
 static const struct lab_course_change *largest_change(const struct lab_course *course) {
     const struct lab_course_change *largest = NULL;
     double most = 0;
     for (int i = 0; i < course->change_count; i++) {
-        double size = fabs(log(course->changes[i].after_s / course->changes[i].before_s));
+        double size = log(course->changes[i].after_s / course->changes[i].before_s);
+        size = course->steady == LAB_STEADY_SLOWDOWN ? size
+               : course->steady == LAB_STEADY_WARMUP ? -size
+                                                     : fabs(size);
         if (size <= most)
             continue;
         most = size;

@@ -1,0 +1,119 @@
+/* chart.c: how iteration times are distributed, by device and phase, a panel for each kernel. */
+#include "analysis/variance/phases.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PANELS_MAX  12
+#define VALUES_MAX  50000 /* of a box: every so manieth iteration of more */
+#define BESIDE      0.25  /* between boxes of one device */
+#define DEVICES_MAX 64
+
+struct boxes {
+    double *x, *median, *low, *high, *least, *most;
+    size_t count;
+};
+
+/* All runs of the point together. */
+static size_t collect(const struct lab_study_point *point, double *values) {
+    size_t total = 0, n = 0, seen = 0;
+    for (int i = 0; i < point->count; i++)
+        total += point->runs[i]->ranks[0].iteration_count;
+    size_t step = total / VALUES_MAX + 1;
+    for (int i = 0; i < point->count; i++) {
+        const struct lab_study_rank *rank = &point->runs[i]->ranks[0];
+        for (size_t k = 1; rank->iterations && k < rank->iteration_count; k++)
+            if (seen++ % step == 0)
+                values[n++] =
+                    1e-6 * (double)(rank->iterations[k].end_ns - rank->iterations[k - 1].end_ns);
+    }
+    return n;
+}
+
+static void add_box(struct boxes *boxes, double x, const struct lab_study_point *point) {
+    double *values = lab_mem_resize(NULL, (size_t)2 * (VALUES_MAX + 1), sizeof *values);
+    double *sorted = values + VALUES_MAX + 1;
+    size_t n = collect(point, values), at = boxes->count;
+    if (n > 1 && lab_stats_sort(values, n, sorted)) {
+        boxes->x[at] = x;
+        boxes->median[at] = lab_stats_quantile_sorted(sorted, n, 0.5);
+        boxes->low[at] = lab_stats_quantile_sorted(sorted, n, 0.25);
+        boxes->high[at] = lab_stats_quantile_sorted(sorted, n, 0.75);
+        boxes->least[at] = lab_stats_quantile_sorted(sorted, n, 0.05);
+        boxes->most[at] = lab_stats_quantile_sorted(sorted, n, 0.95);
+        boxes->count++;
+    }
+    lab_mem_free(values);
+}
+
+static struct boxes new_boxes(size_t room, struct lab_arena *arena) {
+    double *memory = lab_arena_alloc(arena, 6 * room, sizeof *memory);
+    return (struct boxes){memory,
+                          memory + room,
+                          memory + 2 * room,
+                          memory + 3 * room,
+                          memory + 4 * room,
+                          memory + 5 * room,
+                          0};
+}
+
+static bool make_panel(const struct lab_phases *phases, const char *kernel, struct lab_arena *arena,
+                       struct lab_chart_panel *ret_panel) {
+    const struct lab_phase_unit *units[DEVICES_MAX];
+    int count = 0, series_count = 0;
+    for (int u = 0; u < phases->unit_count && count < DEVICES_MAX; u++)
+        if (strcmp(phases->units[u].kernel, kernel) == 0)
+            units[count++] = &phases->units[u];
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    struct lab_chart_series *series =
+        lab_arena_alloc(arena, (size_t)phases->count + 1, sizeof *series);
+    for (int i = 0; i < count; i++)
+        names[i] = units[i]->device;
+    for (int p = 0; p < phases->count; p++) {
+        struct boxes boxes = new_boxes((size_t)count + 1, arena);
+        double aside = BESIDE * (p - (phases->count - 1) / 2.0);
+        for (int i = 0; i < count; i++)
+            add_box(&boxes, i + aside, &units[i]->points[p].point);
+        if (boxes.count == 0)
+            continue;
+        series[series_count++] = (struct lab_chart_series){.title = phases->names[p],
+                                                           .mark = LAB_CHART_BOXES,
+                                                           .x = boxes.x,
+                                                           .y = boxes.median,
+                                                           .low = boxes.low,
+                                                           .high = boxes.high,
+                                                           .least = boxes.least,
+                                                           .most = boxes.most,
+                                                           .count = boxes.count,
+                                                           .colour = p};
+    }
+    *ret_panel = (struct lab_chart_panel){
+        .title = kernel,
+        .x = {.title = "Device", .low = NAN, .high = NAN, .names = names, .name_count = count},
+        .y = {.title = "Iteration time [ms]", .low = NAN, .high = NAN},
+        .series = series,
+        .series_count = series_count};
+    return series_count > 0;
+}
+
+bool lab_phases_chart(const struct lab_phases *phases, struct lab_arena *arena,
+                      struct lab_chart *ret_chart) {
+    struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS_MAX + 1, sizeof *panels);
+    int count = 0;
+    for (int u = 0; u < phases->unit_count && count < PANELS_MAX; u++) {
+        bool seen = false;
+        for (int k = 0; k < u && !seen; k++)
+            seen = strcmp(phases->units[k].kernel, phases->units[u].kernel) == 0;
+        if (!seen)
+            count += make_panel(phases, phases->units[u].kernel, arena, &panels[count]);
+    }
+    *ret_chart = (struct lab_chart){
+        .name = "variance",
+        .title = "Iteration times by phase",
+        .caption = "Boxes hold the middle half of the iterations, whiskers nine tenths of them.",
+        .panels = panels,
+        .panel_count = count,
+        .columns = count > 2 ? 2 : 1,
+        .simulated = phases->simulated};
+    return count > 0;
+}
