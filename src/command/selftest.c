@@ -142,7 +142,7 @@ static int carry_out(struct session *session, struct lab_arena *arena, struct la
     if (outcome.stopped)
         return 0;
     struct lab_study_table table;
-    if (lab_studies_read_one(study->folder.path, 0, arena, &table, err) < 0)
+    if (lab_studies_read_one(study->folder.path, lab_selftest_needs(), arena, &table, err) < 0)
         return -1;
     uint64_t seed = study->plan.seed + (uint64_t)session->tally.studies;
     if (!lab_selftest_judge(&table, seed, &session->tally))
@@ -202,6 +202,8 @@ static void print_json(const struct session *session, bool holds) {
     lab_value_set_int(call->arena, map, "runs_per_name", config->runs);
     lab_value_set_int(call->arena, map, "alarms", tally->alarms);
     lab_value_set_int(call->arena, map, "alarms_in_turn", tally->alarms_in_turn);
+    lab_value_set_int(call->arena, map, "alarms_spread", tally->alarms_spread);
+    lab_value_set_int(call->arena, map, "studies_spread", tally->spreads);
     lab_value_set_float(call->arena, map, "share",
                         tally->studies ? (double)tally->alarms / tally->studies : (double)NAN);
     lab_value_set_float(call->arena, interval, "low", share.low);
@@ -230,6 +232,8 @@ static void print_text(const struct session *session) {
                        tally->alarms, tally->studies);
         lab_str_printf(&text, "  One by one    %d of %d, had all of A come before all of B\n",
                        tally->alarms_in_turn, tally->studies);
+        lab_str_printf(&text, "  Spread        %d of %d: one name varied more than the other\n",
+                       tally->alarms_spread, tally->spreads);
         lab_str_printf(&text,
                        "  Blind to      differences below about %.1f %%, with so many runs\n",
                        100 * lab_stats_median(tally->bounds, (size_t)tally->studies));

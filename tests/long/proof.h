@@ -62,7 +62,7 @@ struct proof_experiment {
 };
 
 extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
-    proof_crossover, proof_scaling, proof_stability, proof_correlate;
+    proof_crossover, proof_variance, proof_scaling, proof_stability, proof_correlate;
 
 /* --- verdicts --- */
 

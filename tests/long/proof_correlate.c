@@ -81,7 +81,7 @@ const struct proof_experiment proof_correlate = {
                {"a neighbour who disturbs nobody is named", PROOF_ALARMS}},
     .claim_count = 2,
     .cell_count = SHARES * NOISES * ROUGH * WHERE,
-    .studies = 60,
+    .studies = 40,
     .studies_in_sample = 2,
     .sample_step = 5,
     .label = label,

@@ -83,7 +83,7 @@ const struct proof_experiment proof_device = {
                {"what the slower one loses lies in its interval", PROOF_COVERS}},
     .claim_count = 2,
     .cell_count = RATIOS * NOISES * ROUGH,
-    .studies = 200,
+    .studies = 300,
     .studies_in_sample = 10,
     .sample_step = 5,
     .label = label,

@@ -1,6 +1,7 @@
 /* support/selftest.c: how often verdicts on nothing find something. */
 #include "command/support/selftest.h"
 
+#include "analysis/analysis.h"
 #include "base/random.h"
 #include "stats/stats.h"
 
@@ -41,6 +42,40 @@ static void add_bound(struct lab_selftest_tally *tally, double bound) {
     tally->bounds[tally->studies] = bound;
 }
 
+/* --- spread, as `analyze variance` judges it --- */
+
+unsigned lab_selftest_needs(void) {
+    return LAB_ANALYSIS_ITERATIONS;
+}
+
+static void name_phases(const struct side *side, const char *phase, struct lab_study_table *table) {
+    for (int i = 0; i < side->count; i++) {
+        table->runs[table->run_count] = *side->runs[i];
+        table->runs[table->run_count++].phase = phase;
+    }
+}
+
+static void judge_spread(const struct lab_study_table *table, const struct side sides[2],
+                         struct lab_selftest_tally *tally, struct lab_arena *arena) {
+    const struct lab_analysis *variance = lab_analysis_find("variance", NULL);
+    struct lab_study_table named = *table;
+    struct lab_analysis_input input = {.studies = &named, .study_count = 1};
+    struct lab_analysis_result result;
+    named.runs = lab_arena_alloc(arena, (size_t)table->run_count + 1, sizeof *named.runs);
+    named.run_count = 0;
+    name_phases(&sides[0], "baseline", &named);
+    name_phases(&sides[1], "concurrent", &named);
+    if (!variance ||
+        variance->run(lab_analysis_config(variance, arena), &input, arena, &result, NULL) < 0)
+        return;
+    for (int c = 0; result.part_count > 0 && c < result.column_count; c++) {
+        if (!lab_str_equal(result.columns[c].key, "more_spread"))
+            continue;
+        tally->spreads++;
+        tally->alarms_spread += result.parts[0].cells[c].value > 0;
+    }
+}
+
 static bool judge(const struct lab_study_table *table, uint64_t seed,
                   struct lab_selftest_tally *tally, struct lab_arena *arena) {
     size_t pairs = 0, count = 0;
@@ -66,6 +101,7 @@ static bool judge(const struct lab_study_table *table, uint64_t seed,
     tally->studies++;
     tally->alarms += is_alarm(&interleaved);
     tally->alarms_in_turn += is_alarm(&in_turn);
+    judge_spread(table, sides, tally, arena);
     return true;
 }
 

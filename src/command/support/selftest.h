@@ -14,10 +14,15 @@ struct lab_selftest_tally {
     int studies;
     int alarms;         /* verdicts of a difference, names interleaved */
     int alarms_in_turn; /* the same runs, had all of one name come before the other's */
+    int alarms_spread;  /* of `analyze variance`: one name varies more than the other */
+    int spreads;        /* studies that it could judge */
     double *bounds;     /* of each study: how large a difference it could not rule out; a share */
     int capacity;
     int failed_runs;
 };
+
+/* What a study's table has to hold for it (LAB_ANALYSIS_ITERATIONS, …). */
+unsigned lab_selftest_needs(void);
 
 /*
  * Judges a study's runs. Neighbours in time are pairs; in each, a coin (`seed`) says which of the two is

@@ -19,6 +19,8 @@ static void given_runs(struct given_study *given, uint64_t seed, int runs, doubl
     for (int i = 0; i < runs; i++)
         given_add(given, (struct given_run){.model = "m",
                                             .repeat = i,
+                                            .iterations = 20,
+                                            .spread = .02,
                                             .rate = 1000 * (1 - drift * i) *
                                                     (1 + spread * given_normal(given))});
 }
@@ -36,6 +38,8 @@ static void the_same_thing_is_rarely_found_to_differ(void **state) {
     assert_int_equal(tally.studies, STUDIES);
     assert_true(tally.alarms > 0 && tally.alarms < STUDIES / 10);
     assert_true(lab_selftest_holds(tally.alarms, STUDIES));
+    assert_int_equal(tally.spreads, STUDIES);
+    assert_true(lab_selftest_holds(tally.alarms_spread, STUDIES));
     lab_selftest_release(&tally);
 }
 
