@@ -116,3 +116,14 @@ foreach(source ${fuzz_sources})
     add_test(NAME replay_${name} COMMAND replay_${name} ${CMAKE_SOURCE_DIR}/tests/fuzz/corpus/${name})
     set_tests_properties(replay_${name} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${test_environment}")
 endforeach()
+
+# Proof by planted truth: a sample of it in every build, all of it with `make test-long`. tools/proof
+# takes a seed from the commit and writes docs/PROOF.md.
+file(GLOB proof_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/long/*.c)
+add_executable(proof ${proof_sources})
+target_link_libraries(proof PRIVATE lab)
+target_include_directories(proof PRIVATE ${CMAKE_SOURCE_DIR}/tests/long)
+add_test(NAME proof_sample COMMAND ${CMAKE_SOURCE_DIR}/tools/proof --sample $<TARGET_FILE:proof>)
+add_test(NAME proof COMMAND ${CMAKE_SOURCE_DIR}/tools/proof $<TARGET_FILE:proof>)
+set_tests_properties(proof_sample PROPERTIES TIMEOUT 300 ENVIRONMENT "${test_environment}")
+set_tests_properties(proof PROPERTIES TIMEOUT 3600 LABELS long ENVIRONMENT "${test_environment}")

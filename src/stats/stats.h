@@ -202,6 +202,19 @@ struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *
                                       lab_statistic *statistic, double confidence, int resamples,
                                       uint64_t seed);
 
+/* --- the best of several --- */
+
+/*
+ * How often each of `count` samples would have the largest mean if all values were drawn again:
+ * `ret_wins` (count of them) add up to `resamples`. A sample keeps its mean; what its values differ from
+ * it by is drawn from the deviations of all samples together, widened by √(n/(n−1)) and as Student's t
+ * is from the normal with as many degrees as there are, so that samples of two or three values can be
+ * judged by what all of them show. It takes the spread to be the same in all. Returns false (wins
+ * untouched) if no sample has two values, or any is empty or has one that isn't finite.
+ */
+bool lab_stats_wins(const double *const *samples, const size_t *sizes, size_t count, int resamples,
+                    uint64_t seed, int *ret_wins);
+
 /* --- many tests, and shares --- */
 
 /* Benjamini and Hochberg's adjusted p values: those ≤ q have a false discovery rate of q. NaN and

@@ -235,7 +235,7 @@ static void remove_stale(const char *date, struct lab_arena *arena) {
         const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
         int fd = open_lock(lock, O_CREAT);
         if (fd >= 0 && folder_lock_try(fd, lock) == FOLDER_LOCK_TAKEN)
-            folder_remove(path);
+            lab_folder_remove(path);
         if (fd >= 0)
             close(fd);
     }
@@ -260,7 +260,7 @@ static int make_hidden(const char *path, struct lab_arena *arena) {
         return fd;
     int reason = got == FOLDER_LOCK_TAKEN || got == FOLDER_LOCK_FAILED ? errno : EAGAIN;
     if (reason != EAGAIN)
-        folder_remove(path);
+        lab_folder_remove(path);
     close(fd);
     errno = reason;
     return -1;
@@ -462,7 +462,7 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
 
 /* What was made for a study that never was: its hidden folder, and those above it that are empty. */
 static void take_back(const struct lab_folder *folder) {
-    folder_remove(folder->path);
+    lab_folder_remove(folder->path);
     char *above = lab_mem_strdup(folder->path);
     for (int level = 0; level < 2; level++) {
         *strrchr(above, '/') = '\0';

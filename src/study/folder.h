@@ -80,6 +80,9 @@ void lab_folder_close(struct lab_folder *folder);
 /* Whether a runner works on it now, and who (may be NULL). */
 bool lab_folder_held(const char *path, struct lab_holder *ret_holder);
 
+/* Removes a folder with everything below it, as far as that is possible; links aren't followed. */
+void lab_folder_remove(const char *path);
+
 /* Notes it among this user's studies ($XDG_STATE_HOME/gpulab/studies); failures don't matter. */
 void lab_folder_register(const char *path);
 

@@ -30,8 +30,6 @@ void folder_lock_read(int fd, struct lab_holder *ret_holder);
 
 /* As mkdir -p; 0, or errno with the path that was refused, in the arena. */
 int folder_make(const char *path, struct lab_arena *arena, const char **ret_refused);
-/* Removes it with all that is in it; what can't be removed stays. */
-void folder_remove(const char *path);
 
 /* --- names: "<YYYY-MM-DD>/<HH-MM-SS>", the latter with "_2" behind it where it wasn't the first --- */
 

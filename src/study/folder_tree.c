@@ -40,7 +40,7 @@ static int remove_entry(const char *path, const struct stat *info, int type, str
     return 0;
 }
 
-void folder_remove(const char *path) {
+void lab_folder_remove(const char *path) {
     nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
 }
 

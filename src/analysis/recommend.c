@@ -1,0 +1,375 @@
+/*
+ * recommend.c: `gpulab analyze recommend`: where each model runs best, among all places that it was run
+ * in; how sure that is, what it gains, and what to run to be surer.
+ */
+#include "analysis/recommend/recommend.h"
+#include "analysis/analysis.h"
+
+#include "base/str.h"
+
+#include <math.h>
+
+struct recommend_config {
+    const char *model;
+};
+
+static const struct lab_option recommend_options[] = {
+    {"model", LAB_OPTION_STRING, offsetof(struct recommend_config, model), .value_name = "NAME",
+     .help = "only this one, such as vit32x6x512"},
+    {NULL},
+};
+
+enum {
+    BEST,
+    DEVICES,
+    DEVICE_NAMES,
+    NODES,
+    BATCH,
+    COMPILED,
+    RATE,
+    SURE,
+    OVER_DEFAULT,
+    OVER_WORST,
+    ALIKE,
+    RUNS,
+    FIGURES
+};
+
+static const struct lab_analysis_column figure_columns[FIGURES] = {
+    [BEST] = {"best", "Best place", LAB_ANALYSIS_TEXT, "Best place"},
+    [DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
+    [DEVICE_NAMES] = {"devices", NULL, LAB_ANALYSIS_TEXT},
+    [NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
+    [BATCH] = {"batch_size", NULL, LAB_ANALYSIS_COUNT},
+    [COMPILED] = {"compile_model", NULL, LAB_ANALYSIS_TEXT},
+    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, "Throughput",
+              .with_interval = true},
+    [SURE] = {"first_share", "Came first", LAB_ANALYSIS_SHARE, "Came first"},
+    [OVER_DEFAULT] = {"gain_over_default", "Over the default", LAB_ANALYSIS_CHANGE, "Over default",
+                      .with_interval = true},
+    [OVER_WORST] = {"gain_over_worst", "Over the slowest", LAB_ANALYSIS_CHANGE, "Over slowest",
+                    .with_interval = true},
+    [ALIKE] = {"alike", "As good", LAB_ANALYSIS_COUNT, "As good"},
+    [RUNS] = {"runs", NULL, LAB_ANALYSIS_COUNT},
+};
+
+enum {
+    PLACE,
+    PLACE_POINT,
+    PLACE_DEVICES,
+    PLACE_NODES,
+    PLACE_BATCH,
+    PLACE_COMPILED,
+    PLACE_LOCAL,
+    PLACE_RUNS,
+    PLACE_RATE,
+    PLACE_AGAINST,
+    PLACE_VERDICT,
+    PLACE_VERDICT_WORDS,
+    PLACE_COLUMNS
+};
+static const struct lab_analysis_column place_columns[PLACE_COLUMNS] = {
+    [PLACE] = {NULL, "Place", LAB_ANALYSIS_TEXT},
+    [PLACE_POINT] = {"point", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_BATCH] = {"batch_size", NULL, LAB_ANALYSIS_COUNT},
+    [PLACE_COMPILED] = {"compile_model", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_LOCAL] = {"local", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_RUNS] = {"runs", "Runs", LAB_ANALYSIS_COUNT},
+    [PLACE_RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, .with_interval = true},
+    [PLACE_AGAINST] = {"against_best", "Against best", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [PLACE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [PLACE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+};
+
+enum { CHOICE, CHOICE_WORDS, CHOICE_GAIN, CHOICE_VERDICT, CHOICE_VERDICT_WORDS, CHOICE_COLUMNS };
+static const struct lab_analysis_column choice_columns[CHOICE_COLUMNS] = {
+    [CHOICE] = {"choice", NULL, LAB_ANALYSIS_TEXT},
+    [CHOICE_WORDS] = {"words", "Choice", LAB_ANALYSIS_TEXT},
+    [CHOICE_GAIN] = {"gain", "Gain", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [CHOICE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [CHOICE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+};
+static const char *const choice_names[LAB_PLACE_CHOICES] = {"node", "device", "batch", "compile"};
+
+enum { NEXT_COMMAND, NEXT_WHY, NEXT_COLUMNS };
+static const struct lab_analysis_column next_columns[NEXT_COLUMNS] = {
+    [NEXT_COMMAND] = {"command", "Command", LAB_ANALYSIS_TEXT},
+    [NEXT_WHY] = {"why", "Why", LAB_ANALYSIS_TEXT},
+};
+
+/* --- cells --- */
+
+static struct lab_analysis_cell ratio_cell(const struct lab_study_ratio *ratio) {
+    return (struct lab_analysis_cell){.value = ratio->ratio - 1,
+                                      .low = ratio->low - 1,
+                                      .high = ratio->high - 1,
+                                      .confidence = ratio->confidence};
+}
+
+static struct lab_analysis_cell rate_cell(const struct lab_place *place) {
+    return (struct lab_analysis_cell){
+        .value = place->rate, .low = place->low, .high = place->high, .confidence = 0.95};
+}
+
+static const char *const verdict_names[] = {[LAB_STUDY_UNDECIDED] = "undecided",
+                                            [LAB_STUDY_SAME] = "same",
+                                            [LAB_STUDY_MORE] = "faster",
+                                            [LAB_STUDY_LESS] = "slower"};
+
+static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
+    switch (ratio->verdict) {
+    case LAB_STUDY_MORE:
+        return "faster";
+    case LAB_STUDY_LESS:
+        return "slower";
+    case LAB_STUDY_SAME:
+        return lab_arena_printf(arena, "no more than %.1f %% apart", 100 * ratio->bound + 0.05);
+    case LAB_STUDY_UNDECIDED:
+        break;
+    }
+    return "undecided: one run each";
+}
+
+/* --- tables --- */
+
+static struct lab_analysis_table place_table(const struct lab_place_group *group,
+                                             struct lab_arena *arena) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)group->count * PLACE_COLUMNS, sizeof *cells);
+    for (int i = 0; i < group->count; i++) {
+        const struct lab_place *place = &group->places[i];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * PLACE_COLUMNS;
+        row[PLACE] = lab_analysis_text(place->words);
+        row[PLACE_POINT] = lab_analysis_text(place->point->name);
+        row[PLACE_DEVICES] = lab_analysis_text(place->devices);
+        row[PLACE_NODES] = lab_analysis_text(place->nodes);
+        row[PLACE_BATCH] = lab_analysis_figure(place->batch);
+        row[PLACE_COMPILED] = lab_analysis_text(place->compiled ? "true" : "false");
+        row[PLACE_LOCAL] = lab_analysis_text(!place->knows_home ? NULL
+                                             : place->local     ? "true"
+                                                                : "false");
+        row[PLACE_RUNS] = lab_analysis_figure(place->point->count);
+        row[PLACE_RATE] = rate_cell(place);
+        row[PLACE_AGAINST] = i ? ratio_cell(&place->against_best) : lab_analysis_figure(NAN);
+        row[PLACE_VERDICT] =
+            lab_analysis_text(i ? verdict_names[place->against_best.verdict] : "best");
+        row[PLACE_VERDICT_WORDS] =
+            lab_analysis_text(i ? verdict_words(&place->against_best, arena) : "best");
+    }
+    return (struct lab_analysis_table){.key = "places",
+                                       .title = "Places, fastest first",
+                                       .columns = place_columns,
+                                       .column_count = PLACE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = group->count};
+}
+
+static struct lab_analysis_table choice_table(const struct lab_place_group *group,
+                                              struct lab_arena *arena) {
+    struct lab_place_alternative *list;
+    int count = lab_place_alternatives(group, arena, &list);
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)count * CHOICE_COLUMNS + 1, sizeof *cells);
+    for (int i = 0; i < count; i++) {
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)i * CHOICE_COLUMNS;
+        row[CHOICE] = lab_analysis_text(choice_names[list[i].choice]);
+        row[CHOICE_WORDS] = lab_analysis_text(list[i].words);
+        row[CHOICE_GAIN] = ratio_cell(&list[i].gain);
+        row[CHOICE_VERDICT] = lab_analysis_text(verdict_names[list[i].gain.verdict]);
+        row[CHOICE_VERDICT_WORDS] = lab_analysis_text(verdict_words(&list[i].gain, arena));
+    }
+    return (struct lab_analysis_table){.key = "choices",
+                                       .title = count ? "What each choice gains" : NULL,
+                                       .columns = choice_columns,
+                                       .column_count = CHOICE_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+/* Commands are for pasting: they stand on lines of their own, never broken. */
+static struct lab_analysis_table next_table(const struct lab_place_group *group,
+                                            struct lab_arena *arena) {
+    struct lab_place_next next[LAB_PLACE_NEXT_MAX];
+    int count = lab_place_next(group, arena, next), line = 0;
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)LAB_PLACE_NEXT_MAX * NEXT_COLUMNS, sizeof *cells);
+    const char **lines = lab_arena_alloc(arena, 2 * LAB_PLACE_NEXT_MAX + 1, sizeof *lines);
+    for (int i = 0; i < count; i++) {
+        cells[i * NEXT_COLUMNS + NEXT_COMMAND] = lab_analysis_text(next[i].command);
+        cells[i * NEXT_COLUMNS + NEXT_WHY] = lab_analysis_text(next[i].why);
+        lines[line++] = lab_arena_printf(arena, "# %s", next[i].why);
+        lines[line++] = next[i].command;
+    }
+    return (struct lab_analysis_table){.key = "next",
+                                       .title = count ? "To be surer, run" : NULL,
+                                       .columns = next_columns,
+                                       .column_count = NEXT_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count,
+                                       .lines = lines};
+}
+
+/* --- parts --- */
+
+static void set_sureness(const struct lab_place_group *group, struct lab_analysis_cell *cells,
+                         struct lab_arena *arena) {
+    cells[SURE] = lab_analysis_figure(NAN);
+    cells[ALIKE] = lab_analysis_figure(group->count > 1 ? group->alike - 1 : NAN);
+    if (group->count > 1)
+        cells[ALIKE].text =
+            lab_arena_printf(arena, "of %d other places can't be told from it", group->count - 1);
+    if (group->resamples == 0)
+        return;
+    cells[SURE].value = (double)group->wins / group->resamples;
+    cells[SURE].text = lab_arena_printf(arena, "of %d resamples of the runs", group->resamples);
+}
+
+static void set_gains(const struct lab_place_group *group, struct lab_analysis_cell *cells) {
+    cells[OVER_DEFAULT] = cells[OVER_WORST] = lab_analysis_figure(NAN);
+    if (group->standard > 0) {
+        struct lab_study_ratio gain = lab_place_gain(group, group->standard);
+        cells[OVER_DEFAULT] = ratio_cell(&gain);
+        cells[OVER_DEFAULT].text = group->places[group->standard].words;
+    }
+    if (group->count > 1) {
+        struct lab_study_ratio gain = lab_place_gain(group, group->count - 1);
+        cells[OVER_WORST] = ratio_cell(&gain);
+        cells[OVER_WORST].text = group->places[group->count - 1].words;
+    }
+}
+
+/* "cuda:3", "cuda:0,cuda:1" */
+static const char *device_names(const struct lab_place *place, struct lab_arena *arena) {
+    const struct lab_study_run *run = place->point->runs[0];
+    const char *names = "";
+    for (int i = 0; i < run->rank_count; i++)
+        names = lab_arena_printf(arena, "%s%s%s", names, i ? "," : "", run->ranks[i].device);
+    return names;
+}
+
+static struct lab_analysis_part make_part(const struct lab_place_group *group, bool several,
+                                          struct lab_arena *arena) {
+    const struct lab_place *best = &group->places[0];
+    struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
+    int runs = 0;
+    for (int i = 0; i < group->count; i++)
+        runs += group->places[i].point->count;
+    cells[BEST] = lab_analysis_text(best->words);
+    cells[DEVICES] = lab_analysis_text(best->devices);
+    cells[DEVICE_NAMES] = lab_analysis_text(device_names(best, arena));
+    cells[NODES] = lab_analysis_text(best->nodes);
+    cells[BATCH] = lab_analysis_figure(best->batch);
+    cells[COMPILED] = lab_analysis_text(best->compiled ? "true" : "false");
+    cells[RATE] = rate_cell(best);
+    cells[RUNS] = lab_analysis_figure(runs);
+    set_sureness(group, cells, arena);
+    set_gains(group, cells);
+    tables[0] = place_table(group, arena);
+    tables[1] = choice_table(group, arena);
+    tables[2] = next_table(group, arena);
+    const char *name =
+        several ? lab_arena_printf(arena, "%s: %s", group->study->name, group->name) : group->name;
+    return (struct lab_analysis_part){
+        .name = name,
+        .about = lab_arena_printf(arena, "%d place%s, %d run%s", group->count,
+                                  group->count == 1 ? "" : "s", runs, runs == 1 ? "" : "s"),
+        .answer = lab_place_answer(group, arena),
+        .cells = cells,
+        .tables = tables,
+        .table_count = 3,
+    };
+}
+
+/* --- the whole --- */
+
+static int gather(const struct lab_analysis_input *input, const char *model,
+                  struct lab_arena *arena, struct lab_place_group **ret_groups) {
+    int count = 0, room = 1;
+    for (int i = 0; i < input->study_count; i++)
+        room += input->studies[i].run_count;
+    struct lab_place_group *all = lab_arena_alloc(arena, (size_t)room, sizeof *all), *groups;
+    for (int i = 0; i < input->study_count; i++) {
+        int own = lab_place_groups(&input->studies[i], arena, &groups);
+        for (int k = 0; k < own; k++)
+            if (!model || !*model || lab_str_equal(groups[k].model, model))
+                all[count++] = groups[k];
+    }
+    *ret_groups = all;
+    return count;
+}
+
+static const char *lacking(const struct lab_analysis_input *input, const char *model,
+                           struct lab_arena *arena) {
+    if (model && *model)
+        return lab_arena_printf(arena, "No run of %s that could be used is done.", model);
+    return input->study_count == 1
+               ? lab_arena_printf(arena,
+                                  "No run of %s that could be used is done: there is nothing "
+                                  "to recommend yet.",
+                                  input->studies[0].name)
+               : "No run that could be used is done: there is nothing to recommend yet.";
+}
+
+static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    const struct recommend_config *config = opaque;
+    struct lab_place_group *groups;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to recommend from: no study was given");
+    int count = gather(input, config->model, arena, &groups);
+    struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count + 1, sizeof *parts);
+    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
+    bool simulated = false;
+    for (int i = 0; i < count; i++)
+        parts[i] = make_part(&groups[i], input->study_count > 1, arena);
+    for (int i = 0; i < input->study_count; i++)
+        simulated = simulated || input->studies[i].simulated;
+    *ret_result = (struct lab_analysis_result){
+        .answer = count == 0   ? lacking(input, config->model, arena)
+                  : count == 1 ? parts->answer
+                               : lab_place_answer_for_all(groups, count, arena),
+        .part_key = "models",
+        .columns = figure_columns,
+        .column_count = FIGURES,
+        .parts = parts,
+        .part_count = count,
+        .simulated = simulated,
+        .notes = input->study_count == 1 ? lab_study_notes(input->studies, 0, arena) : NULL,
+        .charts = chart,
+        .chart_count = lab_place_chart(groups, count, arena, chart) ? 1 : 0};
+    return 0;
+}
+
+#define INTEREST 40 /* others answer a study's own question; this one what to do about it */
+
+static int interest(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        for (int k = 0; k < i; k++)
+            if (lab_str_equal(study->runs[i].model, study->runs[k].model) &&
+                !lab_str_equal(study->runs[i].point, study->runs[k].point))
+                return INTEREST;
+    return 0;
+}
+
+const struct lab_analysis lab_analysis_recommend = {
+    .name = "recommend",
+    .summary = "where each model runs best, how sure that is, and what to run to be surer",
+    .description =
+        "Points of a study that did the same work on different devices, from different nodes, in "
+        "different batches, compiled or not, are places to choose from. Each place is held against "
+        "the fastest, over runs, and Benjamini and Hochberg's correction makes the verdicts hold "
+        "for all of them together. 'Came first' says in how many resamples of the runs the fastest "
+        "was the fastest again; the spread between runs of all places is pooled for it. The "
+        "default "
+        "is the same device and batch, fed from its own node, not compiled.\n\n"
+        "Since the fastest was chosen by the figures that its gain is read from, gains of places "
+        "that can hardly be told apart are a little too large.",
+    .options = recommend_options,
+    .config_size = sizeof(struct recommend_config),
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .interest = interest,
+    .run = run,
+};

@@ -1,0 +1,54 @@
+/*
+ * support/advise.h: from what `analyze recommend` found to lines that can be pasted. A line whose gain
+ * was measured carries it; every other says that it wasn't.
+ */
+#ifndef LAB_COMMAND_SUPPORT_ADVISE_H
+#define LAB_COMMAND_SUPPORT_ADVISE_H
+
+#include "analysis/analysis.h"
+#include "base/value.h"
+#include "model/machine.h"
+#include "report/report.h"
+
+enum lab_advice_state {
+    LAB_ADVICE_WORTH,        /* measured: faster */
+    LAB_ADVICE_NOT_WORTH,    /* measured: can't be told from no gain */
+    LAB_ADVICE_UNDECIDED,    /* measured once: no verdict */
+    LAB_ADVICE_SAME_PLACE,   /* the measured placement by another tool's words */
+    LAB_ADVICE_NOT_MEASURED, /* may help; nobody has looked here */
+};
+
+struct lab_advice_line {
+    const char *line;       /* to paste; PROGRAM stands for the user's own */
+    const char *tool;       /* "numactl" */
+    const char *why;        /* "node 1 rather than node 0" */
+    double gain, low, high; /* as shares; NaN = not measured */
+    enum lab_advice_state state;
+};
+
+struct lab_advice {            /* for one model */
+    const char *model, *study; /* study: its folder's name */
+    const char *best;          /* "device 3 from node 1, compiled"; "device 3 from any node" */
+    const char *answer;        /* recommend's sentence */
+    struct lab_advice_line *lines;
+    int count;
+    const char *next; /* a `gpulab run …` that would tell more; NULL = none is needed */
+};
+
+/*
+ * Advice from a part of recommend's result. `machine` is where the study ran; NULL = unknown: lines
+ * that name cores are left out. `simulated`: its cores aren't the ones that were measured.
+ */
+struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
+                                  const char *study, const struct lab_machine *machine,
+                                  struct lab_arena *arena);
+
+/* One sentence over all of them: what is worth most, or that nothing is and how well that is known. */
+const char *lab_advice_answer(const struct lab_advice *list, int count, struct lab_arena *arena);
+
+/* As text. What wasn't measured is said once, for the model that gains most. */
+void lab_advice_write(const struct lab_advice *list, int count, struct lab_style style,
+                      struct lab_arena *arena, struct lab_str *out);
+struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena);
+
+#endif

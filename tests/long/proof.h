@@ -1,0 +1,163 @@
+/*
+ * proof.h: do our answers hold? Machines whose truth is known are simulated, studies of them are run in
+ * this process, and the analyses, which see nothing but the studies' tables, are held against what was
+ * planted.
+ *
+ *   proof.c          which experiments there are; seeds; the command line
+ *   proof_judge.c    counts into verdicts, and the table of docs/PROOF.md
+ *   proof_machine.c  what is planted, as a machine's description
+ *   proof_study.c    runs of simulated devices as a study's table
+ *   proof_*.c        the experiments
+ *
+ * The truth of a figure that the simulator doesn't take as a key, such as what a slower copy costs in
+ * throughput, is that figure on the same machine without any noise.
+ */
+#ifndef PROOF_H
+#define PROOF_H
+
+#include "analysis/analysis.h"
+#include "analysis/analysis_study.h"
+#include "base/str.h"
+#include "machine/machine.h"
+
+#include <stdint.h>
+
+/* --- experiments --- */
+
+enum proof_kind {
+    PROOF_COVERS, /* intervals at 95 % that hold the truth: 93 to 97 % of 2,000 or more */
+    PROOF_ALARMS, /* verdicts of a difference where there is none: at most 5 % */
+    PROOF_FINDS,  /* what is there is found or named: at least 95 % */
+};
+
+struct proof_claim {
+    const char *name;
+    enum proof_kind kind;
+};
+
+struct proof_count {
+    int64_t hits, trials;
+};
+
+struct proof_cell {                    /* one size of an effect at one level of noise */
+    const struct lab_machine *machine; /* this computer's, for selecting devices */
+    int index;
+    int studies; /* to be run */
+    uint64_t seed;
+};
+
+#define PROOF_CLAIMS_MAX 4
+
+struct proof_experiment {
+    const char *name;
+    const char *about; /* a sentence: what was planted, what was asked */
+    struct proof_claim claims[PROOF_CLAIMS_MAX];
+    int claim_count;
+    int cell_count;
+    int studies, studies_in_sample; /* of each cell */
+    int sample_step;                /* the sample takes every so many-th cell */
+    const char *(*label)(int cell, struct lab_arena *arena);
+    /* Adds to the counts, one for each claim. */
+    int (*run)(const struct proof_cell *cell, struct proof_count *counts, struct lab_err *err);
+};
+
+extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
+    proof_crossover, proof_variance, proof_scaling, proof_stability, proof_correlate;
+
+/* --- verdicts --- */
+
+struct proof_outcome { /* of one claim in one cell */
+    const struct proof_experiment *experiment;
+    int claim, cell;
+    struct proof_count count;
+    double p; /* of so many hits or worse, if the promise is just kept */
+    bool
+        redrawn; /* the first draw was too improbable: this is the second, with a seed of its own */
+    bool holds;
+};
+
+struct proof_tally {
+    struct proof_outcome *outcomes;
+    int count, capacity;
+    bool sample; /* too few for the band of 93 to 97 %: only the improbable fails */
+    uint64_t seed;
+};
+
+/* Is it too improbable that a cell with these counts keeps the promise? */
+bool proof_cell_holds(enum proof_kind kind, const struct proof_count *count, bool sample,
+                      double *ret_p);
+/* All cells of a claim together. */
+bool proof_claim_holds(const struct proof_tally *tally, const struct proof_experiment *experiment,
+                       int claim, struct proof_count *ret_pooled);
+void proof_write_text(const struct proof_tally *tally, struct lab_str *out);
+void proof_write_markdown(const struct proof_tally *tally, struct lab_str *out);
+bool proof_all_hold(const struct proof_tally *tally);
+
+/* --- machines --- */
+
+struct proof_truth { /* what is planted; 0 = nothing of it */
+    int nodes;       /* 2 or 4; GPU g sits on node g */
+    double remote;   /* a copy from the farthest node takes so much longer: 0.1 = a tenth */
+    double noise;    /* between runs, of copies and compute: standard deviation of logarithms */
+    bool rough;      /* autocorrelated, heavy-tailed and drifting noise within runs besides */
+    double slow_gpu; /* GPU 1 computes so much longer */
+    double drift;    /* of GPU 0, per minute */
+    double neighbour_gb_s; /* of somebody who comes and goes beside a GPU */
+    int neighbour_node;    /* on this node, and on the way of its GPU */
+    double tflops;         /* of fp32; 0 = 20 */
+};
+
+/* Makes `sim:NAME` mean that machine, until another is defined. */
+void proof_define(const char *name, const struct proof_truth *truth);
+
+/* --- studies --- */
+
+struct proof_point {
+    int gpu, node;
+    int patch, depth, dim, batch;
+    bool compiled;
+    int iterations;
+    bool sampled; /* with what a sampler saw */
+};
+
+struct proof_study {
+    struct lab_arena arena;
+    struct lab_study_table table;
+    int capacity;
+    const struct lab_machine *host;
+    const char *name; /* of the simulated machine */
+    int64_t time_ns;  /* when the next run begins, in simulated time */
+    uint64_t seed, run_count;
+};
+
+void proof_study_begin(struct proof_study *study, const struct lab_machine *host, const char *name,
+                       const char *option, uint64_t seed);
+int proof_study_add(struct proof_study *study, const struct proof_point *point, int repeat,
+                    struct lab_err *err);
+/* A run that was never carried out: an iteration takes what `time_s` says of its work. */
+int proof_study_draw(struct proof_study *study, const struct proof_point *point, int repeat,
+                     double (*time_s)(const struct lab_study_work *work, void *state), void *state,
+                     struct lab_err *err);
+void proof_study_end(struct proof_study *study);
+
+/* Its rate without any noise: the truth. Negative on failure. */
+double proof_true_rate(const struct lab_machine *host, const struct proof_truth *truth,
+                       const struct proof_point *point, struct lab_err *err);
+
+/* Lets the analysis of that name look at the table. The result lies in the study's arena. */
+int proof_analyse(struct proof_study *study, const char *analysis,
+                  struct lab_analysis_result *ret_result, struct lab_err *err);
+
+/* --- reading results by their keys; NULL = there is no such cell --- */
+
+const struct lab_analysis_cell *proof_figure(const struct lab_analysis_result *result, int part,
+                                             const char *key);
+const struct lab_analysis_table *proof_table(const struct lab_analysis_part *part, const char *key);
+const struct lab_analysis_cell *proof_cell_at(const struct lab_analysis_table *table, int row,
+                                              const char *key);
+/* Counts whether the cell's interval holds the truth, if it has one. */
+void proof_count_cover(struct proof_count *count, const struct lab_analysis_cell *cell,
+                       double truth);
+void proof_count_hit(struct proof_count *count, bool hit);
+
+#endif

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Advice from studies, what to run where there are none, and verdicts on nothing.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+export XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work TMPDIR=$work
+cd "$work" || exit 1
+
+# without a study: which one to run
+run advise
+expect_status 0
+expect_out '^Nothing can be advised yet: no study was run on this machine'
+expect_out '^  gpulab run (numa|compile)_study .*experiment.repeat=5$'
+run advise --json
+json 'd["models"] == [] and d["run"].startswith("gpulab run ")'
+run advise depth=2
+expect_status 2
+expect_err 'gpulab advise --workload vit depth=2'
+run advise --workload vti
+expect_status 2
+run advise --workload vit depht=2
+expect_status 2
+expect_err "did you mean 'depth'"
+run advise --study nowhere
+expect_status 2
+
+# a study of two batch sizes, three runs each
+small='experiment.vit_configs=[{patch_size:16,depth:1,heads:1,dim:64,mlp_dim:0}]'
+run run quick_test -m --device cpu "$small" 'experiment.test.tensor_shape=[3,64,64]' \
+    experiment.test.batch_size=1,16 experiment.test.num_samples=64 experiment.test.warmup_samples=16 \
+    experiment.test.memory_size_mb=8 experiment.trace=false experiment.repeat=3
+expect_status 0
+run advise
+expect_status 0
+expect_out '^vit16x1x64: device 0 from node 0, batch (1|16)$'
+expect_out 'batch (1 rather than 16|16 rather than 1)'
+expect_out '^  from outputs/quick_test/'
+run advise --workload vit depth=1 --json
+json 'len(d["models"]) == 1 and d["models"][0]["lines"][0]["tool"] == "gpulab"'
+json 'all(l["measured"] or l["gain"] is None for l in d["models"][0]["lines"])'
+run advise --workload vit depth=7
+expect_out 'no study of this machine has measured vit in more'
+expect_out 'experiment.vit_configs.depth=7'
+run analyze recommend quick_test
+expect_status 0
+expect_out '^vit16x1x64 runs best on device 0 from node 0, batch'
+expect_out 'Places, fastest first'
+run analyze recommend quick_test --json
+json 'd["models"][0]["places"][0]["verdict"] == "best" and len(d["models"][0]["places"]) == 2'
+
+# verdicts on nothing
+run selftest --device cpu --studies 2 --runs 2
+[ "$status" = 0 ] || [ "$status" = 3 ] || fail "$what: status $status: $(cat "$work/err")"
+expect_out 'in [012] of 2 A/A studies of 2 and 2 runs'
+run selftest --device cpu --studies 1 --runs 2 --json
+json 'd["studies"] == 1 and d["device"] == "cpu:0" and d["share_interval"]["high"] > 0.9'
+run selftest --device nowhere
+expect_status 2
+run list --json
+json 'not any("selftest" in s["folder"] for s in d["studies"])'
+ls -d "$work"/gpulab-selftest-* >/dev/null 2>&1 && fail "selftest left its folder behind"
+finish

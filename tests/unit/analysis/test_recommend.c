@@ -1,0 +1,251 @@
+/* The best place of a model among those it was run in: which, how sure, what next. */
+#include "study_fixture.h"
+
+#include "analysis/recommend/recommend.h"
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+extern const struct lab_analysis lab_analysis_recommend;
+
+#define OPTIONS                                                                                    \
+    "{\"patch_size\": 32, \"depth\": 2, \"heads\": 4, \"dim\": 128, \"mlp_dim\": 0, "              \
+    "\"batch_size\": 10, \"compile_model\": false, \"memory_size_mb\": 512}"
+#define COMPILED                                                                                   \
+    "{\"patch_size\": 32, \"depth\": 2, \"heads\": 4, \"dim\": 128, \"mlp_dim\": 0, "              \
+    "\"batch_size\": 10, \"compile_model\": true, \"memory_size_mb\": 512}"
+#define LARGE_IMAGES                                                                               \
+    "{\"patch_size\": 32, \"depth\": 2, \"heads\": 4, \"dim\": 128, \"mlp_dim\": 0, "              \
+    "\"batch_size\": 10, \"compile_model\": false, \"memory_size_mb\": 1024}"
+
+/* `count` repeats around a rate; `spread` as a share. */
+static void repeat(struct given_study *given, struct given_run row, int count, double spread) {
+    double rate = row.rate;
+    for (int i = 0; i < count; i++) {
+        row.repeat = i;
+        row.rate = rate * (1 + spread * given_normal(given));
+        row.options = row.options ? row.options : OPTIONS;
+        row.test = "{\"num_samples\": 500}";
+        given_add(given, row);
+    }
+}
+
+static struct lab_analysis_result analyse(struct given_study *given) {
+    struct lab_analysis_input input = given_input(given);
+    struct lab_analysis_result result;
+    struct lab_err err = LAB_ERR_INIT;
+    void *config = lab_analysis_config(&lab_analysis_recommend, &given->arena);
+    assert_int_equal(lab_analysis_recommend.run(config, &input, &given->arena, &result, &err), 0);
+    return result;
+}
+
+static int column(const struct lab_analysis_result *result, const char *key) {
+    for (int c = 0; c < result->column_count; c++)
+        if (lab_str_equal(result->columns[c].key, key))
+            return c;
+    fail_msg("no column %s", key);
+    return -1;
+}
+
+static const struct lab_analysis_cell *figure(const struct lab_analysis_result *result, int part,
+                                              const char *key) {
+    return &result->parts[part].cells[column(result, key)];
+}
+
+static const struct lab_analysis_table *table(const struct lab_analysis_part *part,
+                                              const char *key) {
+    for (int t = 0; t < part->table_count; t++)
+        if (lab_str_equal(part->tables[t].key, key))
+            return &part->tables[t];
+    fail_msg("no table %s", key);
+    return NULL;
+}
+
+static void the_clearly_fastest_place_is_the_best(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    repeat(&given,
+           (struct given_run){.model = "vit32x2x128", .gpu = 3, .node = 0, .home = 1, .rate = 1000},
+           5, .005);
+    repeat(&given,
+           (struct given_run){.model = "vit32x2x128", .gpu = 3, .node = 1, .home = 1, .rate = 1200},
+           5, .005);
+    struct lab_analysis_result result = analyse(&given);
+    assert_int_equal(result.part_count, 1);
+    assert_string_equal(figure(&result, 0, "gpu_ids")->text, "3");
+    assert_string_equal(figure(&result, 0, "numa_nodes")->text, "1");
+    assert_true(figure(&result, 0, "first_share")->value > .99);
+    assert_int_equal((int)figure(&result, 0, "alike")->value, 0);
+    const struct lab_analysis_cell *gain = figure(&result, 0, "gain_over_worst");
+    assert_true(gain->low < .2 && .2 < gain->high);
+    assert_non_null(strstr(result.answer, "runs best on device 3 from node 1"));
+    assert_non_null(strstr(result.answer, "the default"));
+    given_end(&given);
+}
+
+static void places_that_cannot_be_told_apart_are_said_to_be_so(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int node = 0; node < 2; node++)
+        repeat(&given, (struct given_run){.model = "m", .node = node, .rate = 1000}, 6, .02);
+    struct lab_analysis_result result = analyse(&given);
+    assert_int_equal((int)figure(&result, 0, "alike")->value, 1);
+    assert_true(figure(&result, 0, "first_share")->value < .99);
+    given_end(&given);
+}
+
+static void a_tie_asks_for_so_many_repeats_of_both(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int node = 0; node < 2; node++)
+        for (int i = 0; i < 3; i++)
+            repeat(&given,
+                   (struct given_run){.model = "vit32x2x128",
+                                      .gpu = 1,
+                                      .node = node,
+                                      .rate = (node ? 1020 : 1000) * (1 + .0125 * (i - 1))},
+                   1, 0);
+    struct lab_analysis_result result = analyse(&given);
+    const struct lab_analysis_table *next = table(&result.parts[0], "next");
+    assert_true(next->row_count >= 1);
+    const char *command = next->cells[0].text;
+    assert_non_null(strstr(command, "gpulab run numa_study --device cuda "));
+    assert_non_null(strstr(command, "'experiment.hardware.gpu_ids=[1]'"));
+    assert_non_null(strstr(command, "'experiment.vit_configs=[{patch_size:32,depth:2,heads:4,"
+                                    "dim:128,mlp_dim:0}]'"));
+    assert_non_null(strstr(command, "experiment.test.num_samples=500"));
+    const char *repeats = strstr(command, "experiment.repeat=");
+    assert_non_null(repeats);
+    long count = strtol(repeats + strlen("experiment.repeat="), NULL, 10);
+    assert_true(count > 3 && count < 15);
+    given_end(&given);
+}
+
+static void a_hole_in_the_grid_is_named(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    repeat(&given, (struct given_run){.model = "m", .gpu = 0, .node = 0, .rate = 1000}, 2, .001);
+    repeat(&given, (struct given_run){.model = "m", .gpu = 0, .node = 1, .rate = 900}, 2, .001);
+    repeat(&given, (struct given_run){.model = "m", .gpu = 1, .node = 0, .rate = 800}, 2, .001);
+    struct lab_analysis_result result = analyse(&given);
+    const struct lab_analysis_table *next = table(&result.parts[0], "next");
+    const struct lab_analysis_cell *last = next->cells + (ptrdiff_t)(next->row_count - 1) * 2;
+    assert_string_equal(last[1].text, "one place of the grid wasn't run");
+    assert_non_null(strstr(last[0].text, "gpu_ids=[1]"));
+    assert_non_null(strstr(last[0].text, "numa_nodes=[1]"));
+    given_end(&given);
+}
+
+static void choices_are_judged_one_at_a_time(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int node = 0; node < 2; node++)
+        for (int compiled = 0; compiled < 2; compiled++)
+            repeat(&given,
+                   (struct given_run){.model = "m",
+                                      .node = node,
+                                      .rate = 1000 * (node ? .9 : 1) * (compiled ? 1.3 : 1),
+                                      .suffix = compiled ? "_compiled" : NULL,
+                                      .options = compiled ? COMPILED : OPTIONS},
+                   5, .002);
+    struct lab_place_group *groups;
+    assert_int_equal(lab_place_groups(&given.table, &given.arena, &groups), 1);
+    struct lab_place_alternative *list;
+    assert_int_equal(lab_place_alternatives(groups, &given.arena, &list), 2);
+    assert_int_equal(list[0].choice, LAB_PLACE_NODE);
+    assert_true(fabs(list[0].gain.ratio - 1 / .9) < .01);
+    assert_string_equal(list[0].words, "node 0 rather than node 1");
+    assert_int_equal(list[1].choice, LAB_PLACE_COMPILE);
+    assert_true(fabs(list[1].gain.ratio - 1.3) < .01);
+    assert_int_equal(list[1].gain.verdict, LAB_STUDY_MORE);
+    /* the default is the same node, not compiled */
+    assert_false(groups->places[groups->standard].compiled);
+    given_end(&given);
+}
+
+static void other_work_is_another_group(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "transfer_study");
+    repeat(&given, (struct given_run){.model = "m", .node = 0, .rate = 1000}, 2, .01);
+    repeat(&given,
+           (struct given_run){.model = "m",
+                              .node = 0,
+                              .rate = 100,
+                              .suffix = "_memory_size_mb1024",
+                              .options = LARGE_IMAGES},
+           2, .01);
+    struct lab_analysis_result result = analyse(&given);
+    assert_int_equal(result.part_count, 2);
+    assert_string_equal(result.parts[0].name, "m");
+    assert_string_equal(result.parts[1].name, "m, memory_size_mb 1024");
+    assert_int_equal(result.chart_count, 0);
+    given_end(&given);
+}
+
+static void one_run_each_is_no_ground_for_certainty(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    repeat(&given, (struct given_run){.model = "m", .node = 0, .rate = 1000}, 1, 0);
+    repeat(&given, (struct given_run){.model = "m", .node = 1, .rate = 1010}, 1, 0);
+    struct lab_analysis_result result = analyse(&given);
+    assert_true(isnan(figure(&result, 0, "first_share")->value));
+    assert_non_null(strstr(result.answer, "one run"));
+    given_end(&given);
+}
+
+static void nothing_done_says_so(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    struct lab_analysis_result result = analyse(&given);
+    assert_int_equal(result.part_count, 0);
+    assert_non_null(strstr(result.answer, "nothing to recommend yet"));
+    assert_int_equal(lab_analysis_recommend.interest(&given.table), 0);
+    given_end(&given);
+}
+
+static void the_chart_marks_the_best(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int node = 0; node < 3; node++)
+        repeat(&given, (struct given_run){.model = "m", .node = node, .rate = 1000 + 100 * node}, 4,
+               .001);
+    struct lab_analysis_result result = analyse(&given);
+    assert_int_equal(result.chart_count, 1);
+    const struct lab_chart_panel *panel = result.charts[0].panels;
+    assert_int_equal(panel->x.name_count, 3);
+    assert_string_equal(panel->x.names[0], "0 ← 2");
+    assert_string_equal(panel->series[0].title, "best");
+    assert_int_equal((int)panel->series[0].count, 1);
+    assert_true(panel->series[0].low[0] <= panel->series[0].y[0]);
+    given_end(&given);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_clearly_fastest_place_is_the_best),
+        cmocka_unit_test(places_that_cannot_be_told_apart_are_said_to_be_so),
+        cmocka_unit_test(a_tie_asks_for_so_many_repeats_of_both),
+        cmocka_unit_test(a_hole_in_the_grid_is_named),
+        cmocka_unit_test(choices_are_judged_one_at_a_time),
+        cmocka_unit_test(other_work_is_another_group),
+        cmocka_unit_test(one_run_each_is_no_ground_for_certainty),
+        cmocka_unit_test(nothing_done_says_so),
+        cmocka_unit_test(the_chart_marks_the_best),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
