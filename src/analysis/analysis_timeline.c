@@ -16,8 +16,9 @@
 struct lab_points lab_points_thin(const double *x, const double *y, size_t count, size_t most,
                                   double gap, struct lab_arena *arena) {
     size_t size = most > 0 && count > most ? (count + most - 1) / most : 1;
-    struct lab_points points = {.x = lab_arena_alloc(arena, count + 1, sizeof *points.x),
-                                .y = lab_arena_alloc(arena, count + 1, sizeof *points.y)};
+    size_t room = 2 * count + 1; /* each may come after a gap, which takes a place too */
+    struct lab_points points = {.x = lab_arena_alloc(arena, room, sizeof *points.x),
+                                .y = lab_arena_alloc(arena, room, sizeof *points.y)};
     for (size_t i = 0; i < count;) {
         double sum_x = 0, sum_y = 0, n = 0;
         size_t start = i;
