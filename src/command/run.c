@@ -14,7 +14,7 @@
 #include <string.h>
 
 struct run_config {
-    bool multirun, list, dry_run;
+    bool multirun, list, dry_run, report;
     const char *show, *cfg, *info, *config_dir, *topology;
 };
 
@@ -29,6 +29,8 @@ static const struct lab_option run_options[] = {
      .help = "print a study's file as it is"},
     {"dry-run", LAB_OPTION_FLAG, offsetof(struct run_config, dry_run),
      .help = "show what would run, and start nothing"},
+    {"report", LAB_OPTION_FLAG, offsetof(struct run_config, report), .fallback = "true",
+     .help = "at the end, analyse and draw the study; 'gpulab report' does it later"},
     {"cfg", LAB_OPTION_CHOICE, offsetof(struct run_config, cfg), .choices = cfg_choices,
      .help = "print the composed config"},
     {"info", LAB_OPTION_CHOICE, offsetof(struct run_config, info), .choices = info_choices,
@@ -233,6 +235,7 @@ static int carry_out(const struct lab_command_call *call, const struct lab_plan 
         .plan = plan,
         .machine = machine,
         .multirun = config->multirun,
+        .report = config->report,
         .config_dir = config->config_dir,
         .device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device,
     };

@@ -79,7 +79,7 @@ FAKE_CUDA_FAIL=cuInit:999 run devices
 expect_status 0
 expect_out '^ +cuda:1 '
 export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work
-study=(quick_test device=cuda 'experiment.vit_configs=[{depth:0}]' experiment.test.num_samples=20
+study=(--no-report quick_test device=cuda 'experiment.vit_configs=[{depth:0}]' experiment.test.num_samples=20
     experiment.test.memory_size_mb=16 'experiment.test.tensor_shape=[3,64,64]'
     'experiment.hardware.gpu_ids=[0,1]')
 FAKE_CUDA_FAIL=cuInit:999 run run "${study[@]}" --dry-run
@@ -90,7 +90,7 @@ json 'd["summary"]["successful_runs"] == 2 and d["summary"]["gpu_ids_tested"] ==
 json 'all(r["trace"] == "traces/pipeline_%s.sqlite" % r["run_id"] for r in d["runs"])'
 
 # too little memory is a result like others, and the run behind it knows nothing of it
-FAKE_CUDA_MEMORY_MIB=40 run run quick_test device=cuda:0 experiment.order=as_given --json \
+FAKE_CUDA_MEMORY_MIB=40 run run --no-report quick_test device=cuda:0 experiment.order=as_given --json \
     'experiment.vit_configs=[{patch_size:32,depth:1,dim:64},{depth:0}]' experiment.test.batch_size=8 \
     experiment.test.num_samples=80 experiment.test.memory_size_mb=64 \
     'experiment.test.tensor_shape=[3,224,224]'

@@ -58,7 +58,7 @@ class Study:
         if failpoint:
             env["GPULAB_FAILPOINT"] = failpoint
         with open(self.log, "w") as log:
-            return subprocess.Popen([gpulab, "run", "--config-dir", os.path.join(folder, "conf"),
+            return subprocess.Popen([gpulab, "run", "--no-report", "--config-dir", os.path.join(folder, "conf"),
                                      "short", "device=cpu:0", f"output_dir={self.outputs}"],
                                     stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env)
 

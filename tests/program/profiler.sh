@@ -6,7 +6,7 @@
 export XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work/locks
 mkdir -p "$work/locks" "$work/bin"
 cd "$work" || exit 1
-tiny=(experiment=quick_test device=cpu:0 'experiment.hardware.gpu_ids=[0]'
+tiny=(--no-report experiment=quick_test device=cpu:0 'experiment.hardware.gpu_ids=[0]'
     'experiment.hardware.numa_nodes=[0]' experiment.test.num_samples=4 experiment.test.batch_size=2
     experiment.test.warmup_samples=2 experiment.test.memory_size_mb=8
     'experiment.vit_configs=[{patch_size:32,depth:0,heads:1,dim:64,mlp_dim:64}]')

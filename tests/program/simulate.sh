@@ -8,7 +8,7 @@ mkdir -p config
 
 # study WORDS...: runs it; $folder is where it lies, and its results are the output for json
 study() {
-    run run "$@" -q
+    run run "$@" -q --no-report
     expect_status 0
     folder=$(sed -n 's/^ *Folder *//p' "$work/out")
     cp "$work/out" "$work/answer"

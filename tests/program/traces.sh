@@ -10,7 +10,7 @@ small=(experiment.test.memory_size_mb=16 'experiment.test.tensor_shape=[3,64,64]
 newest() { find outputs/quick_test -mindepth 2 -maxdepth 2 | LC_ALL=C sort | tail -1; }
 
 # given the first study that anybody runs, then each run leaves a trace that can be asked
-run run quick_test "${small[@]}" device=cpu
+run run --no-report quick_test "${small[@]}" device=cpu
 expect_status 0
 folder=$(newest)
 cp "$folder/results.json" out
@@ -46,7 +46,7 @@ for run in json.load(open(os.path.join(folder, "results.json"))):
 PY
 
 # turned off, then there is none
-run run quick_test "${small[@]}" device=cpu experiment.trace=false
+run run --no-report quick_test "${small[@]}" device=cpu experiment.trace=false
 expect_status 0
 folder=$(newest)
 [ ! -e "$folder/traces" ] || fail "$what: there are traces"
@@ -54,7 +54,7 @@ cp "$folder/results.json" out
 json 'all(r["trace"] is None for r in d)'
 
 # with graphs, then their operations are there one by one
-run run quick_test "${small[@]}" device=cpu experiment.test.compile_model=true
+run run --no-report quick_test "${small[@]}" device=cpu experiment.test.compile_model=true
 expect_status 0
 folder=$(newest)
 python3 - "$folder"/traces/*vit32x2x256*.sqlite <<'PY' || fail "graphs: see above"

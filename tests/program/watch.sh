@@ -11,7 +11,7 @@ calm="gpus=2; memory_total=1000; memory=300@0:420@0.2; power=250; sm_clock=1500;
 # one run of 0.4 s or more on GPU 0; its results are in `out`
 study() {
     rm -rf outputs
-    run run quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0}]' experiment.duration=0.4 \
+    run run --no-report quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0}]' experiment.duration=0.4 \
         experiment.trace=false experiment.test.memory_size_mb=8 experiment.test.batch_size=1 \
         experiment.resume=false "$@"
     expect_status 0
@@ -85,7 +85,7 @@ json 'abs(d[0]["power_w"] - 250) < 1'
 # memory that the first run took and that comes back a moment later is waited for
 export GPULAB_FAKE_NVML="gpus=2; memory_total=1000; memory=300@0:900@0.2:300@1.9"
 rm -rf outputs
-run run quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0},{depth: 0, patch_size: 16}]' \
+run run --no-report quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0},{depth: 0, patch_size: 16}]' \
     experiment.duration=0.4 experiment.trace=false experiment.test.memory_size_mb=8 \
     experiment.test.batch_size=1 experiment.resume=false
 expect_status 0

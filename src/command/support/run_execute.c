@@ -210,7 +210,7 @@ static void print_json(const struct lab_command_call *call, const struct lab_stu
 }
 
 static int report(const struct lab_command_call *call, const struct lab_study *study,
-                  const char *command, struct lab_err *err) {
+                  const char *command, bool analysed, struct lab_err *err) {
     struct lab_study_view view;
     if (lab_study_view_open(study->folder.path, true, call->arena, &view, err) < 0 ||
         lab_study_view_metrics(&view, call->arena, err) < 0)
@@ -220,7 +220,9 @@ static int report(const struct lab_command_call *call, const struct lab_study *s
     view.report.command = command;
     view.report.point_count = study->plan.point_count;
     struct lab_report_made made;
-    bool whole = write_report(call, &view, study->folder.path, &made);
+    bool whole = analysed && write_report(call, &view, study->folder.path, &made);
+    if (!analysed)
+        write_markdown(&view.report, study->folder.path, call->arena);
     if (call->shared->json) {
         print_json(call, study, &view.report);
         return 0;
@@ -246,7 +248,7 @@ static int exit_status(const struct lab_runner_outcome *outcome) {
 }
 
 static int carry_out(const struct lab_command_call *call, struct lab_study *study,
-                     const char *command, int *ret_status, struct lab_err *err) {
+                     const char *command, bool analysed, int *ret_status, struct lab_err *err) {
     struct execution execution = {0};
     struct lab_runner_outcome outcome;
     say_beginning(call, study);
@@ -266,7 +268,7 @@ static int carry_out(const struct lab_command_call *call, struct lab_study *stud
     if (result < 0)
         return lab_err_context(err, "%s", study->folder.path);
     *ret_status = exit_status(&outcome);
-    return report(call, study, command, err);
+    return report(call, study, command, analysed, err);
 }
 
 int lab_run_execute(const struct lab_command_call *call, const struct lab_run_request *request,
@@ -289,7 +291,7 @@ int lab_run_execute(const struct lab_command_call *call, const struct lab_run_re
     };
     int result = lab_study_open(&wanted, call->arena, &study, err);
     if (result == 0)
-        result = carry_out(call, &study, wanted.command, ret_status, err);
+        result = carry_out(call, &study, wanted.command, request->report, ret_status, err);
     lab_study_close(&study);
     lab_str_release(&machine);
     return result;

@@ -10,6 +10,7 @@ struct lab_run_request {
     const struct lab_plan *plan;
     const struct lab_machine *machine;
     bool multirun;
+    bool report;            /* the whole one; else report.md alone, without analyses */
     const char *config_dir; /* may be NULL */
     const char *device;     /* of --device; NULL = not given */
 };
