@@ -52,8 +52,10 @@ endforeach()
 find_path(CUDA_HEADERS cudaTypedefs.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
           NO_DEFAULT_PATH)
 if(CUDA_HEADERS)
-    target_include_directories(test_vendor_headers SYSTEM PRIVATE ${CUDA_HEADERS})
-    target_compile_definitions(test_vendor_headers PRIVATE LAB_TEST_CUDA_HEADERS)
+    foreach(test test_vendor_headers test_vendor_nvtx)
+        target_include_directories(${test} SYSTEM PRIVATE ${CUDA_HEADERS})
+        target_compile_definitions(${test} PRIVATE LAB_TEST_CUDA_HEADERS)
+    endforeach()
 endif()
 
 # A driver without a GPU: build/fake in LD_LIBRARY_PATH shows GPUs to whoever looks (tests/fake). Its
@@ -79,6 +81,14 @@ endforeach()
 foreach(test ${cuda_tests} ${nvml_tests} test_vendor)
     add_dependencies(${test} fake_nvidia_ml)
 endforeach()
+
+# A tool that listens to ranges, as a profiler's library would be loaded (vendor/nvtx.h).
+add_library(fake_nvtx SHARED ${CMAKE_SOURCE_DIR}/tests/fake/nvtx_injection.c)
+target_link_libraries(fake_nvtx PRIVATE lab_flags)
+target_compile_options(fake_nvtx PRIVATE -fvisibility=hidden)
+set_target_properties(fake_nvtx PROPERTIES OUTPUT_NAME nvtx_injection
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
+add_dependencies(test_vendor_nvtx fake_nvtx)
 
 # The skeleton that people copy compiles without a warning.
 add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)
