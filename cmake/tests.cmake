@@ -56,6 +56,10 @@ if(CUDA_HEADERS)
         target_include_directories(${test} SYSTEM PRIVATE ${CUDA_HEADERS})
         target_compile_definitions(${test} PRIVATE LAB_TEST_CUDA_HEADERS)
     endforeach()
+    if(EXISTS ${CUDA_HEADERS}/nccl.h)
+        target_include_directories(test_vendor_nccl SYSTEM PRIVATE ${CUDA_HEADERS})
+        target_compile_definitions(test_vendor_nccl PRIVATE LAB_TEST_NCCL_HEADER)
+    endif()
 endif()
 
 # A driver without a GPU: build/fake in LD_LIBRARY_PATH shows GPUs to whoever looks (tests/fake). Its

@@ -11,6 +11,7 @@
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
 #include "vendor/cupti.h"
+#include "vendor/nccl.h"
 #include "vendor/nvml.h"
 #include "vendor/nvrtc.h"
 
@@ -128,17 +129,6 @@ void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_repor
 
 /* --- the list --- */
 
-static struct { int (*ncclGetVersion)(int *ret_version); } others;
-
-static void find_nccl(struct lab_dl_report *ret_report) {
-    static const struct lab_dl_symbol symbols[] = {
-        {"ncclGetVersion", &others.ncclGetVersion, "its version isn't known"}, {NULL}};
-    lab_vendor_find(&(struct lab_vendor_search){.title = "NCCL",
-                                                .sonames = {"libnccl.so.2"},
-                                                .symbols = symbols},
-                    ret_report);
-}
-
 /* Each effect once, though several functions may have it. */
 static const char **distinct(const char *const *effects, struct lab_arena *arena) {
     int count = 0, kept = 0;
@@ -188,15 +178,14 @@ static const char *nvrtc_version(struct lab_arena *arena) {
 }
 
 static const char *nccl_version(struct lab_arena *arena) {
-    int version = 0;
-    if (!others.ncclGetVersion || others.ncclGetVersion(&version) != 0)
+    int version = lab_nccl_version();
+    if (!version)
         return NULL;
     return lab_arena_printf(arena, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
 int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries) {
     const struct lab_dl_report *report;
-    struct lab_dl_report other;
     struct lab_vendor_library *list = lab_arena_alloc(arena, 6, sizeof *list);
     int count = 0;
     lab_cuda_load(&report);
@@ -216,9 +205,8 @@ int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_lib
                              lab_arena_printf(arena, "%d.%d.%d", (int)(lt / 10000),
                                               (int)(lt / 100 % 100), (int)(lt % 100)),
                              arena);
-    find_nccl(&other);
-    list[count++] = describe("NCCL", &other, "GPUs exchange data through host memory",
-                             nccl_version(arena), arena);
+    lab_nccl_load(&report);
+    list[count++] = describe("NCCL", report, LAB_NCCL_ESSENTIAL, nccl_version(arena), arena);
     lab_cupti_load(&report);
     list[count++] = describe("CUPTI", report, LAB_CUPTI_ESSENTIAL,
                              lab_arena_printf(arena, "API %u", lab_cupti_version()), arena);

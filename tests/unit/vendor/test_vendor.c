@@ -16,6 +16,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "vendor/cuda.h"
+#include "vendor/nccl.h"
 #include "vendor/vendor.h"
 
 #include <ftw.h>
@@ -140,9 +141,20 @@ static void stubs_are_none(void **state) {
     assert_null(report.handle);
 }
 
+static const struct lab_vendor_library *find_library(const struct lab_vendor_library *libraries,
+                                                     int count, const char *title) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(libraries[i].title, title))
+            return &libraries[i];
+    fail_msg("no %s in the list", title);
+    return NULL;
+}
+
 static void what_is_missing_is_listed_once_for_each_effect(void **state) {
     (void)state;
     struct lab_vendor_library *libraries;
+    put("toolkit/lib64", "libnccl.so.2"); /* which has none of NCCL's functions */
+    setenv("CUDA_HOME", below("toolkit"), 1);
     int count = lab_vendor_list(&arena, &libraries);
     assert_true(count >= 4);
     assert_string_equal(libraries[0].title, "CUDA driver");
@@ -151,6 +163,12 @@ static void what_is_missing_is_listed_once_for_each_effect(void **state) {
     assert_null(libraries[0].effects[1]);
     for (int i = 0; i < count; i++)
         assert_true(libraries[i].path || (libraries[i].reason && libraries[i].effect));
+    const struct lab_vendor_library *nccl = find_library(libraries, count, "NCCL");
+    assert_string_equal(nccl->path, below("toolkit/lib64/libnccl.so.2"));
+    assert_null(nccl->version);
+    assert_string_equal(nccl->effects[0], LAB_NCCL_ESSENTIAL);
+    assert_string_equal(nccl->effects[4], LAB_NCCL_TEXTS);
+    assert_null(nccl->effects[5]);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
