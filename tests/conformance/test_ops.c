@@ -165,13 +165,6 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
     lab_arena_release(&arena);
 }
 
-/* GPULAB_TEST_OPS=own leaves out the products, which are a library's: tools that look into every
- * kernel may not bear its own. */
-static bool is_wanted(enum lab_op_id id) {
-    return !lab_str_equal(getenv("GPULAB_TEST_OPS"), "own") ||
-           !lab_str_starts(lab_op_get(id)->name, "gemm");
-}
-
 static void try_device(const struct lab_machine *machine, const struct lab_device_ref *ref) {
     struct lab_err err = LAB_ERR_INIT;
     struct bench bench = {NULL};
@@ -180,7 +173,7 @@ static void try_device(const struct lab_machine *machine, const struct lab_devic
             ref->name);
     for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
         for (int id = 0; id < LAB_OP_COUNT; id++)
-            if (is_wanted((enum lab_op_id)id))
+            if (op_is_wanted((enum lab_op_id)id))
                 try_op(&bench, (enum lab_op_id)id, (enum lab_dtype)dtype);
     lab_stream_close(bench.stream);
     lab_device_close(bench.device);
