@@ -189,6 +189,7 @@ static void every_op_on_every_backend(void **state) {
     lab_arena_init(&arena);
     require(lab_machine_open(NULL, &machine, &err), &err, "this machine");
     int tried = 0;
+    const char *why_no_gpu = "there is no cuda backend";
     bool only_gpus = lab_str_equal(getenv("GPULAB_TEST_CUDA"), "real");
     for (int b = 0; lab_backends[b]; b++) {
         struct lab_device_list list = {0};
@@ -198,6 +199,8 @@ static void every_op_on_every_backend(void **state) {
         require(lab_backends[b]->select(machine, "", &arena, &list, &why_none, &err), &err,
                 lab_backends[b]->name);
         if (list.count == 0 || list.items[0].simulated) {
+            if (!list.count)
+                why_no_gpu = why_none;
             print_message("%s: %s\n", lab_backends[b]->name,
                           list.count ? "simulated, computes nothing" : why_none);
             continue;
@@ -207,6 +210,8 @@ static void every_op_on_every_backend(void **state) {
     }
     assert_true(tried > 0 || only_gpus); /* there are CPUs everywhere */
     nothing_tried = tried == 0;
+    if (nothing_tried)
+        print_message("skipped: %s\n", why_no_gpu);
     lab_machine_close(machine);
     lab_arena_release(&arena);
 }
