@@ -1,6 +1,7 @@
 # The tests that need a GPU, from the portable build: a folder that can be taken to a machine which has
-# one and nothing else (`make test-gpu`; tests/gpu/run). cmocka has no archive, so it goes along; and so
-# do the programs and the fake driver that `bench/monitor FOLDER` measures with there.
+# one and nothing else (`make test-gpu`; tests/gpu/run), with the program in the folder above, which the
+# studies among them run. cmocka has no archive, so it goes along; and so do the programs and the fake
+# driver that `bench/monitor FOLDER` measures with there.
 pkg_check_modules(CMOCKA cmocka)
 if(NOT CMOCKA_FOUND)
     return()
@@ -26,6 +27,7 @@ set(monitor_programs bench_reading bench_sampler bench_recording)
 set_target_properties(${monitor_programs} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${folder})
 add_custom_target(gpu_tests
     COMMAND ${CMAKE_COMMAND} -E copy ${CMOCKA_SHARED} ${folder}/libcmocka.so.0
-    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/tests/gpu/run ${folder}/run
+    COMMAND ${CMAKE_COMMAND} -E copy ${CMAKE_SOURCE_DIR}/tests/gpu/run
+            ${CMAKE_SOURCE_DIR}/tests/gpu/test_gpu_studies.sh ${CMAKE_SOURCE_DIR}/tests/gpu/check_study.py ${folder}
     COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:fake_nvidia_ml> ${folder}/fake/libnvidia-ml.so.1
-    DEPENDS ${targets} ${monitor_programs} fake_nvidia_ml)
+    DEPENDS ${targets} ${monitor_programs} fake_nvidia_ml gpulab)

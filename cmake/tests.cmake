@@ -28,7 +28,9 @@ foreach(source ${test_sources} ${gpu_sources})
     target_compile_definitions(test_${name} PRIVATE
         LAB_TEST_SOURCE_DIR="${CMAKE_SOURCE_DIR}" LAB_TEST_BINARY_DIR="${CMAKE_BINARY_DIR}")
     add_test(NAME ${name} COMMAND test_${name})
-    set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} ENVIRONMENT "${test_environment}")
+    # one that lacks what it tests says so and returns 77: seen as skipped, not as passed
+    set_tests_properties(${name} PROPERTIES TIMEOUT ${unit_timeout} SKIP_RETURN_CODE 77
+                         ENVIRONMENT "${test_environment}")
     if(name MATCHES "^cuda_")
         list(APPEND cuda_tests test_${name})
     endif()
@@ -36,7 +38,7 @@ foreach(source ${test_sources} ${gpu_sources})
         list(APPEND nvml_tests test_${name})
     endif()
     if(source IN_LIST gpu_sources)
-        set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS gpu SKIP_RETURN_CODE 77)
+        set_tests_properties(${name} PROPERTIES TIMEOUT 300 LABELS gpu)
     endif()
 endforeach()
 
@@ -52,8 +54,14 @@ endforeach()
 find_path(CUDA_HEADERS cudaTypedefs.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
           NO_DEFAULT_PATH)
 if(CUDA_HEADERS)
-    target_include_directories(test_vendor_headers SYSTEM PRIVATE ${CUDA_HEADERS})
-    target_compile_definitions(test_vendor_headers PRIVATE LAB_TEST_CUDA_HEADERS)
+    foreach(test test_vendor_headers test_vendor_nvtx)
+        target_include_directories(${test} SYSTEM PRIVATE ${CUDA_HEADERS})
+        target_compile_definitions(${test} PRIVATE LAB_TEST_CUDA_HEADERS)
+    endforeach()
+    if(EXISTS ${CUDA_HEADERS}/nccl.h)
+        target_include_directories(test_vendor_nccl SYSTEM PRIVATE ${CUDA_HEADERS})
+        target_compile_definitions(test_vendor_nccl PRIVATE LAB_TEST_NCCL_HEADER)
+    endif()
 endif()
 
 # A driver without a GPU: build/fake in LD_LIBRARY_PATH shows GPUs to whoever looks (tests/fake). Its
@@ -79,6 +87,14 @@ endforeach()
 foreach(test ${cuda_tests} ${nvml_tests} test_vendor)
     add_dependencies(${test} fake_nvidia_ml)
 endforeach()
+
+# A tool that listens to ranges, as a profiler's library would be loaded (vendor/nvtx.h).
+add_library(fake_nvtx SHARED ${CMAKE_SOURCE_DIR}/tests/fake/nvtx_injection.c)
+target_link_libraries(fake_nvtx PRIVATE lab_flags)
+target_compile_options(fake_nvtx PRIVATE -fvisibility=hidden)
+set_target_properties(fake_nvtx PROPERTIES OUTPUT_NAME nvtx_injection
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake)
+add_dependencies(test_vendor_nvtx fake_nvtx)
 
 # The skeleton that people copy compiles without a warning.
 add_library(skeleton_workload OBJECT ${CMAKE_SOURCE_DIR}/docs/skeleton_workload.c)

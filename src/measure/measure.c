@@ -8,6 +8,8 @@
 #include "measure/measure_internal.h"
 
 #include "base/random.h"
+#include "model/trace.h"
+#include "vendor/nvtx.h"
 
 #include <math.h>
 #include <string.h>
@@ -164,8 +166,11 @@ static int run_stretch(struct loop *loop, struct track *track, int size, struct 
     struct lab_iteration *records = track->records + track->count;
     memset(records, 0, (size_t)size * sizeof *records);
     int64_t before = lab_clock_now(loop->clock);
-    if (track->subject->run(track->subject->state, size, records, err) != 0 ||
-        check_records(records, size, err) != 0)
+    bool warming = loop->phase == LAB_MEASURE_WARMUP;
+    int depth = lab_nvtx_push("%s", warming ? LAB_TRACE_WARMUP : LAB_TRACE_WINDOW);
+    int failed = track->subject->run(track->subject->state, size, records, err);
+    lab_nvtx_pop_to(depth);
+    if (failed || check_records(records, size, err) != 0)
         return lab_err_context(err, "%s", track->subject->name);
     double clocked_s = seconds_since(loop, before);
     double recorded_s = (double)(records[size - 1].end_ns - records[0].start_ns) * 1e-9;
@@ -499,6 +504,7 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
     struct lab_conditions_reading before = {0};
     if (real)
         before = lab_conditions_read();
+    lab_nvtx_is_on(); /* loads what it needs, if anything: not within the first stretch */
     loop.start_ns = lab_clock_now(loop.clock);
     int result = warm_up(&loop, err);
     if (result == 0 && !loop.stopped)

@@ -134,5 +134,7 @@ struct lab_trace {
 
 /* The range around the measured iterations; analyses of a trace that has it look at nothing else. */
 #define LAB_TRACE_WINDOW "test_double_buffer"
+/* That around what comes before them. */
+#define LAB_TRACE_WARMUP "warmup_double_buffer"
 
 #endif

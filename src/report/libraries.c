@@ -37,7 +37,7 @@ void lab_report_libraries(const struct lab_report_library *libraries, int count,
     lab_table_close(table);
     for (int i = 0; i < count; i++) {
         const struct lab_report_library *library = &libraries[i];
-        if (!library->path)
+        if (library->reason)
             add_line(library->title, library->reason, library->effect, style, out);
         for (int k = 0; library->path && library->effects[k]; k++)
             add_line(library->title, "functions are missing", library->effects[k], style, out);
@@ -54,7 +54,7 @@ struct lab_value *lab_report_libraries_value(const struct lab_report_library *li
         lab_value_set_string(arena, map, "path", library->path);
         lab_value_set_string(arena, map, "version", library->version);
         lab_value_set_string(arena, map, "why_none", library->reason);
-        if (!library->path)
+        if (library->reason)
             lab_value_append(arena, missing, lab_value_string(arena, library->effect));
         for (int k = 0; library->path && library->effects[k]; k++)
             lab_value_append(arena, missing, lab_value_string(arena, library->effects[k]));

@@ -107,8 +107,8 @@ struct lab_report_library { /* one that is looked up at run time */
     const char *title;
     const char *path;     /* NULL: not found */
     const char *version;  /* may be NULL */
-    const char *reason;   /* not found: why */
-    const char *effect;   /* not found: what is then unavailable */
+    const char *reason;   /* not found, or found but of no use: why; else NULL */
+    const char *effect;   /* likewise: what is then unavailable */
     const char **effects; /* found, but lacking functions: what they are for; NULL ends */
 };
 

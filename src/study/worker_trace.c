@@ -126,7 +126,7 @@ static void add_ranges(struct pass *pass) {
     bool vit = lab_str_equal(rank->worker->workload->name, "vit");
     trace->ranges =
         lab_arena_alloc(&rank->arena, (size_t)pass->count * RANGES_EACH + 2, sizeof *trace->ranges);
-    add_range(trace, "warmup_double_buffer", pass->warmup_start_ns, pass->start_ns);
+    add_range(trace, LAB_TRACE_WARMUP, pass->warmup_start_ns, pass->start_ns);
     add_range(trace, LAB_TRACE_WINDOW, pass->start_ns, pass->end_ns);
     for (int i = 0; i < pass->count; i++) {
         const struct lab_iteration *record = &pass->records[i];

@@ -51,3 +51,10 @@ uint32_t lab_cupti_version(void) {
         return 0;
     return version;
 }
+
+int lab_cupti_cuda_major(void) {
+    uint32_t version = lab_cupti_version();
+    if (version >= 10000)
+        return (int)(version / 10000);
+    return version >= VERSION_MIN ? 12 : version ? 11 : 0;
+}

@@ -144,4 +144,7 @@ bool lab_cupti_ready(void);
 /* As it gives it: 18 for CUDA 12.0, 130001 for 13.0; 0 where there is none. */
 uint32_t lab_cupti_version(void);
 
+/* Of the CUDA that it came with: 12, 13; 0 = none. */
+int lab_cupti_cuda_major(void);
+
 #endif

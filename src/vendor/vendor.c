@@ -11,6 +11,7 @@
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
 #include "vendor/cupti.h"
+#include "vendor/nccl.h"
 #include "vendor/nvml.h"
 #include "vendor/nvrtc.h"
 
@@ -128,17 +129,6 @@ void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_repor
 
 /* --- the list --- */
 
-static struct { int (*ncclGetVersion)(int *ret_version); } others;
-
-static void find_nccl(struct lab_dl_report *ret_report) {
-    static const struct lab_dl_symbol symbols[] = {
-        {"ncclGetVersion", &others.ncclGetVersion, "its version isn't known"}, {NULL}};
-    lab_vendor_find(&(struct lab_vendor_search){.title = "NCCL",
-                                                .sonames = {"libnccl.so.2"},
-                                                .symbols = symbols},
-                    ret_report);
-}
-
 /* Each effect once, though several functions may have it. */
 static const char **distinct(const char *const *effects, struct lab_arena *arena) {
     int count = 0, kept = 0;
@@ -170,6 +160,25 @@ static struct lab_vendor_library describe(const char *title, const struct lab_dl
     return library;
 }
 
+/*
+ * What belongs to a CUDA of its own needs a driver of that major version or a later one: an older driver
+ * doesn't load what NVRTC compiles, and the runtime within cuBLASLt, like CUPTI, refuses it. Of the
+ * driver's own major version any minor one will do.
+ */
+static struct lab_vendor_library describe_of_cuda(const char *title,
+                                                  const struct lab_dl_report *report,
+                                                  const char *effect, const char *version,
+                                                  int major, struct lab_arena *arena) {
+    struct lab_vendor_library library = describe(title, report, effect, version, arena);
+    int driver = lab_cuda_version();
+    if (!library.path || driver == 0 || major <= driver / 1000)
+        return library;
+    library.reason = lab_arena_printf(arena, "too new for the driver, which is for CUDA %d.%d",
+                                      driver / 1000, driver % 1000 / 10);
+    library.effect = effect;
+    return library;
+}
+
 static const char *driver_version(struct lab_arena *arena) {
     const struct lab_nvml *nvml = lab_nvml_open(NULL);
     int version = lab_cuda_version();
@@ -182,21 +191,23 @@ static const char *driver_version(struct lab_arena *arena) {
 
 static const char *nvrtc_version(struct lab_arena *arena) {
     int version = lab_nvrtc_version();
-    bool newer = version / 1000 > lab_cuda_version() / 1000;
-    return lab_arena_printf(arena, "%d.%d%s", version / 1000, version % 1000 / 10,
-                            newer ? ", too new for the driver" : "");
+    return lab_arena_printf(arena, "%d.%d", version / 1000, version % 1000 / 10);
+}
+
+static const char *cublaslt_version(struct lab_arena *arena) {
+    int version = (int)lab_cublaslt_version();
+    return lab_arena_printf(arena, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
 static const char *nccl_version(struct lab_arena *arena) {
-    int version = 0;
-    if (!others.ncclGetVersion || others.ncclGetVersion(&version) != 0)
+    int version = lab_nccl_version();
+    if (!version)
         return NULL;
     return lab_arena_printf(arena, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
 }
 
 int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries) {
     const struct lab_dl_report *report;
-    struct lab_dl_report other;
     struct lab_vendor_library *list = lab_arena_alloc(arena, 6, sizeof *list);
     int count = 0;
     lab_cuda_load(&report);
@@ -209,18 +220,16 @@ int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_lib
     lab_nvml_load(&report);
     list[count++] = describe("NVML", report, LAB_NVML_ESSENTIAL, NULL, arena);
     lab_nvrtc_load(&report);
-    list[count++] = describe("NVRTC", report, LAB_NVRTC_ESSENTIAL, nvrtc_version(arena), arena);
+    list[count++] = describe_of_cuda("NVRTC", report, LAB_NVRTC_ESSENTIAL, nvrtc_version(arena),
+                                     lab_nvrtc_version() / 1000, arena);
     lab_cublaslt_load(&report);
-    int64_t lt = lab_cublaslt_version();
-    list[count++] = describe("cuBLASLt", report, LAB_LT_ESSENTIAL,
-                             lab_arena_printf(arena, "%d.%d.%d", (int)(lt / 10000),
-                                              (int)(lt / 100 % 100), (int)(lt % 100)),
-                             arena);
-    find_nccl(&other);
-    list[count++] = describe("NCCL", &other, "GPUs exchange data through host memory",
-                             nccl_version(arena), arena);
+    list[count++] = describe_of_cuda("cuBLASLt", report, LAB_LT_ESSENTIAL, cublaslt_version(arena),
+                                     (int)(lab_cublaslt_version() / 10000), arena);
+    lab_nccl_load(&report);
+    list[count++] = describe("NCCL", report, LAB_NCCL_ESSENTIAL, nccl_version(arena), arena);
     lab_cupti_load(&report);
-    list[count++] = describe("CUPTI", report, LAB_CUPTI_ESSENTIAL,
-                             lab_arena_printf(arena, "API %u", lab_cupti_version()), arena);
+    list[count++] = describe_of_cuda("CUPTI", report, LAB_CUPTI_ESSENTIAL,
+                                     lab_arena_printf(arena, "API %u", lab_cupti_version()),
+                                     lab_cupti_cuda_major(), arena);
     return count;
 }

@@ -11,8 +11,8 @@ struct lab_vendor_library {
     const char *title;    /* "NVRTC" */
     const char *path;     /* NULL: not found */
     const char *version;  /* "13.0"; may be NULL */
-    const char *reason;   /* not found: why */
-    const char *effect;   /* not found: what is then unavailable */
+    const char *reason;   /* not found, or found and too new for the driver: why; else NULL */
+    const char *effect;   /* likewise: what is then unavailable */
     const char **effects; /* found, but functions are missing: what each is for, once; NULL ends */
 };
 

@@ -165,13 +165,6 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
     lab_arena_release(&arena);
 }
 
-/* GPULAB_TEST_OPS=own leaves out the products, which are a library's: tools that look into every
- * kernel may not bear its own. */
-static bool is_wanted(enum lab_op_id id) {
-    return !lab_str_equal(getenv("GPULAB_TEST_OPS"), "own") ||
-           !lab_str_starts(lab_op_get(id)->name, "gemm");
-}
-
 static void try_device(const struct lab_machine *machine, const struct lab_device_ref *ref) {
     struct lab_err err = LAB_ERR_INIT;
     struct bench bench = {NULL};
@@ -180,7 +173,7 @@ static void try_device(const struct lab_machine *machine, const struct lab_devic
             ref->name);
     for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
         for (int id = 0; id < LAB_OP_COUNT; id++)
-            if (is_wanted((enum lab_op_id)id))
+            if (op_is_wanted((enum lab_op_id)id))
                 try_op(&bench, (enum lab_op_id)id, (enum lab_dtype)dtype);
     lab_stream_close(bench.stream);
     lab_device_close(bench.device);
@@ -196,6 +189,7 @@ static void every_op_on_every_backend(void **state) {
     lab_arena_init(&arena);
     require(lab_machine_open(NULL, &machine, &err), &err, "this machine");
     int tried = 0;
+    const char *why_no_gpu = "there is no cuda backend";
     bool only_gpus = lab_str_equal(getenv("GPULAB_TEST_CUDA"), "real");
     for (int b = 0; lab_backends[b]; b++) {
         struct lab_device_list list = {0};
@@ -205,6 +199,8 @@ static void every_op_on_every_backend(void **state) {
         require(lab_backends[b]->select(machine, "", &arena, &list, &why_none, &err), &err,
                 lab_backends[b]->name);
         if (list.count == 0 || list.items[0].simulated) {
+            if (!list.count)
+                why_no_gpu = why_none;
             print_message("%s: %s\n", lab_backends[b]->name,
                           list.count ? "simulated, computes nothing" : why_none);
             continue;
@@ -214,6 +210,8 @@ static void every_op_on_every_backend(void **state) {
     }
     assert_true(tried > 0 || only_gpus); /* there are CPUs everywhere */
     nothing_tried = tried == 0;
+    if (nothing_tried)
+        print_message("skipped: %s\n", why_no_gpu);
     lab_machine_close(machine);
     lab_arena_release(&arena);
 }

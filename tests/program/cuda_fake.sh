@@ -18,6 +18,10 @@ expect_out '^ +NVML '
 run devices --json
 json '[v["name"] for b in d["backends"] if b["backend"] == "cuda" for v in b["devices"]] == ["cuda:0", "cuda:1"]'
 json 'd["libraries"][0]["version"] == "580.00, CUDA 13.0"'
+# of every library that belongs to a CUDA, the one rule: none of a later major version than the driver's
+FAKE_CUDA_VERSION=12040 run devices --json
+json 'all(("too new for the driver" in (l["why_none"] or "")) == (l["version"].startswith(("13.", "API 13"))) for l in d["libraries"] if l["path"] and l["library"] in ("NVRTC", "cuBLASLt", "CUPTI"))'
+json 'all(l["unavailable"] for l in d["libraries"] if l["why_none"])'
 run devices --device cuda:0/4
 expect_out '^ +cuda:0/4\.3 .* 32 of 132 multiprocessors of NVIDIA Fake 90'
 FAKE_CUDA_MIG=1 run devices --device cuda

@@ -3,6 +3,7 @@
 # given, and leaves a report some time after that has ended, as nsys does.
 # shellcheck source=tests/program/lib.bash
 . "$(dirname "$0")/lib.bash"
+build_dir=$(realpath "$3")
 export XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work/locks
 mkdir -p "$work/locks" "$work/bin"
 cd "$work" || exit 1
@@ -58,6 +59,27 @@ for word in --trace cuda,nvtx "$report" "$gpulab"; do
     grep -qx -- "$word" "$NSYS_LOG" || fail "called without $word: $(cat "$NSYS_LOG")"
 done
 [ "$(tail -1 "$NSYS_LOG")" = worker ] || fail "another program: $(cat "$NSYS_LOG")"
+
+# the profiler's library hears the ranges that traces of ours have, each stage within its batch and the
+# measured batches within their window
+export NVTX_INJECTION64_PATH=$build_dir/fake/libnvtx_injection.so FAKE_NVTX_LOG=$work/ranges
+run run "${tiny[@]}" 'experiment.vit_configs=[{patch_size:32,depth:1,heads:1,dim:64,mlp_dim:64}]' \
+    experiment.profiler=nsys experiment.trace=false experiment.resume=false --json
+expect_status 0
+ranges=$(awk '$2 == "push" { stack[++depth] = $3; path = stack[1]
+        for (i = 2; i <= depth; i++) path = path "/" stack[i]
+        print path }
+    $2 == "pop" { depth-- }
+    END { print "left open: " depth }' "$FAKE_NVTX_LOG")
+for window in warmup_double_buffer test_double_buffer; do
+    for range in h2d_batch_0 compute_batch_0/vit_forward_0 d2h_batch_0; do
+        grep -qx "$window/batch_0/$range" <<<"$ranges" || fail "no range $window/batch_0/$range: $ranges"
+    done
+done
+grep -qx 'test_double_buffer/batch_1/compute_batch_1/vit_forward_1' <<<"$ranges" || fail "one batch: $ranges"
+grep -qx 'left open: 0' <<<"$ranges" || fail "ranges were left open: $ranges"
+[ "$(cut -d' ' -f1 "$FAKE_NVTX_LOG" | sort -u | wc -l)" = 1 ] || fail "several threads: $(cat "$FAKE_NVTX_LOG")"
+unset NVTX_INJECTION64_PATH
 
 # a profiler whose starting process is gone while the worker runs
 NSYS_ORPHAN=1 run run "${tiny[@]}" experiment.profiler=nsys experiment.resume=false --json

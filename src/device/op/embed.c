@@ -53,8 +53,8 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
 
 static const struct {
     int64_t images, patches, columns;
-} cases[] = {{1, 1, 1},     {3, 4, 7},     {2, 49, 63},  {5, 7, 65},
-             {2, 196, 197}, {10, 49, 512}, {2, 3, 2048}, {1, 2, 20000}};
+} cases[] = {{1, 1, 1},     {3, 4, 7},    {2, 49, 63},   {5, 7, 65},  {2, 196, 197},
+             {10, 49, 512}, {2, 3, 2048}, {1, 2, 20000}, {11, 54, 64}};
 
 static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
     if (index >= (int)(sizeof cases / sizeof cases[0]))

@@ -3,8 +3,11 @@
 
 #include <math.h>
 
-static const int64_t matrices[][2] = {{1, 1},   {3, 7},    {50, 63},    {7, 65},
-                                      {5, 197}, {50, 512}, {300, 1000}, {3, 4096}};
+/* The long rows are beyond what any kernel keeps in registers; the many rows are enough for several to
+ * share a block on the largest GPUs, with a last block that isn't full. */
+static const int64_t matrices[][2] = {{1, 1},     {3, 7},     {50, 63},    {7, 65},
+                                      {5, 197},   {50, 512},  {300, 1000}, {3, 4096},
+                                      {1, 20001}, {2, 40000}, {601, 128}};
 
 static int shapes_example(enum lab_op_id op, int index, enum lab_dtype dtype,
                           struct lab_launch *ret_launch) {

@@ -58,8 +58,9 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
 static const struct {
     int64_t image[4], patch;
 } cases[] = {
-    {{1, 1, 1, 1}, 1},    {{2, 3, 14, 21}, 7},  {{1, 5, 6, 4}, 2},      {{3, 1, 9, 9}, 3},
-    {{1, 2, 65, 65}, 65}, {{2, 3, 64, 96}, 32}, {{2, 3, 224, 224}, 16}, {{1, 3, 128, 256}, 128},
+    {{1, 1, 1, 1}, 1},      {{2, 3, 14, 21}, 7},     {{1, 5, 6, 4}, 2},
+    {{3, 1, 9, 9}, 3},      {{1, 2, 65, 65}, 65},    {{2, 3, 64, 96}, 32},
+    {{2, 3, 224, 224}, 16}, {{1, 3, 128, 256}, 128}, {{1, 3, 75, 75}, 3},
 };
 
 static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {

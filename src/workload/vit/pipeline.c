@@ -15,6 +15,7 @@
 #include "workload/vit/vit.h"
 
 #include "base/random.h"
+#include "vendor/nvtx.h"
 
 /* --- the pool --- */
 
@@ -200,8 +201,10 @@ static int enqueue_compute(struct vit_pipeline *pipeline, int iteration, int buf
     if (lab_spans_wait(&pipeline->spans, iteration, LAB_STAGE_H2D, stream, err) ||
         lab_spans_start(&pipeline->spans, iteration, LAB_STAGE_COMPUTE, stream, err))
         return -1;
+    lab_nvtx_push("vit_forward_%d", iteration);
     if (graph ? lab_graph_launch(graph, stream, err) : launch_forward(pipeline, buffer, err))
         return -1;
+    lab_nvtx_pop();
     return lab_spans_end(&pipeline->spans, iteration, LAB_STAGE_COMPUTE, stream, err);
 }
 

@@ -17,6 +17,7 @@
 #include "base/str.h"
 #include "device/cuda/cuda.h"
 #include "machine/machine.h"
+#include "vendor/cuda.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -74,6 +75,24 @@ static inline void fake_reset(void) {
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         unsetenv(variables[i]);
     setenv("FAKE_CUDA_GPUS", "2", 1);
+}
+
+/* True, and says so, where a real GPU is wanted and none can be used. */
+static inline bool cuda_is_absent(void) {
+    struct lab_arena arena;
+    struct cuda_inventory inventory;
+    if (!cuda_is_real())
+        return false;
+    lab_arena_init(&arena);
+    cuda_inventory_read(&arena, &inventory);
+    bool none = inventory.count == 0;
+    const char *lacks = none ? NULL : lab_cuda_lacks();
+    if (none)
+        print_message("skipped: %s\n", inventory.why_none);
+    else if (lacks)
+        print_message("skipped: this driver has no %s\n", lacks);
+    lab_arena_release(&arena);
+    return none || lacks;
 }
 
 static inline int cuda_fixture_open(void **state) {

@@ -434,16 +434,8 @@ int main(int argc, char **argv) {
         return lab_str_equal(argv[1], "mig") ? cmocka_run_group_tests(mig, NULL, NULL)
                                              : cmocka_run_group_tests(numbered, NULL, NULL);
     }
-    if (cuda_is_real()) {
-        struct lab_arena arena;
-        struct cuda_inventory inventory;
-        lab_arena_init(&arena);
-        cuda_inventory_read(&arena, &inventory);
-        int count = inventory.count;
-        lab_arena_release(&arena);
-        if (!count || lab_cuda_lacks())
-            return CUDA_TESTS_SKIPPED;
-    }
+    if (cuda_is_absent())
+        return CUDA_TESTS_SKIPPED;
     const struct CMUnitTest tests[] = {
         TEST(cuda_that_does_not_start_says_why),
         TEST(an_open_gpu_says_what_it_is),

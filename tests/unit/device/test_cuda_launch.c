@@ -217,21 +217,11 @@ int main(int argc, char **argv) {
     cuda_use_fake(argv);
     /* one for all builds of the tree: a compiler takes seconds, and isn't what is tested */
     use_cache(KERNELS);
-    if (cuda_is_real()) {
-        struct lab_arena arena;
-        struct cuda_inventory inventory;
-        lab_arena_init(&arena);
-        cuda_inventory_read(&arena, &inventory);
-        bool none = inventory.count == 0;
-        if (none)
-            print_message("skipped: %s\n", inventory.why_none);
-        lab_arena_release(&arena);
-        if (none)
-            return CUDA_TESTS_SKIPPED;
-    }
+    if (cuda_is_absent())
+        return CUDA_TESTS_SKIPPED;
     if (!lab_nvrtc_ready()) {
         print_message("skipped: NVRTC isn't here, so no kernel can be compiled\n");
-        return cuda_is_real() ? CUDA_TESTS_SKIPPED : 0;
+        return CUDA_TESTS_SKIPPED;
     }
     const struct CMUnitTest tests[] = {
         TEST(every_op_can_be_launched_directly_and_in_graphs),

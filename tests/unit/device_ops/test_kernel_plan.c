@@ -63,6 +63,35 @@ static void every_op_in_every_dtype_has_a_way(void **state) {
         }
 }
 
+/* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of them. */
+static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
+    (void)state;
+    for (int dtype = 0; dtype < 4; dtype++) {
+        bool seen[CUDA_KERNEL_COUNT] = {false}, shared[CUDA_KERNEL_COUNT] = {false};
+        for (int id = 0; id < LAB_OP_COUNT; id++) {
+            struct lab_launch launch;
+            const struct lab_op *op = lab_op_get((enum lab_op_id)id);
+            for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
+                struct cuda_call call;
+                int64_t rows = lab_tensor_rows(&launch.out);
+                if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype) ||
+                    plan(&launch, &call) != CUDA_WAY_KERNEL)
+                    continue;
+                seen[call.variant.kernel] = true;
+                /* rows that don't fill the last block: its warps without one must do nothing */
+                shared[call.variant.kernel] |=
+                    call.grid[0] < rows && (int64_t)call.grid[0] * (call.threads / 32) > rows;
+            }
+        }
+        for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++)
+            if (!seen[kernel])
+                fail_msg("no example reaches %s", cuda_kernel_rows[kernel].name);
+        assert_true(shared[CUDA_KERNEL_layer_norm] && shared[CUDA_KERNEL_softmax]);
+        assert_true(shared[CUDA_KERNEL_layer_norm_embed]);
+        assert_true(shared[CUDA_KERNEL_patchify_layer_norm]);
+    }
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
     assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32));
@@ -217,6 +246,7 @@ static void products_are_told_apart_by_shape_and_alignment(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_in_every_dtype_has_a_way),
+        cmocka_unit_test(the_examples_reach_every_kernel_and_shared_blocks),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),

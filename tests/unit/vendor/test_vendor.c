@@ -15,11 +15,17 @@
 
 #include "base/file.h"
 #include "base/str.h"
+#include "vendor/cublaslt.h"
 #include "vendor/cuda.h"
+#include "vendor/cupti.h"
+#include "vendor/nccl.h"
+#include "vendor/nvrtc.h"
 #include "vendor/vendor.h"
 
 #include <ftw.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #define WHEEL "venv/lib/python3.11/site-packages/nvidia/test/lib"
 
@@ -140,9 +146,20 @@ static void stubs_are_none(void **state) {
     assert_null(report.handle);
 }
 
+static const struct lab_vendor_library *find_library(const struct lab_vendor_library *libraries,
+                                                     int count, const char *title) {
+    for (int i = 0; i < count; i++)
+        if (lab_str_equal(libraries[i].title, title))
+            return &libraries[i];
+    fail_msg("no %s in the list", title);
+    return NULL;
+}
+
 static void what_is_missing_is_listed_once_for_each_effect(void **state) {
     (void)state;
     struct lab_vendor_library *libraries;
+    put("toolkit/lib64", "libnccl.so.2"); /* which has none of NCCL's functions */
+    setenv("CUDA_HOME", below("toolkit"), 1);
     int count = lab_vendor_list(&arena, &libraries);
     assert_true(count >= 4);
     assert_string_equal(libraries[0].title, "CUDA driver");
@@ -151,6 +168,57 @@ static void what_is_missing_is_listed_once_for_each_effect(void **state) {
     assert_null(libraries[0].effects[1]);
     for (int i = 0; i < count; i++)
         assert_true(libraries[i].path || (libraries[i].reason && libraries[i].effect));
+    const struct lab_vendor_library *nccl = find_library(libraries, count, "NCCL");
+    assert_string_equal(nccl->path, below("toolkit/lib64/libnccl.so.2"));
+    assert_null(nccl->version);
+    assert_string_equal(nccl->effects[0], LAB_NCCL_ESSENTIAL);
+    assert_string_equal(nccl->effects[4], LAB_NCCL_TEXTS);
+    assert_null(nccl->effects[5]);
+}
+
+/* The fakes of cuBLASLt and CUPTI are of CUDA 13; where a toolkit of 12 is installed, its own are taken. */
+static void a_library_of_a_later_major_version_is_too_new(void **state) {
+    (void)state;
+    struct lab_vendor_library *libraries;
+    int count = lab_vendor_list(&arena, &libraries);
+    const struct {
+        const char *title, *effect;
+        int major;
+    } of_cuda[] = {
+        {"NVRTC", LAB_NVRTC_ESSENTIAL, lab_nvrtc_version() / 1000},
+        {"cuBLASLt", LAB_LT_ESSENTIAL, (int)(lab_cublaslt_version() / 10000)},
+        {"CUPTI", LAB_CUPTI_ESSENTIAL, lab_cupti_cuda_major()},
+    };
+    for (size_t i = 0; i < sizeof of_cuda / sizeof *of_cuda; i++) {
+        const struct lab_vendor_library *library = find_library(libraries, count, of_cuda[i].title);
+        if (!library->path)
+            continue;
+        if (of_cuda[i].major <= 12) {
+            assert_null(library->reason);
+            continue;
+        }
+        assert_string_equal(library->reason, "too new for the driver, which is for CUDA 12.4");
+        assert_string_equal(library->effect, of_cuda[i].effect);
+    }
+    assert_null(find_library(libraries, count, "CUDA driver")->reason);
+    assert_null(find_library(libraries, count, "NCCL")->reason);
+}
+
+/* In a process of its own: the driver's version and the libraries are looked up once. */
+static void a_driver_takes_every_minor_version_of_its_own_major_one(void **state) {
+    (void)state;
+    fflush(NULL);
+    pid_t pid = fork();
+    if (pid == 0) {
+        setenv("FAKE_CUPTI_VERSION", "24", 1); /* of CUDA 12.6 */
+        struct lab_vendor_library *libraries;
+        int count = lab_vendor_list(&arena, &libraries);
+        _exit(lab_cuda_version() != 12040 || lab_cupti_cuda_major() != 12 ||
+              find_library(libraries, count, "CUPTI")->reason != NULL);
+    }
+    int status;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -170,6 +238,8 @@ int main(int argc, char **argv) {
         TEST(the_drivers_major_version_goes_before_a_newer_one),
         TEST(stubs_are_none),
         TEST(what_is_missing_is_listed_once_for_each_effect),
+        TEST(a_library_of_a_later_major_version_is_too_new),
+        TEST(a_driver_takes_every_minor_version_of_its_own_major_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

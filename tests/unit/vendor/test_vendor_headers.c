@@ -375,19 +375,18 @@ static void declarations_agree_with_the_vendors_headers(void **state) {
                   CUDA_VERSION % 1000 / 10);
 }
 
-#else
-
-static void declarations_agree_with_the_vendors_headers(void **state) {
-    (void)state;
-    print_message("skipped: no CUDA toolkit here (looked in CUDA_HOME and /usr/local/cuda)\n");
-    skip();
-}
-
-#endif
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(declarations_agree_with_the_vendors_headers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
+
+#else
+
+int main(void) {
+    print_message("skipped: no CUDA toolkit here (looked in CUDA_HOME and /usr/local/cuda)\n");
+    return 77; /* CTest's word for it */
+}
+
+#endif

@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Studies on a GPU as a user runs them: quick_test kernel by kernel, with graphs, and on two slices at once
+# in one worker. All runs must succeed with verified outputs, copies must lie under compute, and slices
+# must run side by side (check_study.py).
+#
+#   test_gpu_studies.sh [OVERRIDE...]       more overrides for each study
+#
+#   GPULAB               the program; by default the one in the folder above
+#   GPULAB_TEST_DEVICE   cuda:0; the same on another device, say cpu:0
+#   GPULAB_TEST_SLICES   4: what the device is cut into
+#
+# Needs python3. Exits 77 without that or the device.
+set -euo pipefail
+here=$(realpath "$(dirname "$0")")
+gpulab=${GPULAB:-$here/../gpulab}
+device=${GPULAB_TEST_DEVICE:-cuda:0}
+slices=$device/${GPULAB_TEST_SLICES:-4}
+
+skip() {
+    echo "skipped: $*"
+    exit 77
+}
+[ -x "$gpulab" ] || skip "no program $gpulab"
+command -v python3 >/dev/null || skip "no python3 here, which reads results and traces"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$gpulab" devices --device "$device" >"$work/out" 2>"$work/why" || skip "$(head -1 "$work/why")"
+export XDG_STATE_HOME=$work/state
+failed=0
+
+study() { # study NAME CHECKS OVERRIDES...
+    local name=$1 checks=$2 status=0
+    shift 2
+    echo "$name"
+    "$gpulab" run quick_test output_dir="$work/$name" "$@" "${more[@]}" >"$work/log" 2>&1 || status=$?
+    if [ "$status" != 0 ]; then
+        echo "ERROR: $name: gpulab run quick_test $*: status $status:"
+        tail -20 "$work/log" | sed 's/^/error: /'
+        failed=1
+    fi
+    for folder in "$work/$name"/*/*/*/; do
+        # shellcheck disable=SC2086 # several options
+        python3 "$here/check_study.py" "$folder" $checks || failed=1
+    done
+}
+
+more=("$@")
+study plain "" device="$device"
+study compiled --graphs device="$device" experiment.test.compile_model=true
+# long enough for the time that both need to begin to be a small part
+study slices --gang device="$slices" 'experiment.hardware.gpu_ids=[[0,1]]' experiment.processes=shared \
+    experiment.test.num_samples=2000
+exit "$failed"
