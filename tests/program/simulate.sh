@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Studies on simulated machines: they take seconds, say that they are simulated wherever a figure stands,
 # and are the same again for the same seed.
+# shellcheck source=tests/program/lib.bash
 source "$(dirname "$0")/lib.bash" "$@"
 cd "$work" || exit 1
 export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state XDG_DATA_HOME=$work/data

@@ -262,7 +262,8 @@ static int plan_attention(const struct lab_launch *launch, struct cuda_room room
     add_float(ret_call, launch->scale);
     if (!fast) {
         add_integer(ret_call, width);
-        int64_t shared_bytes = (quotient_up(tokens, 4) + quotient_up(width, 4)) * 16; /* of floats */
+        int64_t shared_bytes =
+            (quotient_up(tokens, 4) + quotient_up(width, 4)) * 16; /* of floats */
         if (shared_bytes > room.shared_bytes_max - ANY_STATIC_BYTES)
             return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                                "attention over %lld tokens with heads of %lld needs %lld bytes of "
