@@ -47,6 +47,10 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     const char *uuid; /* of the physical device, "GPU-…" or "MIG-…"; NULL = it has none */
 };
 
+struct lab_tunable; /* device/tunable.h */
+struct lab_tunable_place;
+struct lab_device_identity;
+
 struct lab_device_list {
     struct lab_device_ref *items; /* in the arena */
     int count, capacity;
@@ -236,6 +240,12 @@ struct lab_backend {
     const char *(*why_together)(struct lab_arena *arena);
     /* optional: as lab_device_lacks; NULL = nothing further is needed */
     const char *(*lacks)(struct lab_arena *arena);
+    /* optional: as lab_tunable_find (tunable.h); NULL = nothing of it can be tuned */
+    const struct lab_tunable *(*tunable)(const struct lab_tunable_place *place,
+                                         const struct lab_launch *launch);
+    /* optional: as lab_device_identity (tunable.h); NULL = its description says it all */
+    int (*identity)(const struct lab_tunable_place *place, struct lab_arena *arena,
+                    struct lab_device_identity *ret_identity, struct lab_err *err);
 };
 
 /*

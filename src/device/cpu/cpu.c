@@ -125,4 +125,6 @@ const struct lab_backend lab_backend_cpu = {
     .rank = 100,
     .select = cpu_select,
     .open = cpu_open,
+    .tunable = cpu_tunable,
+    .identity = cpu_identity,
 };
