@@ -52,7 +52,10 @@ void lab_tuning_write(const struct lab_tunable *tunable, const struct lab_tuning
 
 static void add_choices(const struct lab_tunable_parameter *parameter, struct lab_str *out) {
     for (int i = 0; i < parameter->choice_count; i++)
-        lab_str_printf(out, "%s%d", !i ? "" : i + 1 < parameter->choice_count ? ", " : " or ",
+        lab_str_printf(out, "%s%d",
+                       !i                                ? ""
+                       : i + 1 < parameter->choice_count ? ", "
+                                                         : " or ",
                        (int)parameter->choices[i]);
 }
 
@@ -186,9 +189,8 @@ void lab_tunable_shape_class(const struct lab_launch *launch, struct lab_str *ou
 
 int lab_device_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
                         struct lab_device_identity *ret_identity, struct lab_err *err) {
-    struct lab_device_identity identity = {.model = place->ref->description,
-                                           .driver = "",
-                                           .compiler = ""};
+    struct lab_device_identity identity = {
+        .model = place->ref->description, .driver = "", .compiler = ""};
     const struct lab_backend *backend = place->ref->backend;
     if (backend->identity && backend->identity(place, arena, &identity, err))
         return -1;

@@ -31,8 +31,9 @@ struct lab_tunable_parameter {
 };
 
 struct lab_tunable {
-    const char *kernel;  /* for people and caches: "cpu flash_attention" */
-    const char *version; /* another one whenever the kernel's code is: a number, a hash of its text */
+    const char *kernel; /* for people and caches: "cpu flash_attention" */
+    const char
+        *version; /* another one whenever the kernel's code is: a number, a hash of its text */
     const struct lab_tunable_parameter *parameters;
     int count; /* at most LAB_TUNING_VALUES */
     /* what a launch without a tuning gets: a legal one */

@@ -40,7 +40,10 @@ static void fallback(const struct lab_tunable_place *place, const struct lab_lau
     (void)place;
     int64_t tokens = shape_of(launch).tokens;
     *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
-    ret_tuning->values[BLOCK_Q] = tokens >= 256 ? 128 : tokens >= 64 ? 64 : 16;
+    ret_tuning->values[BLOCK_Q] = tokens >= 512   ? 256
+                                  : tokens >= 256 ? 128
+                                  : tokens >= 64  ? 64
+                                                  : 16;
     ret_tuning->values[BLOCK_K] = tokens >= 512 ? 256 : tokens >= 128 ? 128 : 64;
 }
 

@@ -170,9 +170,8 @@ static void run_tile(const struct lab_launch *launch, const struct cpu_simd *sim
     struct cpu_matrix left = {a + tile.row * (ta ? 1 : s.k), ta ? s.m : s.k, ta};
     struct cpu_matrix right = {b + tile.column * (tb ? s.k : 1), tb ? s.k : s.n, tb};
     float beta = prepare(launch, simd, out, s.n, tile);
-    int64_t step = launch->tuning.count && launch->tuning.values[TILE_K]
-                       ? launch->tuning.values[TILE_K]
-                       : s.k;
+    int64_t step =
+        launch->tuning.count && launch->tuning.values[TILE_K] ? launch->tuning.values[TILE_K] : s.k;
     for (int64_t at = 0; at < s.k; at += step) {
         cpu_blas_gemm(tile.rows, tile.columns, cpu_min(step, s.k - at), 1, left, right, beta, out,
                       s.n);

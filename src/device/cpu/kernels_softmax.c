@@ -1,8 +1,8 @@
 /*
  * kernels_softmax.c: softmax over rows. Little arithmetic for each byte, so memory decides: a row is
- * read once, its exponentials wait in the thread's scratch, and where the result is larger than the
- * caches it is stored past them. A row too long for the scratch to stay in cache is read twice
- * instead, in parts.
+ * read once, and its exponentials wait where the result will be, in cache. Where results are stored
+ * past the caches they wait in the thread's scratch; that pays where many cores share the memory, and
+ * costs where few do. A row too long to wait in cache is read twice instead, in parts.
  */
 #include "device/cpu/kernels.h"
 #include "device/cpu/simd/simd.h"
@@ -11,10 +11,9 @@
 
 enum { ROWS, STREAM, PART, PARAMETERS };
 
-#define UNIT_ELEMENTS 16384               /* fewer aren't worth waking a thread for */
-#define UNIT_MOST     65536               /* more leave some threads without */
-#define CACHED_BYTES  ((size_t)8 << 20)   /* results up to this size are likely read from cache */
-#define PART_LEAST    131072              /* elements of a row that outgrow a second-level cache */
+#define UNIT_ELEMENTS 16384  /* fewer aren't worth waking a thread for */
+#define UNIT_MOST     65536  /* more leave some threads without */
+#define PART_LEAST    131072 /* elements of a row that outgrow a second-level cache */
 #define PART_DEFAULT  16384
 
 static const int32_t rows_choices[] = {1, 4, 16, 64, 256, 1024};
@@ -43,7 +42,6 @@ static void fallback(const struct lab_tunable_place *place, const struct lab_lau
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
     ret_tuning->values[ROWS] = choose(&parameters[ROWS], cpu_min(rows, UNIT_MOST / columns));
-    ret_tuning->values[STREAM] = lab_tensor_bytes(&launch->out) > CACHED_BYTES;
     ret_tuning->values[PART] = columns >= PART_LEAST ? PART_DEFAULT : 0;
 }
 

@@ -20,8 +20,7 @@ static float part_top(const float *x, int64_t count, float top) {
         tops[0] = vector_max(vector_load(x + i), tops[0]);
     if (i < count)
         tops[1] = vector_max(vector_load_part(x + i, count - i, -INFINITY), tops[1]);
-    return vector_top(
-        vector_max(vector_max(tops[0], tops[1]), vector_max(tops[2], tops[3])));
+    return vector_top(vector_max(vector_max(tops[0], tops[1]), vector_max(tops[2], tops[3])));
 }
 
 /* A single number by the same arithmetic as all others. */
