@@ -49,6 +49,10 @@ void lab_device_op_times(const struct lab_device *device,
         device->ops->op_times(device, ret_times);
 }
 
+double lab_device_clock_mhz(struct lab_device *device) {
+    return device->ops->clock_mhz ? device->ops->clock_mhz(device) : 0;
+}
+
 /* --- memory --- */
 
 int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int node,

@@ -114,6 +114,9 @@ void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave o
 int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
                       struct lab_device_limits *ret_limits, struct lab_err *err);
 
+/* How fast its clock runs now, in MHz; 0 = unknown. Takes some microseconds. */
+double lab_device_clock_mhz(struct lab_device *device);
+
 /* What an op took on a device, summed over its launches. */
 struct lab_op_time {
     int64_t launches, time_ns;
@@ -279,6 +282,7 @@ struct lab_device_ops {
 
     void (*op_times)(const struct lab_device *device,
                      struct lab_op_time ret_times[LAB_OP_COUNT]); /* optional: all zero */
+    double (*clock_mhz)(struct lab_device *device);               /* optional: unknown */
 
     int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
     void (*buffer_close)(struct lab_buffer *buffer);

@@ -272,6 +272,7 @@ int cpu_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
 /* limits.c */
 int cpu_limits(struct lab_device *device, enum lab_dtype dtype,
                struct lab_device_limits *ret_limits, struct lab_err *err);
+double cpu_clock_mhz(struct lab_device *device);
 
 /* memory.c */
 int cpu_buffer_open(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
