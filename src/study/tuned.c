@@ -1,6 +1,7 @@
 /* tuned.c */
 #include "study/tuned.h"
 
+#include "base/log.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -91,4 +92,24 @@ struct lab_value *lab_tuned_freeze(struct lab_value *options, const struct lab_t
     struct lab_value *copy = lab_value_copy(arena, options);
     lab_value_set_string(arena, copy, LAB_WORKLOAD_CONFIG, tuned->config);
     return copy;
+}
+
+struct lab_value *lab_tuned_options(const struct lab_workload *workload, struct lab_value *options,
+                                    const struct lab_machine *machine, const char *device,
+                                    struct lab_arena *arena) {
+    struct lab_device_list list;
+    struct lab_tuned tuned;
+    if (!workload->launch || lab_device_select(machine, device, arena, &list, NULL) < 0 ||
+        list.count == 0)
+        return options;
+    void *config = lab_workload_config(workload, arena);
+    for (int i = 0; i < options->count; i++)
+        if (lab_options_set_value(workload->options, config, arena, options->keys[i],
+                                  options->items[i], NULL) < 0)
+            return options; /* the worker will say what is wrong with it */
+    const struct lab_tunable_place place = {machine, &list.items[0]};
+    lab_tuned_find(workload, config, &place, NULL, arena, &tuned);
+    if (tuned.note)
+        lab_log(LAB_LOG_WARNING, "%s: %s", workload->name, tuned.note);
+    return lab_tuned_freeze(options, &tuned, arena);
 }

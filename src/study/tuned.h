@@ -44,4 +44,12 @@ void lab_tuned_find(const struct lab_workload *workload, const void *config,
 struct lab_value *lab_tuned_freeze(struct lab_value *options, const struct lab_tuned *tuned,
                                    struct lab_arena *arena);
 
+/*
+ * The same for a runner: of a plan's options, for the device of that name, which needn't be open. Notes
+ * go to the log.
+ */
+struct lab_value *lab_tuned_options(const struct lab_workload *workload, struct lab_value *options,
+                                    const struct lab_machine *machine, const char *device,
+                                    struct lab_arena *arena);
+
 #endif

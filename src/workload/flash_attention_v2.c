@@ -125,7 +125,6 @@ static void label(const void *opaque, struct lab_str *out) {
         lab_str_printf(out, "_kv%lld", (long long)kv_heads_of(config));
     if (config->causal)
         lab_str_add(out, "_causal");
-    kernel_label_config(config->config, out);
 }
 
 static const char *const aliases[] = {"flash_attention", NULL};

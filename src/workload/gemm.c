@@ -105,7 +105,6 @@ static void label(const void *opaque, struct lab_str *out) {
         lab_str_printf(out, "_%s", config->layout);
     if (!lab_str_equal(config->epilogue, "none"))
         lab_str_printf(out, "_%s", config->epilogue);
-    kernel_label_config(config->config, out);
 }
 
 static const char *const aliases[] = {"gemm_benchmark", NULL};

@@ -61,7 +61,6 @@ static int softmax_open(const void *opaque, const struct lab_rank *rank, void **
 static void label(const void *opaque, struct lab_str *out) {
     const struct softmax_config *config = opaque;
     lab_str_printf(out, "softmax%lldx%lld", (long long)config->rows, (long long)config->columns);
-    kernel_label_config(config->config, out);
 }
 
 const struct lab_workload lab_workload_softmax = {

@@ -111,12 +111,6 @@ int kernel_configure(void *state, const struct lab_tuning *tuning, struct lab_er
     return 0;
 }
 
-void kernel_label_config(const char *config, struct lab_str *out) {
-    if (config && !lab_str_equal(config, LAB_CONFIG_TUNED) &&
-        !lab_str_equal(config, LAB_CONFIG_DEFAULT))
-        lab_str_printf(out, "_%s", config);
-}
-
 /* --- life and work --- */
 
 int kernel_open(const struct lab_launch *launch, const char *config, kernel_row *reference,

@@ -38,7 +38,4 @@ int kernel_configure(void *state, const struct lab_tuning *tuning, struct lab_er
 void kernel_cost(const struct lab_launch *launch, double samples,
                  struct lab_workload_cost *ret_cost);
 
-/* "_block_q=64,…" behind a label, where the config names one. */
-void kernel_label_config(const char *config, struct lab_str *out);
-
 #endif
