@@ -50,7 +50,7 @@ static const char *wish_of(const struct lab_workload *workload, const void *conf
 static int look_up(const struct lab_tunable_place *place, const struct lab_tuned_key *key,
                    const char *path, struct lab_arena *arena, struct lab_tuned *tuned,
                    struct lab_err *err) {
-    struct lab_tuning_cache *cache;
+    struct lab_tuning_cache *cache = NULL;
     struct lab_tuning tuning;
     if (lab_tuning_cache_open(path, false, arena, &cache, &tuned->note, err))
         return -1;

@@ -86,7 +86,7 @@ static void print_text(const struct lab_command_call *call, const char *path,
 }
 
 int lab_cache_list_tuning(const struct lab_command_call *call, struct lab_err *err) {
-    struct lab_tuning_cache *cache;
+    struct lab_tuning_cache *cache = NULL;
     struct lab_tuning_entry *entries;
     const char *path;
     int count;
@@ -127,7 +127,7 @@ static const char *plural(int count) {
 }
 
 int lab_cache_clear_tuning(const struct lab_command_call *call, struct lab_err *err) {
-    struct lab_tuning_cache *cache;
+    struct lab_tuning_cache *cache = NULL;
     const char *path;
     int count;
     if (open_cache(call, true, &cache, &path, err))
@@ -142,7 +142,7 @@ int lab_cache_clear_tuning(const struct lab_command_call *call, struct lab_err *
 
 int lab_cache_export_tuning(const struct lab_command_call *call, const char *file,
                             struct lab_err *err) {
-    struct lab_tuning_cache *cache;
+    struct lab_tuning_cache *cache = NULL;
     struct lab_value *value;
     struct lab_str text;
     const char *path;
@@ -166,7 +166,7 @@ int lab_cache_export_tuning(const struct lab_command_call *call, const char *fil
 
 int lab_cache_import_tuning(const struct lab_command_call *call, const char *file,
                             struct lab_err *err) {
-    struct lab_tuning_cache *cache;
+    struct lab_tuning_cache *cache = NULL;
     struct lab_value *value;
     const char *path;
     char *text;
