@@ -21,7 +21,8 @@ run tune "${small[@]}" --device cpu:0 --budget 0.5s --json
 expect_status 0
 json 'd["kernel_name"] == "flash_attention_v2" and d["gpu"] == "cpu:0"'
 json 'set(d["best_config"]) == {"block_q", "block_k"} and d["best_time_ms"] > 0'
-json 'd["num_configs_tested"] == len(d["configurations"]) and d["num_configs_tested"] == 3'
+# how many of them the budget is enough for depends on what else the machine does
+json 'len(d["configurations"]) == 3 and 1 <= d["num_configs_tested"] <= 3'
 json 'len(d["all_benchmark_times"]) == sum(c["state"] == "measured" for c in d["configurations"])'
 json 'all(t["timestamp"] > 1.6e9 and t["time_ms"] > 0 for t in d["detailed_timings"])'
 json 'd["autotune_duration_seconds"] > 0 and d["from_cache"] is False'

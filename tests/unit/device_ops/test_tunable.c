@@ -196,7 +196,7 @@ static void long_rows_come_in_parts(void **state) {
     struct op_case c = {.op = lab_op_get(LAB_OP_SOFTMAX),
                         .launch = {.op = LAB_OP_SOFTMAX, .in = {x}, .out = x},
                         .name = "softmax of long rows",
-                        .count = 3 * 70001};
+                        .count = INT64_C(3) * 70001};
     const double *in[] = {op_case_fill(&arena, &c, 0, 5)};
     c.expected = lab_arena_alloc(&arena, (size_t)c.count, sizeof *c.expected);
     c.op->reference(&c.launch, in, c.expected);

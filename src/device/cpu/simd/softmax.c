@@ -6,15 +6,16 @@
 #include "device/cpu/simd/math.h"
 #include "device/cpu/simd/simd.h"
 
-#define CHAINS 4 /* maxima and sums side by side: one alone waits for its own latency */
+#define CHAINS INT64_C(4) /* maxima and sums side by side: one alone waits for its own latency */
+#define PAIR   INT64_C(2) /* exponentials have enough to do within themselves */
 
 static float part_top(const float *x, int64_t count, float top) {
     vector tops[CHAINS];
     int64_t i = 0;
-    for (int c = 0; c < CHAINS; c++)
+    for (int64_t c = 0; c < CHAINS; c++)
         tops[c] = vector_of(top);
     for (; i + CHAINS * LANES <= count; i += CHAINS * LANES)
-        for (int c = 0; c < CHAINS; c++)
+        for (int64_t c = 0; c < CHAINS; c++)
             tops[c] = vector_max(vector_load(x + i + c * LANES), tops[c]);
     for (; i + LANES <= count; i += LANES)
         tops[0] = vector_max(vector_load(x + i), tops[0]);
@@ -30,10 +31,10 @@ static float exp_of(float x) {
 
 /* Σ exp(x − top); stored where `out` isn't NULL, which the compiler sees. */
 static inline float sum_exp(float *out, const float *x, int64_t count, float top) {
-    vector zero = vector_of(0), sums[2] = {zero, zero};
+    vector zero = vector_of(0), sums[PAIR] = {zero, zero};
     int64_t i = 0;
-    for (; i + 2 * LANES <= count; i += 2 * LANES)
-        for (int c = 0; c < 2; c++) {
+    for (; i + PAIR * LANES <= count; i += PAIR * LANES)
+        for (int64_t c = 0; c < PAIR; c++) {
             vector share = vector_exp(vector_load(x + i + c * LANES) - top, zero);
             if (out)
                 vector_store(out + i + c * LANES, share);
