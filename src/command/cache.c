@@ -1,16 +1,17 @@
 /*
- * cache.c: `gpulab cache`: what is kept on disk to make later runs start faster. So far that is
- * compiled kernels.
+ * cache.c: `gpulab cache`: what is kept on disk for later runs: compiled kernels, which make them start
+ * faster, and tuned configurations (support/cache_tuning.c), which make them run faster.
  */
 #include "command/command.h"
 
 #include "base/clock.h"
+#include "command/support/cache_tuning.h"
 #include "device/kernel_cache.h"
 
 #include <time.h>
 
-static const char *const actions[] = {"list", "clear", NULL};
-static const char *const caches[] = {"kernels", NULL};
+static const char *const actions[] = {"list", "clear", "export", "import", NULL};
+static const char *const caches[] = {"kernels", "tuning", NULL};
 
 /* One of the words, or an error that names them all. */
 static int check_word(const char *word, const char *const *words, struct lab_err *err) {
@@ -129,12 +130,32 @@ static int clear_kernels(const struct lab_command_call *call, struct lab_err *er
     return 0;
 }
 
+/* Kernels are made for one machine: only tunings go between files. */
+static int share(const struct lab_command_call *call, struct lab_err *err) {
+    const char *action = call->words[0];
+    if (!lab_str_equal(call->words[1], "tuning"))
+        return lab_err_set(err, LAB_ERR_USER, "cache %s: only 'tuning' can be shared, not '%s'",
+                           action, call->words[1]);
+    if (call->word_count < 3)
+        return lab_err_set(err, LAB_ERR_USER, "cache %s tuning: a file must be named", action);
+    return lab_str_equal(action, "export") ? lab_cache_export_tuning(call, call->words[2], err)
+                                           : lab_cache_import_tuning(call, call->words[2], err);
+}
+
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     if (check_word(call->words[0], actions, err) || check_word(call->words[1], caches, err))
         return -1;
-    return lab_str_equal(call->words[0], "list") ? list_kernels(call, err)
-                                                 : clear_kernels(call, err);
+    bool tuning = lab_str_equal(call->words[1], "tuning");
+    bool lists = lab_str_equal(call->words[0], "list");
+    if (!lists && !lab_str_equal(call->words[0], "clear"))
+        return share(call, err);
+    if (call->word_count > 2)
+        return lab_err_set(err, LAB_ERR_USER, "cache %s %s takes no '%s'", call->words[0],
+                           call->words[1], call->words[2]);
+    if (lists)
+        return tuning ? lab_cache_list_tuning(call, err) : list_kernels(call, err);
+    return tuning ? lab_cache_clear_tuning(call, err) : clear_kernels(call, err);
 }
 
 static const char *const *complete(struct lab_arena *arena) {
@@ -146,19 +167,27 @@ static const struct lab_manual_example examples[] = {
     {"gpulab cache list kernels",
      "which kernels are kept, how large they are, when they were used"},
     {"gpulab cache clear kernels", "remove them: the next run on a GPU compiles them again"},
+    {"gpulab cache list tuning", "which kernels were tuned, for what, and what came of it"},
+    {"gpulab cache export tuning tuned.json", "what was tuned, for other machines of the kind"},
+    {"gpulab cache import tuning tuned.json", "take it in; of two tunings the later one stands"},
     {NULL},
 };
 
 const struct lab_command lab_command_cache = {
     .name = "cache",
-    .summary = "show or clear what is kept to make later runs start faster",
-    .usage = "list|clear kernels",
+    .summary = "show, clear or share what is kept for later runs: kernels and tunings",
+    .usage = "list|clear kernels|tuning, export|import tuning FILE",
     .description =
         "Kernels for GPUs are compiled when they are first needed and kept in "
         "$XDG_CACHE_HOME/gpulab/kernels (~/.cache/gpulab/kernels), one file for each, by source, "
-        "options, compiler and architecture. Nothing else is lost when they are removed.",
+        "options, compiler and architecture. Nothing else is lost when they are removed.\n\n"
+        "Configurations that 'gpulab tune' has found are kept in $XDG_CACHE_HOME/gpulab/tuning.db "
+        "and hold for the kernel's version, the shape's class, the dtype and the device with its "
+        "driver, compiler and power limit. An export can be taken in on another machine; it is "
+        "used "
+        "there where all of that is the same.",
     .min_words = 2,
-    .max_words = 2,
+    .max_words = 3,
     .examples = examples,
     .complete = complete,
     .run = run,

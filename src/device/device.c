@@ -6,6 +6,7 @@
 #include "device/device.h"
 
 #include "base/str.h"
+#include "device/tunable.h"
 
 #include <assert.h>
 #include <string.h>
@@ -47,6 +48,10 @@ void lab_device_op_times(const struct lab_device *device,
     memset(ret_times, 0, LAB_OP_COUNT * sizeof *ret_times);
     if (device->ops->op_times)
         device->ops->op_times(device, ret_times);
+}
+
+double lab_device_clock_mhz(struct lab_device *device) {
+    return device->ops->clock_mhz ? device->ops->clock_mhz(device) : 0;
 }
 
 /* --- memory --- */
@@ -147,6 +152,7 @@ static int expand(const struct lab_device *device, const struct lab_launch *laun
     const struct lab_op *op = lab_op_get(launch->op);
     if (!op->lower)
         return refuse(device, launch, err);
+    complete.tuning = (struct lab_tuning){0}; /* it was the fused kernel's */
     int count = op->lower(&complete, lower);
     for (int i = 0; i < count; i++)
         if (expand(device, &lower[i], parts, err))
@@ -154,10 +160,22 @@ static int expand(const struct lab_device *device, const struct lab_launch *laun
     return 0;
 }
 
+/* A backend meets legal configurations only. */
+static int check_tuning(const struct lab_device *device, const struct lab_launch *launch,
+                        struct lab_err *err) {
+    const struct lab_tunable_place place = {device->machine, &device->ref};
+    const struct lab_tunable *tunable = lab_tunable_find(&place, launch);
+    if (!tunable)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: %s has no configurations to choose from",
+                           lab_op_get(launch->op)->name, device->ref.backend->name);
+    return lab_tuning_check(tunable, &place, launch, &launch->tuning, err);
+}
+
 int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err) {
     struct lab_device *device = stream->device;
     struct lab_launch complete = *launch;
-    if (lab_launch_complete(&complete, err))
+    if (lab_launch_complete(&complete, err) ||
+        (launch->tuning.count && check_tuning(device, launch, err)))
         return -1;
     if (supports(device, launch->op, launch->out.dtype)) /* the common case, cheaply */
         return device->ops->launch(stream, &complete, err);

@@ -52,6 +52,10 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     const char *definition;
 };
 
+struct lab_tunable; /* device/tunable.h */
+struct lab_tunable_place;
+struct lab_device_identity;
+
 struct lab_device_list {
     struct lab_device_ref *items; /* in the arena */
     int count, capacity;
@@ -121,6 +125,9 @@ void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave o
 /* Measured at the first call, then remembered. Takes up to a second. */
 int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
                       struct lab_device_limits *ret_limits, struct lab_err *err);
+
+/* How fast its clock runs now, in MHz; 0 = unknown. Takes some microseconds. */
+double lab_device_clock_mhz(struct lab_device *device);
 
 /* What an op took on a device, summed over its launches. */
 struct lab_op_time {
@@ -276,6 +283,12 @@ struct lab_backend {
     const char *(*why_together)(struct lab_arena *arena);
     /* optional: as lab_device_lacks; NULL = nothing further is needed */
     const char *(*lacks)(struct lab_arena *arena);
+    /* optional: as lab_tunable_find (tunable.h); NULL = nothing of it can be tuned */
+    const struct lab_tunable *(*tunable)(const struct lab_tunable_place *place,
+                                         const struct lab_launch *launch);
+    /* optional: as lab_device_identity (tunable.h); NULL = its description says it all */
+    int (*identity)(const struct lab_tunable_place *place, struct lab_arena *arena,
+                    struct lab_device_identity *ret_identity, struct lab_err *err);
 };
 
 /*
@@ -309,6 +322,7 @@ struct lab_device_ops {
 
     void (*op_times)(const struct lab_device *device,
                      struct lab_op_time ret_times[LAB_OP_COUNT]); /* optional: all zero */
+    double (*clock_mhz)(struct lab_device *device);               /* optional: unknown */
 
     int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
     void (*buffer_close)(struct lab_buffer *buffer);

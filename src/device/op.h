@@ -68,6 +68,10 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  attention             out[b·t, heads·w] ← qkv[b·t, 3·heads·w]: a row holds all q, then all k, then
  *                        all v, each head by head; softmax(scale·q·kᵀ)·v per image and head;
  *                        tokens = t, heads, scale
+ *  flash_attention       out[b,s,h,w] ← q[b,s,h,w], k[b,s,g,w], v[b,s,g,w]: softmax(scale·q·kᵀ)·v per
+ *                        batch and head, head i with key and value head i·g/h; h is a multiple of g;
+ *                        causal: token t sees tokens 0…t alone, and what later ones hold must be
+ *                        finite; w is 64, 96, 128 or 256; scale, causal
  */
 #define LAB_OPS(X)                                                                                 \
     X(FILL, fill)                                                                                  \
@@ -85,7 +89,8 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(PATCHIFY_LAYER_NORM, patchify_layer_norm)                                                    \
     X(EMBED, embed)                                                                                \
     X(LAYER_NORM_EMBED, layer_norm_embed)                                                          \
-    X(ATTENTION, attention)
+    X(ATTENTION, attention)                                                                        \
+    X(FLASH_ATTENTION, flash_attention)
 
 enum lab_op_id {
 #define LAB_OP_ID(upper, lower) LAB_OP_##upper,
@@ -99,7 +104,8 @@ enum lab_op_id {
  * division, a comparison, a root, an exp and an erf are one each; moving data is none. For an
  * element that makes: add 1, bias 1, gelu 5, layer_norm 8, softmax 5, embed 1, a score of attention
  * 6; a gemm has 2·m·n·k. A fused op costs the sum of its parts in flops, but its own tensors alone
- * in bytes.
+ * in bytes. flash_attention counts its two products alone and half of them where it is causal, as all
+ * who publish its rate do: 4·b·h·s²·w.
  */
 struct lab_cost {
     double flops;
@@ -108,6 +114,17 @@ struct lab_cost {
 
 #define LAB_LAUNCH_INPUTS 5
 
+#define LAB_TUNING_VALUES 8
+
+/*
+ * How a kernel is to do it: values for the parameters that the backend declares (device/tunable.h), in
+ * their order. Zeroed = as the backend thinks best.
+ */
+struct lab_tuning {
+    int32_t count; /* 0, or as many as there are parameters */
+    int32_t values[LAB_TUNING_VALUES];
+};
+
 struct lab_launch {
     enum lab_op_id op;
     struct lab_tensor in[LAB_LAUNCH_INPUTS];
@@ -115,6 +132,8 @@ struct lab_launch {
     float value, epsilon, scale;
     bool transpose_a, transpose_b;
     int64_t heads, tokens, patch;
+    bool causal;
+    struct lab_tuning tuning;
     struct lab_cost cost; /* set by lab_launch_complete */
 };
 
@@ -124,6 +143,8 @@ struct lab_op {
     const char *name;
     const char *help;
     int inputs;
+    /* a backend may lack it and has no composition of it either: its launches are then refused */
+    bool optional;
     unsigned over; /* bit i: the output may be the very memory of input i ("over" above) */
     /* shapes and parameters fit together; rank, size and dtype were checked before */
     int (*check)(const struct lab_launch *launch, struct lab_err *err);

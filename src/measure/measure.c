@@ -50,6 +50,9 @@ struct track { /* a subject on its way */
     size_t count, capacity;
     int *ends;
     int end_count, end_capacity;
+    int *round_ends;
+    int round_count, round_capacity;
+    double clock_min_mhz, clock_max_mhz;
 
     struct values warm_intervals, warm_latencies;
     int64_t warmup_iterations;
@@ -124,6 +127,8 @@ static void shuffle(struct loop *loop) {
 
 /* How many iterations the next stretch should have if time were no matter. */
 static int64_t wanted_stretch(const struct loop *loop, const struct track *track) {
+    if (loop->plan->stretch_iterations > 0)
+        return loop->plan->stretch_iterations;
     if (isnan(track->iteration_s))
         return 1;
     double limit_s = timed(loop) ? loop->plan->duration_s : loop->plan->limit_s;
@@ -157,6 +162,26 @@ static int check_records(const struct lab_iteration *records, int count, struct 
     return 0;
 }
 
+/* As the subject's `run`, or one by one where something comes before each. */
+static int run_subject(const struct lab_subject *subject, int size, struct lab_iteration *records,
+                       struct lab_err *err) {
+    if (!subject->before)
+        return subject->run(subject->state, size, records, err);
+    for (int i = 0; i < size; i++)
+        if (subject->before(subject->state, err) != 0 ||
+            subject->run(subject->state, 1, &records[i], err) != 0)
+            return -1;
+    return 0;
+}
+
+static void watch_clock(const struct loop *loop, struct track *track) {
+    double mhz = loop->plan->clock_mhz ? loop->plan->clock_mhz(loop->plan->clock_state) : 0;
+    if (!(mhz > 0))
+        return;
+    track->clock_min_mhz = fmin(track->clock_min_mhz, mhz); /* fmin and fmax drop NaN */
+    track->clock_max_mhz = fmax(track->clock_max_mhz, mhz);
+}
+
 /* Runs one stretch; its records lie behind the `count` kept so far, which stays as it is. */
 static int run_stretch(struct loop *loop, struct track *track, int size, struct lab_err *err) {
     if (track->count + (size_t)size > track->capacity) {
@@ -168,7 +193,7 @@ static int run_stretch(struct loop *loop, struct track *track, int size, struct 
     int64_t before = lab_clock_now(loop->clock);
     bool warming = loop->phase == LAB_MEASURE_WARMUP;
     int depth = lab_nvtx_push("%s", warming ? LAB_TRACE_WARMUP : LAB_TRACE_WINDOW);
-    int failed = track->subject->run(track->subject->state, size, records, err);
+    int failed = run_subject(track->subject, size, records, err);
     lab_nvtx_pop_to(depth);
     if (failed || check_records(records, size, err) != 0)
         return lab_err_context(err, "%s", track->subject->name);
@@ -229,8 +254,9 @@ static int warm_once(struct loop *loop, struct track *track, struct lab_err *err
     double *series = lab_mem_resize(NULL, (size_t)size, sizeof *series);
     add_values(&track->warm_latencies, series,
                lab_measure_latencies(track->records, (size_t)size, series));
-    add_values(&track->warm_intervals, series,
-               lab_measure_intervals(track->records, &size, 1, series));
+    if (!track->subject->before)
+        add_values(&track->warm_intervals, series,
+                   lab_measure_intervals(track->records, &size, 1, series));
     lab_mem_free(series);
     /* clocks take tens of milliseconds to rise: a whole stretch must have passed before it is asked
      * (or a clock that hardly moves have been read often enough) */
@@ -275,6 +301,20 @@ static bool done(const struct loop *loop, const struct track *track) {
     return track->precise;
 }
 
+/* What runs one by one is as many stretches: there are no intervals between its iterations. */
+static void keep_stretch(struct track *track, int size) {
+    int step = track->subject->before ? 1 : size;
+    for (int i = 0; i < size; i += step) {
+        const struct lab_iteration *stretch = track->records + track->count;
+        track->measured_s += (double)(stretch[step - 1].end_ns - stretch[0].start_ns) * 1e-9;
+        track->count += (size_t)step;
+        LAB_MEM_GROW(&track->ends, track->end_count, &track->end_capacity);
+        track->ends[track->end_count++] = (int)track->count;
+    }
+    LAB_MEM_GROW(&track->round_ends, track->round_count, &track->round_capacity);
+    track->round_ends[track->round_count++] = (int)track->count;
+}
+
 /* `ret_ran` tells whether there was room for a stretch at all. */
 static int measure_once(struct loop *loop, struct track *track, bool *ret_ran,
                         struct lab_err *err) {
@@ -289,11 +329,8 @@ static int measure_once(struct loop *loop, struct track *track, bool *ret_ran,
         return 0;
     if (run_stretch(loop, track, size, err) != 0)
         return -1;
-    const struct lab_iteration *stretch = track->records + track->count;
-    track->measured_s += (double)(stretch[size - 1].end_ns - stretch[0].start_ns) * 1e-9;
-    track->count += (size_t)size;
-    LAB_MEM_GROW(&track->ends, track->end_count, &track->end_capacity);
-    track->ends[track->end_count++] = (int)track->count;
+    keep_stretch(track, size);
+    watch_clock(loop, track);
     bool was_enough = track->enough;
     track->enough = enough(loop, track);
     if ((double)track->count >= CHECK_GROWTH * (double)track->checked ||
@@ -446,6 +483,9 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
         .name = lab_arena_strdup(arena, track->subject->name),
         .count = track->count,
         .stretch_count = track->end_count,
+        .round_count = track->round_count,
+        .clock_min_mhz = track->clock_min_mhz,
+        .clock_max_mhz = track->clock_max_mhz,
         .warmup_iterations = track->warmup_iterations,
         .warmup_s = track->warmup_s,
         .first_s = track->first_s,
@@ -454,8 +494,10 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
     };
     m.iterations = lab_arena_alloc(arena, m.count, sizeof *m.iterations);
     m.stretch_ends = lab_arena_alloc(arena, (size_t)m.stretch_count, sizeof *m.stretch_ends);
+    m.round_ends = lab_arena_alloc(arena, (size_t)m.round_count, sizeof *m.round_ends);
     if (m.count > 0) {
         memcpy(m.iterations, track->records, m.count * sizeof *m.iterations);
+        memcpy(m.round_ends, track->round_ends, (size_t)m.round_count * sizeof *m.round_ends);
         memcpy(m.stretch_ends, track->ends, (size_t)m.stretch_count * sizeof *m.stretch_ends);
     }
     fill_series(loop, track, &m);
@@ -475,6 +517,7 @@ static void release(struct loop *loop) {
         struct track *track = &loop->tracks[i];
         lab_mem_free(track->records);
         lab_mem_free(track->ends);
+        lab_mem_free(track->round_ends);
         lab_mem_free(track->warm_intervals.s);
         lab_mem_free(track->warm_latencies.s);
     }
@@ -495,6 +538,8 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
         loop.tracks[i] = (struct track){.subject = &subjects[i],
                                         .steady = true,
                                         .first_s = NAN,
+                                        .clock_min_mhz = NAN,
+                                        .clock_max_mhz = NAN,
                                         .stretch = 1,
                                         .iteration_s = NAN,
                                         .median_s = NAN,

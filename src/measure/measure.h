@@ -25,6 +25,11 @@ struct lab_subject {
     /* `count` iterations in one stretch; the device is idle before and after */
     int (*run)(void *state, int count, struct lab_iteration *records, struct lab_err *err);
     void *state;
+    /*
+     * optional: called before every iteration, outside of its time, to empty caches for instance. Each
+     * iteration is then run alone and judged by its latency. It leaves the device idle.
+     */
+    int (*before)(void *state, struct lab_err *err);
 };
 
 enum lab_measure_phase { LAB_MEASURE_WARMUP, LAB_MEASURE_MEASURE };
@@ -47,12 +52,16 @@ struct lab_measure_plan {
     double limit_s;         /* wall time of all subjects, warm-up (≤ a third) included (15) */
     int64_t iterations;     /* > 0: exactly so many of each subject, no stopping rule or limit */
     double duration_s;      /* > 0: so long after the warm-up instead, no stopping rule or limit */
-    int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
-    int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
-    double stretch_s;          /* how long a stretch should take (0.1) */
-    uint64_t seed;             /* of the order of subjects */
+    int64_t warmup_iterations;  /* ≥ 0: exactly so many; -1: by test */
+    int64_t max_iterations;     /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
+    double stretch_s;           /* how long a stretch should take (0.1) */
+    int64_t stretch_iterations; /* > 0: a stretch has exactly so many instead, but for the last */
+    uint64_t seed;              /* of the order of subjects */
     const struct lab_clock
         *clock; /* NULL = the machine's; with any other, conditions are unknown */
+    /* optional: how fast the device's clock runs now, in MHz; asked after each stretch, 0 = unknown */
+    double (*clock_mhz)(void *state);
+    void *clock_state;
     /* optional; called between stretches. Returning true stops the measurement: what there is, is
      * used */
     bool (*progress)(const struct lab_measure_progress *progress, void *state);
@@ -102,6 +111,7 @@ enum lab_measure_warning {
     LAB_WARN_LOAD = 16,       /* others use this machine */
     LAB_WARN_STEAL = 32,      /* the hypervisor took CPU time away */
     LAB_WARN_SHORT = 64,      /* iterations near the clock's resolution */
+    LAB_WARN_CLOCK = 128,     /* the device's clock changed meanwhile */
 };
 
 struct lab_measurement {
@@ -110,7 +120,10 @@ struct lab_measurement {
     size_t count;
     int *stretch_ends; /* index behind each stretch's last iteration */
     int stretch_count;
-    int64_t warmup_iterations; /* dropped */
+    int *round_ends; /* index behind the last iteration of each round; subjects share the rounds */
+    int round_count;
+    double clock_min_mhz, clock_max_mhz; /* seen after its stretches; NaN = unknown */
+    int64_t warmup_iterations;           /* dropped */
     double warmup_s;
     double first_s; /* the very first iteration, warm-up or not */
     bool steady;

@@ -24,6 +24,8 @@
 #define LOAD_MOST 0.25
 /* One per cent is the default precision itself. */
 #define STEAL_MOST 0.01
+/* Times go with the clock, and configurations are often as near to each other. */
+#define CLOCK_MOST 0.05
 /* Reading the clock twice takes about 50 ns, a fortieth of this. */
 #define SHORT_S 2e-6
 
@@ -71,6 +73,8 @@ unsigned lab_measure_warn(const struct lab_measurement *m) {
         warnings |= LAB_WARN_STEAL;
     if (is_short(primary))
         warnings |= LAB_WARN_SHORT;
+    if (m->clock_max_mhz - m->clock_min_mhz > CLOCK_MOST * m->clock_max_mhz) /* not where unknown */
+        warnings |= LAB_WARN_CLOCK;
     return warnings;
 }
 
@@ -175,6 +179,12 @@ void lab_measure_explain(const struct lab_measurement *m, enum lab_measure_warni
                        "the hypervisor took %.1f %% of the machine's CPU time away; figures of a "
                        "shared virtual machine vary with its neighbours",
                        100 * m->conditions.steal);
+        break;
+    case LAB_WARN_CLOCK:
+        lab_str_printf(out,
+                       "the device's clock went between %.0f and %.0f MHz meanwhile: times at one "
+                       "clock can't be compared with those at another; fix it, or let it cool",
+                       m->clock_min_mhz, m->clock_max_mhz);
         break;
     case LAB_WARN_SHORT:
         lab_str_add(out, "iterations take ");

@@ -363,6 +363,8 @@ void lab_report_bench(const struct lab_bench_report *report, struct lab_style st
     add_times(&lines);
     add_throughput(&lines);
     add_overlap(&lines);
+    if (report->configuration)
+        add_line(&lines, "Configuration", report->configuration);
     add_iterations(&lines);
     add_verification(&lines);
     add_repetitions(&lines);

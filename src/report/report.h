@@ -145,7 +145,8 @@ struct lab_bench_repetition {
 
 struct lab_bench_report {
     const char *workload, *label;
-    struct lab_value *config; /* all keys */
+    struct lab_value *config;  /* all keys */
+    const char *configuration; /* how the kernel does it, in words; NULL = nothing was looked up */
     struct lab_report_device device;
     const char *backend;
     int compute_units;

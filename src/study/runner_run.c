@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "study/job.h"
 #include "study/profiler.h"
+#include "study/tuned.h"
 #include "study/worker.h"
 
 #include <math.h>
@@ -68,7 +69,9 @@ static void say_job(const struct runner *runner, struct runner_run *run,
     struct lab_job job = {.run_id = planned->id,
                           .folder = runner->folder,
                           .workload = planned->workload->name,
-                          .options = planned->options,
+                          .options = lab_tuned_options(planned->workload, planned->options,
+                                                       runner->spec->machine, ranks[0].device,
+                                                       &run->arena),
                           .ranks = ranks,
                           .rank_count = worker->rank_count,
                           .gang_size = planned->rank_count,

@@ -31,6 +31,7 @@
  *     conditions                              {load_before, foreign_cpu, steal, …}
  *     warnings, invalid                       lists of sentences; a run with an `invalid` one is done
  *                                             but must not be used
+ *     configuration                           of a kernel that can be tuned: what it ran with
  *     trace                                   {path, iterations, overhead}; path below the study's
  *                                             folder; overhead 0.01: an iteration took 1 % longer
  *

@@ -228,6 +228,11 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);
     put_validity(writer, rank);
+    const struct lab_value *configuration =
+        lab_value_get(rank->worker->job.options, LAB_WORKLOAD_CONFIG);
+    if (rank->worker->workload->launch && configuration)
+        lab_value_set(writer.arena, writer.map, "configuration",
+                      lab_value_copy(writer.arena, configuration));
     lab_value_set(writer.arena, writer.map, "trace", trace_value(rank, writer.arena));
     lab_json_write(writer.map, 0, out);
 }

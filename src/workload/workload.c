@@ -8,10 +8,17 @@
 
 #include <math.h>
 
+static bool is_called(const struct lab_workload *workload, const char *name) {
+    for (int i = 0; workload->aliases && workload->aliases[i]; i++)
+        if (lab_str_equal(workload->aliases[i], name))
+            return true;
+    return lab_str_equal(workload->name, name);
+}
+
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err) {
     int count = 0;
     for (; lab_workloads[count]; count++)
-        if (lab_str_equal(lab_workloads[count]->name, name))
+        if (is_called(lab_workloads[count], name))
             return lab_workloads[count];
 
     const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);

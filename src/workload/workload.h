@@ -58,8 +58,15 @@ struct lab_verification {
     char text[160]; /* "1,280 of 25,600 outputs still poisoned" */
 };
 
+/* The key of those that can be tuned, and what it may be beside a configuration. */
+#define LAB_WORKLOAD_CONFIG "config"
+#define LAB_CONFIG_TUNED                                                                           \
+    "tuned" /* who runs it looks it up first (study/tuned.h); else the default */
+#define LAB_CONFIG_DEFAULT "default"
+
 struct lab_workload {
     const char *name;
+    const char *const *aliases;       /* other names that find it, NULL-terminated; may be NULL */
     const char *help;                 /* one line */
     const char *description;          /* paragraphs for help; may be NULL */
     const struct lab_option *options; /* the keys; the only schema for them */
@@ -106,13 +113,21 @@ struct lab_workload {
      */
     int (*verify)(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 
+    /*
+     * optional, both or none: what can be tuned (device/tunable.h). The launch that a checked config
+     * stands for, without data; and from here on the state does it so. Such a workload has the key
+     * `config` (LAB_WORKLOAD_CONFIG), a STRING.
+     */
+    void (*launch)(const void *config, struct lab_launch *ret_launch);
+    int (*configure)(void *state, const struct lab_tuning *tuning, struct lab_err *err);
+
     /* optional: proves that its memory lies where the rank says; NULL = holds no host memory */
     int (*prove_placement)(void *state, struct lab_err *err);
 };
 
 extern const struct lab_workload *const lab_workloads[]; /* NULL-terminated, generated */
 
-/* By name; NULL and an error that names the nearest and lists all. */
+/* By name or alias; NULL and an error that names the nearest and lists all. */
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err);
 
 /* A zeroed config with every default set, in the arena. */

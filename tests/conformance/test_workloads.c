@@ -23,6 +23,9 @@ static const struct {
     {"gemm", {"m=33", "n=17", "k=65"}},
     {"gemm", {"m=33", "n=17", "k=65", "layout=nt", "epilogue=bias"}},
     {"gemm", {"m=33", "n=17", "k=65", "layout=tn", "epilogue=bias_gelu"}},
+    {"flash_attention_v2", {"batch=2", "heads=4", "kv_heads=2", "seq=67", "causal=true"}},
+    {"flash_attention_v2", {"batch=1", "heads=1", "seq=130", "head_dim=96", "config=default"}},
+    {"gemm", {"m=33", "n=17", "k=65", "config='tile_m=64,tile_n=64'"}},
     {"gemm", {"m=1024", "n=512", "k=1024"}}, /* more than is checked */
     {"memcpy", {"size=100003", "direction=h2d"}},
     {"memcpy", {"size=100003", "direction=d2h", "memory=pageable"}},

@@ -44,13 +44,21 @@ json 'd["removed"] == 2 and d["removed_bytes"] > 100'
 [ "$(ls "$folder")" = notes.txt ] || fail "clear left or took the wrong files: $(ls "$folder")"
 
 # what can't be
-run cache list tuning
+run cache list studies
 expect_status 2
-expect_err "'tuning' isn't known here, must be kernels"
+expect_err "'studies' isn't known here, must be kernels or tuning"
+expect_one_line
+run cache export kernels file.json
+expect_status 2
+expect_err "only 'tuning' can be shared"
+expect_one_line
+run cache import tuning
+expect_status 2
+expect_err "a file must be named"
 expect_one_line
 run cache drop kernels
 expect_status 2
-expect_err "must be list or clear"
+expect_err "must be list, clear, export or import"
 expect_one_line
 run cache list
 expect_status 2

@@ -10,6 +10,7 @@
 #include "command/support/device.h"
 #include "command/support/interrupt.h"
 #include "machine/machine.h"
+#include "study/tuned.h"
 
 #include <string.h>
 
@@ -18,6 +19,7 @@
 
 struct bench {
     const struct lab_bench_request *request;
+    const void *config; /* the request's, with a tuned configuration in place of config=tuned */
     struct lab_machine *machine;
     struct lab_device_ref ref;
     struct lab_progress progress;
@@ -26,6 +28,7 @@ struct bench {
     struct lab_arena *arena;
     const char **invalid;
     int invalid_count;
+    const char *note;                            /* about the cache of tuned configurations; NULL */
     struct lab_op_time operations[LAB_OP_COUNT]; /* of all repetitions so far */
 };
 
@@ -62,11 +65,41 @@ static int choose_node(struct bench *bench, struct lab_err *err) {
     return lab_bind_thread_to_node(bench->machine, bench->report->numa_node, err);
 }
 
+/* What config=tuned means on this device; the report says so. */
+static int choose_configuration(struct bench *bench, struct lab_err *err) {
+    const struct lab_workload *workload = bench->request->workload;
+    const struct lab_tunable_place place = {bench->machine, &bench->ref};
+    struct lab_tuned tuned;
+    bench->config = bench->request->config;
+    bench->report->config = bench->request->config_value;
+    lab_tuned_find(workload, bench->config, &place, NULL, bench->arena, &tuned);
+    bench->note = tuned.note;
+    if (!tuned.config) {
+        const struct lab_value *wish =
+            lab_value_get(bench->request->config_value, LAB_WORKLOAD_CONFIG);
+        if (workload->launch && wish && wish->type == LAB_VALUE_STRING)
+            bench->report->configuration = wish->string;
+        return 0;
+    }
+    void *config = lab_arena_alloc(bench->arena, 1, workload->config_size);
+    memcpy(config, bench->request->config, workload->config_size);
+    struct lab_value *text = lab_value_string(bench->arena, tuned.config);
+    if (lab_options_set_value(workload->options, config, bench->arena, LAB_WORKLOAD_CONFIG, text,
+                              err) < 0)
+        return -1;
+    bench->config = config;
+    bench->report->config = lab_tuned_freeze(bench->request->config_value, &tuned, bench->arena);
+    bench->report->configuration =
+        tuned.found ? lab_arena_printf(bench->arena, "%s, as tuned", tuned.config)
+                    : "the default; 'gpulab tune' may find a faster one";
+    return 0;
+}
+
 static void describe_work(struct bench *bench) {
     const struct lab_workload *workload = bench->request->workload;
     struct lab_bench_report *report = bench->report;
     struct lab_workload_cost cost;
-    workload->cost(bench->request->config, &cost);
+    workload->cost(bench->config, &cost);
     report->samples = cost.samples;
     report->flops = cost.compute.flops;
     report->memory_bytes = cost.compute.bytes_read + cost.compute.bytes_written;
@@ -74,14 +107,13 @@ static void describe_work(struct bench *bench) {
     report->d2h_bytes = cost.d2h_bytes;
     report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;
-    report->config = bench->request->config_value;
     report->backend = bench->ref.backend->name;
     report->device = lab_support_device(&bench->ref);
     report->repetitions_asked = bench->request->repeat;
     struct lab_str label;
     lab_str_init(&label);
     if (workload->label)
-        workload->label(bench->request->config, &label);
+        workload->label(bench->config, &label);
     report->label = label.length ? lab_arena_strdup(bench->arena, label.text) : workload->name;
     lab_str_release(&label);
 }
@@ -97,7 +129,7 @@ static int examine_device(struct bench *bench, struct lab_device *device, struct
     struct lab_workload_cost cost;
     struct lab_device_limits limits = {0};
     struct lab_bench_report *report = bench->report;
-    bench->request->workload->cost(bench->request->config, &cost);
+    bench->request->workload->cost(bench->config, &cost);
     limits.how = "not measured: --no-limits";
     if (bench->request->limits) {
         lab_progress_phase(&bench->progress, "finding the device's limits");
@@ -245,7 +277,7 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     const struct lab_bench_request *request = bench->request;
     const struct lab_workload *workload = request->workload;
     struct lab_device_setup setup =
-        workload->setup ? workload->setup(request->config) : LAB_DEVICE_SETUP;
+        workload->setup ? workload->setup(bench->config) : LAB_DEVICE_SETUP;
     setup.host_node = bench->report->numa_node;
     setup.seed = lab_random_bits(request->plan.seed, 200 + (uint64_t)index);
     bench->progress.run = index + 1;
@@ -262,7 +294,7 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
                             .count = 1,
                             .seed = request->plan.seed};
     void *state;
-    int result = workload->open(request->config, &rank, &state, err);
+    int result = workload->open(bench->config, &rank, &state, err);
     if (result == 0) {
         result = workload->external ? use_external(bench, state, index, err)
                                     : use_workload(bench, device, state, index, err);
@@ -332,8 +364,10 @@ static void collect_operations(struct bench *bench) {
 #define WARNING_BITS 16
 
 static void collect_warnings(struct bench *bench) {
-    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 4, sizeof *list);
+    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 5, sizeof *list);
     int count = 0;
+    if (bench->note)
+        list[count++] = bench->note;
     if (bench->report->interrupted)
         list[count++] = "stopped by the user: these are the figures so far";
     if (!bench->request->verify)
@@ -367,6 +401,8 @@ int lab_bench_run(const struct lab_bench_request *request, struct lab_arena *are
     int result = choose_device(&bench, ret_selected, err);
     if (result == 0)
         result = choose_node(&bench, err);
+    if (result == 0)
+        result = choose_configuration(&bench, err);
     if (result == 0) {
         describe_work(&bench);
         bench.progress.label = ret_report->label;

@@ -46,6 +46,7 @@ static const struct lab_device_ops device_ops = {
     .close = cpu_close,
     .limits = cpu_limits,
     .op_times = cpu_op_times,
+    .clock_mhz = cpu_clock_mhz,
     .buffer_open = cpu_buffer_open,
     .buffer_close = cpu_buffer_close,
     .stream_open = cpu_stream_open,
@@ -125,4 +126,6 @@ const struct lab_backend lab_backend_cpu = {
     .rank = 100,
     .select = cpu_select,
     .open = cpu_open,
+    .tunable = cpu_tunable,
+    .identity = cpu_identity,
 };

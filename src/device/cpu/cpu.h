@@ -7,7 +7,7 @@
  *   pool.c     the device's threads, one per core    counter.c  how threads wait for each other
  *   thread.c   a thread bound to its cores           limits.c   what the device can do at best
  *   kernels.c  op → kernel: how its work is cut      simd/      the loops for each instruction set
- *   trace.c    what the streams did, and when
+ *   trace.c    what the streams did, and when        tune.c     what can be tuned, and what it holds for
  *
  * How it works: each stream is a thread that takes commands from a ring. A copy is done by that
  * thread; a launch by it and by the helpers of the pool, one bound to each core. All waiting, of
@@ -263,9 +263,16 @@ extern const struct lab_backend lab_backend_cpu;
 int cpu_select(const struct lab_machine *machine, const char *rest, struct lab_arena *arena,
                struct lab_device_list *list, const char **ret_why_none, struct lab_err *err);
 
+/* tune.c */
+const struct lab_tunable *cpu_tunable(const struct lab_tunable_place *place,
+                                      const struct lab_launch *launch);
+int cpu_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
+                 struct lab_device_identity *ret_identity, struct lab_err *err);
+
 /* limits.c */
 int cpu_limits(struct lab_device *device, enum lab_dtype dtype,
                struct lab_device_limits *ret_limits, struct lab_err *err);
+double cpu_clock_mhz(struct lab_device *device);
 
 /* memory.c */
 int cpu_buffer_open(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);

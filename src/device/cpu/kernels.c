@@ -1,6 +1,6 @@
 /*
  * kernels.c: the table of kernels, and those of them that go over memory once: by elements or by
- * rows. Matrix products and attention have files of their own.
+ * rows. Matrix products, attention and softmax have files of their own.
  */
 #include "device/cpu/kernels.h"
 
@@ -117,17 +117,6 @@ static void layer_norm_run(const struct lab_launch *launch, const struct cpu_sim
                          columns, launch->epsilon);
 }
 
-static void softmax_run(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t units,
-                        int64_t begin, int64_t end, struct cpu_scratch *scratch) {
-    (void)scratch;
-    struct range rows = rows_of(launch, units, begin, end);
-    int64_t columns = lab_tensor_columns(&launch->out);
-    const float *x = launch->in[0].data;
-    float *out = launch->out.data;
-    for (int64_t r = rows.begin; r < rows.end; r++)
-        simd->softmax(out + r * columns, x + r * columns, columns);
-}
-
 /* Row `row` of the output: the patch's pixel rows one after the other, channels interleaved. */
 static void patch_row(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t row) {
     const int64_t *image = launch->in[0].shape;
@@ -207,7 +196,6 @@ const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype)
         [LAB_OP_GELU] = {element_units, gelu_run},
         [LAB_OP_BIAS] = {row_units, bias_run},
         [LAB_OP_LAYER_NORM] = {row_units, layer_norm_run},
-        [LAB_OP_SOFTMAX] = {row_units, softmax_run},
         [LAB_OP_PATCHIFY] = {row_units, patchify_run},
         [LAB_OP_PATCHIFY_LAYER_NORM] = {row_units, patchify_layer_norm_run},
         [LAB_OP_EMBED] = {row_units, embed_run},
@@ -224,6 +212,10 @@ const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype)
         return &cpu_kernel_gemm;
     case LAB_OP_ATTENTION:
         return &cpu_kernel_attention;
+    case LAB_OP_FLASH_ATTENTION:
+        return &cpu_kernel_flash;
+    case LAB_OP_SOFTMAX:
+        return &cpu_kernel_softmax;
     default:
         return (int)op >= 0 && op < LAB_OP_COUNT && own[op].run ? &own[op] : NULL;
     }

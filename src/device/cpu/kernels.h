@@ -7,9 +7,24 @@
 #define LAB_DEVICE_CPU_KERNELS_H
 
 #include "device/cpu/cpu.h"
+#include "device/tunable.h"
 
 extern const struct cpu_kernel cpu_kernel_gemm; /* and all that is fused to it */
 extern const struct cpu_kernel cpu_kernel_attention;
+extern const struct cpu_kernel cpu_kernel_flash;
+extern const struct cpu_kernel cpu_kernel_softmax;
+
+/* The ways of those that have several; their defaults and rules need no place (NULL). */
+extern const struct lab_tunable cpu_tunable_gemm, cpu_tunable_flash, cpu_tunable_softmax;
+
+/* What the launch carries, or the default for it. */
+static inline struct lab_tuning cpu_tuning_of(const struct lab_tunable *tunable,
+                                              const struct lab_launch *launch) {
+    struct lab_tuning tuning = launch->tuning;
+    if (!tuning.count)
+        tunable->fallback(NULL, launch, &tuning);
+    return tuning;
+}
 
 /* Where part `index` of `parts` begins; a multiple of `step`, at most `total`. */
 static inline int64_t cpu_cut(int64_t total, int64_t parts, int64_t index, int64_t step) {

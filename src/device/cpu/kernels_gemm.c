@@ -1,13 +1,26 @@
 /*
  * kernels_gemm.c: matrix products. The output is cut into a grid of tiles, each one call of
  * OpenBLAS, which packs its share of both operands anew: so few tiles, and a grid that follows the
- * output's shape. What is fused happens to a tile just before and after, by the same thread.
+ * output's shape, unless the launch says how large they are. What is fused happens to a tile just before and after, by the same thread.
  */
 #include "device/cpu/blas.h"
 #include "device/cpu/kernels.h"
 #include "device/cpu/simd/simd.h"
 
 #include <string.h>
+
+enum { TILE_M, TILE_N, TILE_K, PARAMETERS };
+
+static const int32_t tile_m_choices[] = {0, 64, 128, 256, 512, 1024};
+static const int32_t tile_n_choices[] = {0, 64, 128, 256, 512, 1024, 2048};
+static const int32_t tile_k_choices[] = {0, 256, 512, 1024};
+
+static const struct lab_tunable_parameter parameters[PARAMETERS] = {
+    {"tile_m", "rows of a tile; 0 with tile_n: tiles by the number of threads", tile_m_choices, 6},
+    {"tile_n", "columns of a tile; 0 with tile_m: tiles by the number of threads", tile_n_choices,
+     7},
+    {"tile_k", "terms of its sums that a tile takes at a time; 0: all of them", tile_k_choices, 4},
+};
 
 #define TILE_FLOPS 1e6 /* below, waking a thread costs more than it does */
 #define PACKED_SHARE                                                                               \
@@ -24,9 +37,56 @@ static struct shape shape_of(const struct lab_launch *launch) {
                           launch->in[0].shape[launch->transpose_a ? 0 : 1]};
 }
 
+static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                     struct lab_tuning *ret_tuning) {
+    (void)place;
+    (void)launch;
+    *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
+}
+
+/* A tile that is larger than the matrix does what the next smaller one does. */
+static int check_tile(const char *name, int64_t tile, int64_t size, struct lab_err *err) {
+    if (tile <= 64 || tile < 2 * size)
+        return 0;
+    return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s=%lld: the matrix has only %lld there", name,
+                       (long long)tile, (long long)size);
+}
+
+static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                 const struct lab_tuning *tuning, struct lab_err *err) {
+    (void)place;
+    struct shape s = shape_of(launch);
+    if (!tuning->values[TILE_M] != !tuning->values[TILE_N])
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "tile_m=%d with tile_n=%d: both are 0 or neither",
+                           (int)tuning->values[TILE_M], (int)tuning->values[TILE_N]);
+    if (tuning->values[TILE_K] >= s.k && tuning->values[TILE_K])
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "tile_k=%d: sums have only %lld terms",
+                           (int)tuning->values[TILE_K], (long long)s.k);
+    return check_tile("tile_m", tuning->values[TILE_M], s.m, err) ||
+                   check_tile("tile_n", tuning->values[TILE_N], s.n, err)
+               ? -1
+               : 0;
+}
+
+const struct lab_tunable cpu_tunable_gemm = {
+    .kernel = "cpu gemm",
+    .version = "1",
+    .parameters = parameters,
+    .count = PARAMETERS,
+    .fallback = fallback,
+    .check = check,
+};
+
 struct grid {
     int64_t down, across;
 };
+
+/* Where the tile's size was chosen: so many in either direction. */
+static struct grid grid_of_tiles(struct shape s, const struct lab_tuning *tuning) {
+    int64_t tile_m = tuning->values[TILE_M], tile_n = tuning->values[TILE_N];
+    return (struct grid){(s.m + tile_m - 1) / tile_m, (s.n + tile_n - 1) / tile_n};
+}
 
 /*
  * Of all grids with that many tiles the one that packs least: `down` times all of b, `across` times
@@ -51,6 +111,10 @@ static struct grid grid_of(struct shape s, int64_t tiles) {
  */
 static int64_t units(const struct lab_launch *launch, int threads) {
     struct shape s = shape_of(launch);
+    if (launch->tuning.count && launch->tuning.values[TILE_M]) {
+        struct grid grid = grid_of_tiles(s, &launch->tuning);
+        return grid.down * grid.across;
+    }
     double elements = (double)s.m * (double)s.n;
     double tiles_max = 2.0 * elements * (double)s.k / TILE_FLOPS;
     if (threads == 1)
@@ -106,7 +170,15 @@ static void run_tile(const struct lab_launch *launch, const struct cpu_simd *sim
     struct cpu_matrix left = {a + tile.row * (ta ? 1 : s.k), ta ? s.m : s.k, ta};
     struct cpu_matrix right = {b + tile.column * (tb ? s.k : 1), tb ? s.k : s.n, tb};
     float beta = prepare(launch, simd, out, s.n, tile);
-    cpu_blas_gemm(tile.rows, tile.columns, s.k, 1, left, right, beta, out, s.n);
+    int64_t step =
+        launch->tuning.count && launch->tuning.values[TILE_K] ? launch->tuning.values[TILE_K] : s.k;
+    for (int64_t at = 0; at < s.k; at += step) {
+        cpu_blas_gemm(tile.rows, tile.columns, cpu_min(step, s.k - at), 1, left, right, beta, out,
+                      s.n);
+        left.data += step * (ta ? s.m : 1);
+        right.data += step * (tb ? 1 : s.n);
+        beta = 1;
+    }
     if (launch->op == LAB_OP_GEMM_BIAS_GELU)
         for (int64_t r = 0; r < tile.rows; r++)
             simd->gelu(out + r * s.n, out + r * s.n, tile.columns);
@@ -116,7 +188,8 @@ static void run(const struct lab_launch *launch, const struct cpu_simd *simd, in
                 int64_t begin, int64_t end, struct cpu_scratch *scratch) {
     (void)scratch;
     struct shape s = shape_of(launch);
-    struct grid grid = grid_of(s, unit_count);
+    bool chosen = launch->tuning.count && launch->tuning.values[TILE_M];
+    struct grid grid = chosen ? grid_of_tiles(s, &launch->tuning) : grid_of(s, unit_count);
     for (int64_t index = begin; index < end; index++)
         run_tile(launch, simd, s, tile_of(s, grid, index));
 }

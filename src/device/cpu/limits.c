@@ -5,6 +5,7 @@
  * machine only slows them down. All together they take about 0.3 s, up to a second
  * where caches are very large.
  */
+#include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "device/cpu/cpu.h"
@@ -157,4 +158,23 @@ int cpu_limits(struct lab_device *base, enum lab_dtype dtype, struct lab_device_
     }
     *ret_limits = device->limits;
     return 0;
+}
+
+#define CLOCKS_ASKED 4 /* of the device's cores, evenly spread: each costs microseconds */
+
+double cpu_clock_mhz(struct lab_device *base) {
+    const struct lab_cpus *cpus = &base->ref.cpus;
+    int asked = cpus->count < CLOCKS_ASKED ? cpus->count : CLOCKS_ASKED, known = 0;
+    double sum = 0;
+    for (int i = 0; i < asked; i++) {
+        char path[96];
+        int64_t khz;
+        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu%d/cpufreq/scaling_cur_freq",
+                 cpus->items[i * cpus->count / asked]);
+        if (lab_file_read_int(path, &khz) == 0 && khz > 0) {
+            sum += 1e-3 * (double)khz;
+            known++;
+        }
+    }
+    return known ? sum / known : 0;
 }

@@ -27,6 +27,8 @@ void cuda_variant_name(const struct cuda_variant *variant, char name[CUDA_VARIAN
 }
 
 bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype) {
+    if (op == LAB_OP_FLASH_ATTENTION)
+        return false;
     /* cuBLASLt's GELU is the tanh approximation: off by up to 5e-4, too much for fp32 alone */
     return !(op == LAB_OP_GEMM_BIAS_GELU && dtype == LAB_FP32);
 }
@@ -317,6 +319,7 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
         return is_long ? 0 : plan_layer_norm_embed(launch, room, ret_call, err);
     case LAB_OP_ATTENTION:
         return plan_attention(launch, room, ret_call, err);
+    case LAB_OP_FLASH_ATTENTION:
     case LAB_OP_COUNT:
         break;
     }

@@ -49,7 +49,7 @@ static void every_op_in_every_dtype_has_a_way(void **state) {
             const struct lab_op *op = lab_op_get((enum lab_op_id)id);
             struct lab_launch launch;
             if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype)) {
-                assert_non_null(op->lower);
+                assert_true(op->lower || op->optional);
                 continue;
             }
             for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {

@@ -93,6 +93,64 @@ static int tear_down(void **state) {
     return 0;
 }
 
+/* --- one by one ---------------------------------------------------------------------------- */
+
+static int emptied; /* how often, outside of what is timed */
+
+static int empty_caches(void *state, struct lab_err *err) {
+    (void)state, (void)err;
+    emptied++;
+    now_ns += 7 * MS;
+    return 0;
+}
+
+static int refuse_to_empty(void *state, struct lab_err *err) {
+    (void)state;
+    return lab_err_set(err, LAB_ERR_MEMORY, "no room to empty them");
+}
+
+static double mhz_now;
+static double falling_clock(void *state) {
+    (void)state;
+    return mhz_now -= 10;
+}
+
+static void what_comes_before_an_iteration_is_not_in_its_time(void **state) {
+    (void)state;
+    struct fake a = {.letter = 'a', .duration_ns = steady_1ms};
+    struct fake b = {.letter = 'b', .duration_ns = steady_1ms};
+    struct lab_subject subjects[] = {
+        {.name = "a", .run = run_fake, .state = &a, .before = empty_caches},
+        {.name = "b", .run = run_fake, .state = &b, .before = empty_caches}};
+    struct lab_measure_plan plan = plan_by_hand();
+    struct lab_measurement m[2];
+    struct lab_err err = LAB_ERR_INIT;
+    plan.iterations = 30;
+    plan.warmup_iterations = 2;
+    plan.stretch_iterations = 3;
+    plan.clock_mhz = falling_clock;
+    mhz_now = 2000;
+    emptied = 0;
+    assert_int_equal(lab_measure(&plan, subjects, 2, &arena, m, &err), 0);
+    assert_int_equal(emptied, 2 * (30 + 2));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(m[i].count, 30);
+        assert_int_equal(m[i].interval.n, 0); /* they are no neighbours */
+        assert_ptr_equal(lab_measure_primary(&m[i]), &m[i].latency);
+        assert_true(fabs(m[i].latency.median - 1e-3) < 2e-5);
+        assert_true(m[i].wall_s > 0.029 && m[i].wall_s < 0.031);
+        assert_int_equal(m[i].round_count, 10);
+        assert_int_equal(m[i].round_ends[0], 3);
+        assert_int_equal(m[i].round_ends[9], 30);
+        assert_true(m[i].clock_max_mhz > m[i].clock_min_mhz);
+        assert_true(m[i].warnings & LAB_WARN_CLOCK);
+    }
+    assert_int_equal(a.longest, 1);
+    subjects[1].before = refuse_to_empty;
+    assert_int_equal(lab_measure(&plan, subjects, 2, &arena, m, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_MEMORY);
+}
+
 /* --- stopping ------------------------------------------------------------------------------ */
 
 static void a_steady_subject_is_measured_until_precise(void **state) {
@@ -626,6 +684,7 @@ static void rates_of_nothing_are_unknown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(what_comes_before_an_iteration_is_not_in_its_time),
         TEST(a_steady_subject_is_measured_until_precise),
         TEST(all_iterations_are_kept_in_stretches),
         TEST(noise_is_measured_until_the_limit),

@@ -42,10 +42,24 @@ static void a_quiet_measurement_has_no_warnings(void **state) {
     assert_int_equal(lab_measure_warn(&m), 0);
     struct lab_str text;
     lab_str_init(&text);
-    for (unsigned w = 1; w <= LAB_WARN_SHORT; w *= 2)
+    for (unsigned w = 1; w <= LAB_WARN_CLOCK; w *= 2)
         lab_measure_explain(&m, (enum lab_measure_warning)w, &text);
     assert_string_equal(text.text, "");
     lab_str_release(&text);
+}
+
+static void a_clock_that_moves(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.clock_min_mhz = 1900;
+    m.clock_max_mhz = 1980;
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m.clock_min_mhz = 1500;
+    assert_explained(m, LAB_WARN_CLOCK,
+                     "the device's clock went between 1500 and 1980 MHz meanwhile: times at one "
+                     "clock can't be compared with those at another; fix it, or let it cool");
+    m.clock_min_mhz = m.clock_max_mhz = NAN;
+    assert_int_equal(lab_measure_warn(&m), 0);
 }
 
 static void outliers(void **state) {
@@ -212,6 +226,7 @@ int main(void) {
         cmocka_unit_test(load),
         cmocka_unit_test(steal),
         cmocka_unit_test(too_short),
+        cmocka_unit_test(a_clock_that_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

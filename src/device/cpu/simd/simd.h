@@ -7,6 +7,7 @@
 #ifndef LAB_DEVICE_CPU_SIMD_SIMD_H
 #define LAB_DEVICE_CPU_SIMD_SIMD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cpu_simd {
@@ -20,6 +21,22 @@ struct cpu_simd {
     void (*layer_norm)(float *out, const float *x, const float *gamma, const float *beta,
                        int64_t count, float epsilon);
     void (*softmax)(float *out, const float *x, int64_t count);
+
+    /* --- softmax in steps, for rows that come or go in parts --- */
+
+    /*
+     * The next part of a row: out ← exp(x − top), top being the largest so far, this part included;
+     * over x. `top` and `sum` go on from the parts before (−∞ and 0 at first), and `sum` counts for
+     * the new top. Returns by how much earlier results must be multiplied: 1 where top stays.
+     */
+    float (*softmax_part)(float *out, const float *x, int64_t count, float *top, float *sum);
+    /* the same of `top` and `sum` alone: nothing is written */
+    void (*softmax_scan)(const float *x, int64_t count, float *top, float *sum);
+    /* out ← factor·exp(x − top); past the caches where `streamed`; over x */
+    void (*softmax_write)(float *out, const float *x, int64_t count, float top, float factor,
+                          bool streamed);
+    /* out ← factor·x; past the caches where `streamed`; over x */
+    void (*scale)(float *out, const float *x, int64_t count, float factor, bool streamed);
 
     /* out[count·channels] ← `channels` planes of `count`, `stride` apart; the channel fastest */
     void (*interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
@@ -46,6 +63,11 @@ void SIMD(gelu)(float *out, const float *x, int64_t count);
 void SIMD(layer_norm)(float *out, const float *x, const float *gamma, const float *beta,
                       int64_t count, float epsilon);
 void SIMD(softmax)(float *out, const float *x, int64_t count);
+float SIMD(softmax_part)(float *out, const float *x, int64_t count, float *top, float *sum);
+void SIMD(softmax_scan)(const float *x, int64_t count, float *top, float *sum);
+void SIMD(softmax_write)(float *out, const float *x, int64_t count, float top, float factor,
+                         bool streamed);
+void SIMD(scale)(float *out, const float *x, int64_t count, float factor, bool streamed);
 void SIMD(interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
                       int64_t count);
 double SIMD(multiply_add)(int64_t rounds, float *sum);

@@ -22,6 +22,10 @@ const struct cpu_simd TABLE = {
     .gelu = SIMD(gelu),
     .layer_norm = SIMD(layer_norm),
     .softmax = SIMD(softmax),
+    .softmax_part = SIMD(softmax_part),
+    .softmax_scan = SIMD(softmax_scan),
+    .softmax_write = SIMD(softmax_write),
+    .scale = SIMD(scale),
     .interleave = SIMD(interleave),
     .multiply_add = SIMD(multiply_add),
 };

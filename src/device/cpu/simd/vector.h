@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-#if defined(__AVX2__)
+#if defined(__SSE2__)
 #include <immintrin.h>
 #endif
 
@@ -58,6 +58,26 @@ static inline void vector_store_part(float *to, vector v, int64_t count) {
 #else
     for (int64_t i = 0; i < count; i++)
         to[i] = v[i];
+#endif
+}
+
+/* Past the caches, where the processor can; `to` is aligned to a vector. Then vector_fence. */
+static inline void vector_stream(float *to, vector v) {
+#if defined(__AVX512F__)
+    _mm512_stream_ps(to, (__m512)v);
+#elif defined(__AVX2__)
+    _mm256_stream_ps(to, (__m256)v);
+#elif defined(__SSE2__)
+    _mm_stream_ps(to, (__m128)v);
+#else
+    vector_store(to, v);
+#endif
+}
+
+/* What was streamed becomes visible to others before what is stored later. */
+static inline void vector_fence(void) {
+#if defined(__SSE2__)
+    _mm_sfence();
 #endif
 }
 

@@ -1,0 +1,186 @@
+/* support/cache_tuning.c */
+#include "command/support/cache_tuning.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "store/tuning.h"
+
+#include <time.h>
+
+#define FILE_BYTES_MOST (64 << 20)
+
+static int open_cache(const struct lab_command_call *call, bool writable,
+                      struct lab_tuning_cache **ret_cache, const char **ret_path,
+                      struct lab_err *err) {
+    const char *note = NULL;
+    *ret_path = lab_tuning_cache_path(call->arena);
+    if (!*ret_path)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "tunings aren't kept: neither XDG_CACHE_HOME nor HOME names a folder");
+    if (lab_tuning_cache_open(*ret_path, writable, call->arena, ret_cache, &note, err))
+        return -1;
+    if (note)
+        lab_command_note("%s", note);
+    return 0;
+}
+
+/* --- list --- */
+
+static void print_json(const struct lab_command_call *call, const char *path,
+                       const struct lab_tuning_entry *entries, int count) {
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
+    for (int i = 0; i < count; i++) {
+        struct lab_value *item = lab_value_map(arena);
+        lab_value_set_string(arena, item, "kernel", entries[i].kernel);
+        lab_value_set_string(arena, item, "shape", entries[i].shape);
+        lab_value_set_string(arena, item, "device", entries[i].device);
+        lab_value_set_string(arena, item, "config", entries[i].config);
+        lab_value_set_float(arena, item, "time_ms", 1e3 * entries[i].time_s);
+        lab_value_set_bool(arena, item, "winner_is_certain", entries[i].certain);
+        lab_value_set_float(arena, item, "tuned_unix_s",
+                            (double)entries[i].tuned_wall_ns / (double)LAB_NS_PER_S);
+        lab_value_set_string(arena, item, "key", entries[i].key);
+        lab_value_append(arena, list, item);
+    }
+    lab_value_set_string(arena, map, "file", path);
+    lab_value_set(arena, map, "tunings", list);
+    lab_command_print_json(call, map);
+}
+
+static void print_text(const struct lab_command_call *call, const char *path,
+                       const struct lab_tuning_entry *entries, int count) {
+    struct lab_table *table = lab_table_open();
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_table_column(table, "tuned", LAB_ALIGN_WHOLE);
+    lab_table_column(table, "shape", LAB_ALIGN_LEFT);
+    lab_table_column(table, "device", LAB_ALIGN_LEFT);
+    lab_table_column(table, "time", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "configuration", LAB_ALIGN_WHOLE);
+    for (int i = 0; i < count; i++) {
+        time_t tuned = (time_t)(entries[i].tuned_wall_ns / LAB_NS_PER_S);
+        struct tm parts;
+        char when[32] = "";
+        if (localtime_r(&tuned, &parts))
+            strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+        lab_str_clear(&text);
+        lab_str_add_time(&text, entries[i].time_s);
+        lab_table_cell(table, "%s", when);
+        lab_table_cell(table, "%s", entries[i].shape);
+        lab_table_cell(table, "%s", entries[i].device);
+        lab_table_cell(table, "%s", text.text);
+        lab_table_cell(table, "%s", entries[i].config);
+    }
+    lab_str_clear(&text);
+    if (count) {
+        lab_table_write(table, call->style, &text);
+        lab_str_printf(&text, "\n%d %s, in %s\n", count, count == 1 ? "tuning" : "tunings", path);
+    } else {
+        lab_str_printf(&text, "No tunings are kept in %s.\n", path);
+    }
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+    lab_table_close(table);
+}
+
+int lab_cache_list_tuning(const struct lab_command_call *call, struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    struct lab_tuning_entry *entries;
+    const char *path;
+    int count;
+    if (open_cache(call, false, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_list(cache, call->arena, &entries, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result)
+        return -1;
+    if (call->shared->json)
+        print_json(call, path, entries, count);
+    else
+        print_text(call, path, entries, count);
+    return 0;
+}
+
+/* --- clear, export, import --- */
+
+/* One line for people, or `name`: count and the path. */
+static void say(const struct lab_command_call *call, const char *name, int count, const char *path,
+                const char *line) {
+    struct lab_str text;
+    if (call->shared->json) {
+        struct lab_value *map = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, map, "file", path);
+        lab_value_set_int(call->arena, map, name, count);
+        lab_command_print_json(call, map);
+        return;
+    }
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s\n", line);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static const char *plural(int count) {
+    return count == 1 ? "tuning" : "tunings";
+}
+
+int lab_cache_clear_tuning(const struct lab_command_call *call, struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    const char *path;
+    int count;
+    if (open_cache(call, true, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_clear(cache, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result == 0)
+        say(call, "removed", count, path,
+            lab_arena_printf(call->arena, "Removed %d %s from %s.", count, plural(count), path));
+    return result;
+}
+
+int lab_cache_export_tuning(const struct lab_command_call *call, const char *file,
+                            struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    struct lab_value *value;
+    struct lab_str text;
+    const char *path;
+    int count;
+    if (open_cache(call, false, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_export(cache, call->arena, &value, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result)
+        return -1;
+    lab_str_init(&text);
+    lab_json_write(value, 2, &text);
+    lab_str_add(&text, "\n");
+    result = lab_file_write_atomic(file, text.text, text.length, err);
+    lab_str_release(&text);
+    if (result == 0)
+        say(call, "exported", count, file,
+            lab_arena_printf(call->arena, "Wrote %d %s to %s.", count, plural(count), file));
+    return result;
+}
+
+int lab_cache_import_tuning(const struct lab_command_call *call, const char *file,
+                            struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    struct lab_value *value;
+    const char *path;
+    char *text;
+    size_t length;
+    int taken = 0, count = 0;
+    if (lab_file_read(file, FILE_BYTES_MOST, call->arena, &text, &length, err) ||
+        lab_json_parse(text, length, file, call->arena, &value, err) ||
+        open_cache(call, true, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_import(cache, value, &taken, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result == 0)
+        say(call, "imported", taken, path,
+            lab_arena_printf(call->arena, "Took in %d of %d %s from %s; the others were known.",
+                             taken, count, plural(count), file));
+    return result;
+}

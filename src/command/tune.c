@@ -1,0 +1,282 @@
+/*
+ * tune.c: `gpulab tune KERNEL`: the fastest configuration of a kernel on this device, kept for later
+ * runs. The command reads the line; what is done lies in support/tune_run.c and study/tune.h.
+ */
+#include "command/command.h"
+
+#include "base/json.h"
+#include "command/support/tune_run.h"
+#include "report/tuning.h"
+
+#include <stddef.h>
+#include <time.h>
+#include <unistd.h>
+
+struct tune_config {
+    const char *strategy;
+    double budget_s;
+    int64_t seed;
+    bool again, warm;
+};
+
+static const struct lab_option tune_options[] = {
+    {"strategy", LAB_OPTION_CHOICE, offsetof(struct tune_config, strategy),
+     .fallback = "successive_halving", .choices = lab_tune_strategies, .letter = 's',
+     .help =
+         "which configurations are timed, and how often: all, the slower half left out again and "
+         "again; all alike; or a random quarter"},
+    {"budget", LAB_OPTION_DURATION, offsetof(struct tune_config, budget_s), .fallback = "60s",
+     .min = 0.1, .max = 86400, .letter = 'b', .value_name = "TIME",
+     .help = "how long it may take in all; the finals get what is left"},
+    {"again", LAB_OPTION_FLAG, offsetof(struct tune_config, again),
+     .help = "tune though the cache has an answer, and begin an interrupted one anew"},
+    {"warm", LAB_OPTION_FLAG, offsetof(struct tune_config, warm),
+     .help = "leave the caches as they are; otherwise they are emptied before each timing"},
+    {"seed", LAB_OPTION_INT, offsetof(struct tune_config, seed), .fallback = "42", .min = 0,
+     .max = 0x1p53, .value_name = "N", .help = "of the data and of the order"},
+    {NULL},
+};
+
+static bool is_tunable(const struct lab_workload *workload) {
+    return workload->launch && workload->configure;
+}
+
+/* --- the list of kernels --- */
+
+static const char *const *kernel_names(struct lab_arena *arena) {
+    int count = 0, kept = 0;
+    while (lab_workloads[count])
+        count++;
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        if (is_tunable(lab_workloads[i]))
+            names[kept++] = lab_workloads[i]->name;
+    return names;
+}
+
+static void print_kernels(const struct lab_command_call *call) {
+    struct lab_str text;
+    lab_str_init(&text);
+    struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
+    for (int i = 0; lab_workloads[i]; i++) {
+        if (!is_tunable(lab_workloads[i]))
+            continue;
+        struct lab_value *item = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, item, "kernel", lab_workloads[i]->name);
+        lab_value_set_string(call->arena, item, "help", lab_workloads[i]->help);
+        lab_value_append(call->arena, list, item);
+        lab_str_printf(&text, "  %-20s %s\n", lab_workloads[i]->name, lab_workloads[i]->help);
+    }
+    lab_value_set(call->arena, map, "kernels", list);
+    if (!call->shared->quiet)
+        lab_str_add(&text, "\n'gpulab tune KERNEL' finds its fastest configuration here.\n");
+    if (call->shared->json)
+        lab_command_print_json(call, map);
+    else
+        lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+/* --- a request out of the command line --- */
+
+static const struct lab_workload *find_kernel(const char *name, struct lab_arena *arena,
+                                              struct lab_err *err) {
+    const struct lab_workload *workload = lab_workload_find(name, NULL);
+    if (workload && is_tunable(workload))
+        return workload;
+    const char *const *names = kernel_names(arena);
+    const char *nearest = workload ? NULL : lab_str_nearest(name, names);
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add_list(&text, names, "and");
+    if (workload)
+        lab_err_set(err, LAB_ERR_USER, "%s has nothing to tune; the kernels are %s", name,
+                    text.text);
+    else
+        lab_err_set(err, LAB_ERR_USER, "unknown kernel '%s'%s%s%s; there are %s", name,
+                    nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "",
+                    text.text);
+    lab_str_release(&text);
+    return NULL;
+}
+
+static int make_request(const struct lab_command_call *call, struct lab_tune_request *ret_request,
+                        struct lab_err *err) {
+    const struct tune_config *config = call->config;
+    const struct lab_workload *workload = find_kernel(call->words[0], call->arena, err);
+    if (!workload)
+        return -1;
+    void *keys = lab_workload_config(workload, call->arena);
+    for (int i = 1; i < call->word_count; i++) {
+        if (lab_str_starts(call->words[i], LAB_WORKLOAD_CONFIG "="))
+            return lab_err_set(err, LAB_ERR_USER,
+                               "tune %s: %s: the tuner itself chooses the configuration",
+                               workload->name, call->words[i]);
+        if (lab_options_set_word(workload->options, keys, call->arena, call->words[i], err) < 0)
+            return lab_err_context(err, "tune %s", workload->name);
+    }
+    if (workload->check && workload->check(keys, err) < 0)
+        return lab_err_context(err, "tune %s", workload->name);
+    struct lab_style style = lab_command_style(call->err_is_terminal, STDERR_FILENO);
+    *ret_request = (struct lab_tune_request){
+        .workload = workload,
+        .config = keys,
+        .selector = call->shared->device,
+        .budget_s = config->budget_s,
+        .seed = (uint64_t)config->seed,
+        .again = config->again,
+        .warm = config->warm,
+        .shown = call->err_is_terminal && !lab_str_equal(getenv("TERM"), "dumb") &&
+                 !call->shared->quiet && !call->shared->json,
+        .columns = style.columns,
+        .unicode = style.unicode,
+    };
+    return lab_tune_strategy_parse(config->strategy, &ret_request->strategy, err);
+}
+
+/* --- the answer --- */
+
+/* What an earlier tuning found: its own JSON, or the entry where it was imported without. */
+static struct lab_value *cached_value(const struct lab_command_call *call,
+                                      const struct lab_tuning_entry *entry) {
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = NULL;
+    if (*entry->result)
+        lab_json_parse(entry->result, strlen(entry->result), NULL, arena, &map, NULL);
+    if (!map || map->type != LAB_VALUE_MAP) {
+        map = lab_value_map(arena);
+        lab_value_set_string(arena, map, "kernel_name", call->words[0]);
+        lab_value_set_string(arena, map, "best_config_text", entry->config);
+        lab_value_set_float(arena, map, "best_time_ms", 1e3 * entry->time_s);
+        lab_value_set_bool(arena, map, "winner_is_certain", entry->certain);
+    }
+    lab_value_set_bool(arena, map, "from_cache", true);
+    return map;
+}
+
+static void print_cached(const struct lab_command_call *call,
+                         const struct lab_tuning_entry *entry) {
+    struct lab_str text;
+    char when[32] = "";
+    time_t seconds = (time_t)(entry->tuned_wall_ns / LAB_NS_PER_S);
+    struct tm parts;
+    if (localtime_r(&seconds, &parts))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s on %s was tuned on %s: %s, ", entry->shape, entry->device, when,
+                   entry->config);
+    lab_str_add_time(&text, entry->time_s);
+    lab_str_add(&text, entry->certain ? ".\n" : ", though others could not be told apart.\n");
+    if (!call->shared->quiet)
+        lab_str_add(&text, "'gpulab tune --again' tunes anew.\n");
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static void print_result(const struct lab_command_call *call,
+                         const struct lab_tune_outcome *outcome) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_report_tuning(&outcome->result, call->style, &text);
+    if (outcome->kept && !call->shared->quiet)
+        lab_str_add(&text, "\n  Kept: 'gpulab bench' and 'gpulab run' use it from now on.\n");
+    if (outcome->result.interrupted && !call->shared->quiet)
+        lab_str_add(&text, "\n  The same command goes on from here.\n");
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+    if (call->word_count == 0) {
+        print_kernels(call);
+        return 0;
+    }
+    struct lab_tune_request request;
+    struct lab_tune_outcome outcome;
+    if (make_request(call, &request, err) < 0 ||
+        lab_tune_run(&request, call->arena, &outcome, err) < 0)
+        return -1;
+    if (outcome.note)
+        lab_command_note("%s", outcome.note);
+    if (outcome.selected > 1 && !lab_str_equal(call->shared->device, "auto") &&
+        !call->shared->quiet)
+        lab_command_note("%s names %d devices: tune uses the first", call->shared->device,
+                         outcome.selected);
+    if (call->shared->json)
+        lab_command_print_json(call, outcome.cached
+                                         ? cached_value(call, &outcome.entry)
+                                         : lab_tune_result_value(&outcome.result, call->arena));
+    else if (outcome.cached)
+        print_cached(call, &outcome.entry);
+    else
+        print_result(call, &outcome);
+    if (!outcome.cached && outcome.result.interrupted)
+        *ret_status = lab_err_exit_status(LAB_ERR_INTERRUPTED);
+    return 0;
+}
+
+/* --- manual --- */
+
+static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+    const struct lab_workload *workload = find_kernel(word, arena, NULL);
+    return workload ? workload->options : NULL;
+}
+
+static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
+                                                 struct lab_err *err) {
+    int count = 0, kept = 0;
+    while (lab_workloads[count])
+        count++;
+    struct lab_manual_section *all = lab_arena_alloc(arena, (size_t)count + 2, sizeof *all);
+    bool every = lab_str_equal(word, LAB_COMMAND_ALL_WORDS);
+    if (word && !every) {
+        const struct lab_workload *workload = find_kernel(word, arena, err);
+        if (!workload)
+            return NULL;
+        all[0] = (struct lab_manual_section){lab_arena_printf(arena, "Kernel %s", workload->name),
+                                             lab_arena_printf(arena, "%s.", workload->help),
+                                             workload->options};
+        return all;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    for (int i = 0; i < count; i++)
+        if (is_tunable(lab_workloads[i]))
+            lab_str_printf(&text, "%s: %s\n\n", lab_workloads[i]->name, lab_workloads[i]->help);
+    lab_str_add(&text, "'gpulab help tune KERNEL' shows the keys of one.");
+    all[kept].title = "Kernels";
+    all[kept++].text = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return all;
+}
+
+static const struct lab_manual_example examples[] = {
+    {"gpulab tune flash_attention_v2 seq=2048 causal=true",
+     "the fastest configuration for this shape on the best device here"},
+    {"gpulab tune gemm m=4096 n=4096 k=4096 --strategy exhaustive --budget 5min",
+     "time all of them alike"},
+    {"gpulab tune softmax --device cpu:0/2 --json", "for a program to read"},
+    {NULL},
+};
+
+const struct lab_command lab_command_tune = {
+    .name = "tune",
+    .summary = "find a kernel's fastest configuration on a device and keep it",
+    .usage = "[KERNEL [key=value...]]",
+    .description =
+        "Verifies each configuration against double precision, times those that are right in turn "
+        "with the caches emptied, leaves the slower ones behind, and runs the finalists side by "
+        "side. A winner is named only with its interval; otherwise the set that can't be told "
+        "apart. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by bench and "
+        "run (config=tuned). After Ctrl-C the same command goes on. Without a word it lists the "
+        "kernels.",
+    .options = tune_options,
+    .config_size = sizeof(struct tune_config),
+    .uses_device = true,
+    .max_words = -1,
+    .examples = examples,
+    .sections = sections,
+    .complete = kernel_names,
+    .word_keys = word_keys,
+    .run = run,
+};

@@ -1,0 +1,135 @@
+/*
+ * flash_attention.c: attention of any length, with fewer heads of keys than of queries where wanted.
+ * Named for how it has to be computed: the scores of a long sequence don't fit any cache.
+ */
+#include "device/op/parts.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+struct shape {
+    int64_t batch, tokens, heads, kv_heads, width;
+};
+
+static struct shape shape_of(const struct lab_launch *launch) {
+    const int64_t *q = launch->in[0].shape;
+    return (struct shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
+}
+
+static int check_tensor(const struct lab_tensor *tensor, const char *what, const int64_t *want,
+                        struct lab_err *err) {
+    bool same = tensor->rank == LAB_TENSOR_RANK;
+    for (int i = 0; i < LAB_TENSOR_RANK && same; i++)
+        same = tensor->shape[i] == want[i];
+    if (same)
+        return 0;
+    return lab_err_set(err, LAB_ERR_USER, "%s must be [%lld, %lld, %lld, %lld]", what,
+                       (long long)want[0], (long long)want[1], (long long)want[2],
+                       (long long)want[3]);
+}
+
+static int check(const struct lab_launch *launch, struct lab_err *err) {
+    if (launch->in[0].rank != LAB_TENSOR_RANK || launch->in[1].rank != LAB_TENSOR_RANK)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "queries and keys must be [batch, tokens, heads, head width]");
+    struct shape s = shape_of(launch);
+    const int64_t queries[] = {s.batch, s.tokens, s.heads, s.width};
+    const int64_t keys[] = {s.batch, s.tokens, s.kv_heads, s.width};
+    if (s.heads % s.kv_heads)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%lld heads of queries can't be shared out to %lld heads of keys: they "
+                           "must be a multiple",
+                           (long long)s.heads, (long long)s.kv_heads);
+    if (s.width != 64 && s.width != 96 && s.width != 128 && s.width != 256)
+        return lab_err_set(err, LAB_ERR_USER, "the head width is %lld, must be 64, 96, 128 or 256",
+                           (long long)s.width);
+    if (!isfinite(launch->scale) || launch->scale == 0)
+        return lab_err_set(err, LAB_ERR_USER, "scale is %g, must be finite and not 0",
+                           (double)launch->scale);
+    if (check_tensor(&launch->in[1], "keys", keys, err) ||
+        check_tensor(&launch->in[2], "values", keys, err))
+        return -1;
+    return check_tensor(&launch->out, "the output", queries, err);
+}
+
+static struct lab_cost cost(const struct lab_launch *launch) {
+    struct shape s = shape_of(launch);
+    double scores = (double)s.batch * (double)s.heads * (double)s.tokens * (double)s.tokens;
+    return op_cost(launch, scores * 4.0 * (double)s.width * (launch->causal ? 0.5 : 1.0));
+}
+
+/* One query against the keys and values that it sees, `count` of them, `stride` apart. */
+static void attend(const double *q, const double *k, const double *v, int64_t count, int64_t stride,
+                   int64_t width, double scale, double *scores, double *out) {
+    double top = -INFINITY, sum = 0;
+    for (int64_t t = 0; t < count; t++) {
+        scores[t] = 0;
+        for (int64_t w = 0; w < width; w++)
+            scores[t] += q[w] * k[t * stride + w];
+        scores[t] *= scale;
+        top = scores[t] > top ? scores[t] : top;
+    }
+    for (int64_t w = 0; w < width; w++)
+        out[w] = 0;
+    for (int64_t t = 0; t < count; t++) {
+        double share = exp(scores[t] - top);
+        sum += share;
+        for (int64_t w = 0; w < width; w++)
+            out[w] += share * v[t * stride + w];
+    }
+    for (int64_t w = 0; w < width; w++)
+        out[w] /= sum;
+}
+
+static void reference(const struct lab_launch *launch, const double *const *in, double *out) {
+    struct shape s = shape_of(launch);
+    double *scores = lab_mem_alloc((size_t)s.tokens, sizeof *scores);
+    for (int64_t row = 0; row < s.batch * s.tokens * s.heads; row++) {
+        int64_t head = row % s.heads, token = row / s.heads % s.tokens;
+        int64_t image = row / s.heads / s.tokens;
+        int64_t keys = (image * s.tokens * s.kv_heads + head * s.kv_heads / s.heads) * s.width;
+        attend(in[0] + row * s.width, in[1] + keys, in[2] + keys,
+               launch->causal ? token + 1 : s.tokens, s.kv_heads * s.width, s.width,
+               (double)launch->scale, scores, out + row * s.width);
+    }
+    lab_mem_free(scores);
+}
+
+static const struct {
+    struct shape shape;
+    bool causal;
+} cases[] = {
+    {{1, 1, 1, 1, 64}, true},     {{2, 7, 3, 1, 64}, false},   {{1, 63, 2, 2, 96}, true},
+    {{2, 65, 2, 1, 64}, false},   {{1, 129, 4, 2, 64}, true},  {{1, 200, 2, 1, 128}, true},
+    {{1, 77, 2, 2, 256}, false},  {{1, 301, 1, 1, 96}, false}, {{1, 513, 1, 1, 64}, true},
+    {{2, 130, 6, 2, 128}, false},
+};
+
+static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
+    if (index >= (int)(sizeof cases / sizeof cases[0]))
+        return -1;
+    struct shape s = cases[index].shape;
+    const int64_t queries[] = {s.batch, s.tokens, s.heads, s.width};
+    const int64_t keys[] = {s.batch, s.tokens, s.kv_heads, s.width};
+    struct lab_tensor kv = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, keys);
+    *ret_launch = (struct lab_launch){
+        .op = LAB_OP_FLASH_ATTENTION,
+        .in = {lab_tensor(NULL, dtype, LAB_TENSOR_RANK, queries), kv, kv},
+        .out = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, queries),
+        .causal = cases[index].causal,
+        .scale = 1.0f / sqrtf((float)s.width),
+    };
+    return 0;
+}
+
+const struct lab_op lab_op_flash_attention = {
+    .name = "flash_attention",
+    .help = "softmax(scale·q·kᵀ)·v of separate tensors, causal or not, with grouped heads",
+    .inputs = 3,
+    .optional = true,
+    .check = check,
+    .cost = cost,
+    .reference = reference,
+    .example = example,
+};

@@ -1,0 +1,229 @@
+/*
+ * Configurations: as numbers, as text, and on the cpu backend: every legal one of every example
+ * computes what the op's definition says.
+ */
+#include "conformance/op_check.h"
+#include "device/cpu/kernels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static const enum lab_op_id tunable_ops[] = {
+    LAB_OP_GEMM,          LAB_OP_GEMM_ADD, LAB_OP_GEMM_BIAS,      LAB_OP_GEMM_BIAS_GELU,
+    LAB_OP_GEMM_BIAS_ADD, LAB_OP_SOFTMAX,  LAB_OP_FLASH_ATTENTION};
+enum { OPS = sizeof tunable_ops / sizeof *tunable_ops };
+
+static const struct lab_tunable *tunable_of(const struct lab_launch *launch) {
+    return cpu_tunable(NULL, launch);
+}
+
+static struct lab_launch attention_of(int64_t tokens) {
+    const int64_t shape[] = {1, tokens, 2, 64};
+    struct lab_tensor x = lab_tensor(NULL, LAB_FP32, 4, shape);
+    return (struct lab_launch){
+        .op = LAB_OP_FLASH_ATTENTION, .in = {x, x, x}, .out = x, .scale = 0.125f};
+}
+
+static void assert_text(const struct lab_tunable *tunable, const struct lab_tuning *tuning,
+                        const char *text) {
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_tuning_write(tunable, tuning, &out);
+    assert_string_equal(out.text, text);
+    lab_str_release(&out);
+}
+
+static void texts_and_values_are_the_same(void **state) {
+    (void)state;
+    struct lab_launch launch = attention_of(1024);
+    const struct lab_tunable *tunable = tunable_of(&launch);
+    struct lab_tuning tuning = {0};
+    struct lab_err err = LAB_ERR_INIT;
+    /* given a text in any order, when it is read and written, then it has the space's order */
+    assert_int_equal(
+        lab_tuning_parse(tunable, NULL, &launch, "block_k=128,block_q=64", &tuning, &err), 0);
+    assert_text(tunable, &tuning, "block_q=64,block_k=128");
+    /* what isn't named has its default */
+    assert_int_equal(lab_tuning_parse(tunable, NULL, &launch, "block_q=64", &tuning, &err), 0);
+    assert_text(tunable, &tuning, "block_q=64,block_k=256");
+    assert_int_equal(lab_tuning_parse(tunable, NULL, &launch, "default", &tuning, &err), 0);
+    assert_int_equal(tuning.count, 0);
+    assert_text(tunable, &tuning, "default");
+}
+
+static void refuse(const char *text, const char *part) {
+    struct lab_launch launch = attention_of(1024);
+    const struct lab_tunable *tunable = tunable_of(&launch);
+    struct lab_tuning tuning = {.count = 7};
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_tuning_parse(tunable, NULL, &launch, text, &tuning, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    assert_int_equal(tuning.count, 7); /* untouched */
+    if (!strstr(err.text, part))
+        fail_msg("'%s' lacks '%s'", err.text, part);
+}
+
+static void bad_texts_say_what_would_be_right(void **state) {
+    (void)state;
+    refuse("block_x=64", "which has block_q and block_k");
+    refuse("block_q=65", "must be 16, 32,");
+    refuse("block_q=64,block_q=64", "given twice");
+    refuse("block_q", "must be name=value");
+    refuse("block_q=", "must be a whole number");
+    refuse("block_q=6 4", "must be a whole number");
+    refuse("block_q=99999999999999999999", "must be a whole number");
+    refuse("", "must be name=value");
+}
+
+static void every_combination_comes_once(void **state) {
+    (void)state;
+    struct lab_launch launch = attention_of(1024);
+    const struct lab_tunable *tunable = tunable_of(&launch);
+    int64_t size = lab_tunable_size(tunable);
+    assert_int_equal(size, 9 * 7);
+    for (int64_t i = 0; i < size; i++)
+        for (int64_t j = 0; j < i; j++) {
+            struct lab_tuning a = lab_tunable_at(tunable, i), b = lab_tunable_at(tunable, j);
+            assert_false(lab_tuning_equal(&a, &b));
+        }
+}
+
+static void what_does_not_fit_says_why(void **state) {
+    (void)state;
+    struct lab_launch launch = attention_of(40);
+    const struct lab_tunable *tunable = tunable_of(&launch);
+    struct lab_tuning tuning;
+    struct lab_err err = LAB_ERR_INIT;
+    lab_tuning_parse(tunable, NULL, &launch, "block_q=512,block_k=64", &tuning, NULL);
+    assert_int_equal(lab_tuning_check(tunable, NULL, &launch, &tuning, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "block_q=512: the sequence has only 40 tokens"));
+    /* a tuning of another kernel, and one with values that aren't choices */
+    tuning.count = 3;
+    assert_int_equal(lab_tuning_check(tunable, NULL, &launch, &tuning, &err), -1);
+    tuning = (struct lab_tuning){.count = 2, .values = {7, 64}};
+    assert_int_equal(lab_tuning_check(tunable, NULL, &launch, &tuning, &err), -1);
+    assert_non_null(strstr(err.text, "block_q=7: must be 16"));
+}
+
+static void lengths_near_each_other_share_their_tuning(void **state) {
+    (void)state;
+    static const struct {
+        int64_t tokens;
+        const char *text;
+    } cases[] = {{1, "s1"},       {3, "s3"},       {1000, "s1024"},
+                 {1024, "s1024"}, {1025, "s1536"}, {1537, "s2048"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_launch launch = attention_of(cases[i].tokens);
+        struct lab_str text;
+        char want[80];
+        launch.causal = true;
+        lab_str_init(&text);
+        lab_tunable_shape_class(&launch, &text);
+        snprintf(want, sizeof want, "flash_attention b1 %s h2 g2 w64 causal", cases[i].text);
+        assert_string_equal(text.text, want);
+        lab_str_release(&text);
+    }
+}
+
+/* Runs the case in two pieces and returns how far it is off. */
+static double error_of(const struct op_case *c, struct lab_tuning tuning,
+                       struct cpu_scratch *scratch) {
+    struct lab_launch launch = c->launch;
+    float *out = lab_mem_alloc((size_t)c->count, sizeof *out);
+    const struct cpu_kernel *kernel = cpu_kernel_get(launch.op, LAB_FP32);
+    op_case_poison(out, c->count);
+    for (int i = 0; i < c->op->inputs; i++)
+        launch.in[i].data = c->in[i];
+    launch.out.data = out;
+    launch.tuning = tuning;
+    int64_t units = kernel->units(&launch, 3), middle = units / 2;
+    kernel->run(&launch, cpu_simd_select(), units, middle, units, scratch);
+    kernel->run(&launch, cpu_simd_select(), units, 0, middle, scratch);
+    double error = op_case_error(c, out);
+    lab_mem_free(out);
+    return error;
+}
+
+static int try_all(const struct op_case *c, struct cpu_scratch *scratch) {
+    const struct lab_tunable *tunable = tunable_of(&c->launch);
+    struct lab_tuning fallback;
+    int tried = 0;
+    tunable->fallback(NULL, &c->launch, &fallback);
+    assert_int_equal(lab_tuning_check(tunable, NULL, &c->launch, &fallback, NULL), 0);
+    for (int64_t i = 0; i < lab_tunable_size(tunable); i++) {
+        struct lab_tuning tuning = lab_tunable_at(tunable, i);
+        if (lab_tuning_check(tunable, NULL, &c->launch, &tuning, NULL))
+            continue;
+        double error = error_of(c, tuning, scratch);
+        if (!(error <= op_case_tolerance(LAB_FP32, true)))
+            fail_msg("%s, configuration %lld: relative error %g", c->name, (long long)i, error);
+        tried++;
+    }
+    return tried;
+}
+
+static void every_configuration_computes_the_same(void **state) {
+    (void)state;
+    struct cpu_scratch scratch = {0};
+    for (int o = 0; o < OPS; o++) {
+        struct op_case c;
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_arena arena;
+        int tried = 0;
+        lab_arena_init(&arena);
+        for (int i = 0; op_case_make(tunable_ops[o], i, LAB_FP32, &arena, &c, &err) == 0; i++)
+            tried += try_all(&c, &scratch);
+        assert_int_equal(err.code, LAB_ERR_NONE);
+        assert_true(tried > 10);
+        lab_arena_release(&arena);
+    }
+    free(scratch.memory);
+}
+
+/* Rows of lengths that no example has, so that parts of rows are used too. */
+static void long_rows_come_in_parts(void **state) {
+    (void)state;
+    struct cpu_scratch scratch = {0};
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_tensor x = lab_tensor_matrix(NULL, LAB_FP32, 3, 70001);
+    struct op_case c = {.op = lab_op_get(LAB_OP_SOFTMAX),
+                        .launch = {.op = LAB_OP_SOFTMAX, .in = {x}, .out = x},
+                        .name = "softmax of long rows",
+                        .count = INT64_C(3) * 70001};
+    const double *in[] = {op_case_fill(&arena, &c, 0, 5)};
+    c.expected = lab_arena_alloc(&arena, (size_t)c.count, sizeof *c.expected);
+    c.op->reference(&c.launch, in, c.expected);
+    assert_int_equal(try_all(&c, &scratch), 1 * 2 * 4);
+    lab_arena_release(&arena);
+    free(scratch.memory);
+}
+
+static void other_dtypes_and_ops_have_nothing_to_tune(void **state) {
+    (void)state;
+    struct lab_launch launch = attention_of(64);
+    launch.out.dtype = LAB_BF16;
+    assert_null(tunable_of(&launch));
+    launch = (struct lab_launch){.op = LAB_OP_ADD, .out = lab_tensor_vector(NULL, LAB_FP32, 3)};
+    assert_null(tunable_of(&launch));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts_and_values_are_the_same),
+        cmocka_unit_test(bad_texts_say_what_would_be_right),
+        cmocka_unit_test(every_combination_comes_once),
+        cmocka_unit_test(what_does_not_fit_says_why),
+        cmocka_unit_test(lengths_near_each_other_share_their_tuning),
+        cmocka_unit_test(every_configuration_computes_the_same),
+        cmocka_unit_test(long_rows_come_in_parts),
+        cmocka_unit_test(other_dtypes_and_ops_have_nothing_to_tune),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

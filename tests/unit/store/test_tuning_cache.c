@@ -1,0 +1,296 @@
+/* The cache of tuned configurations: what comes back, what is set aside, and two writers at once. */
+#include "store/tuning.h"
+
+#include "base/file.h"
+#include "base/json.h"
+
+#include <ftw.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+#include <cmocka.h>
+
+static struct lab_arena arena;
+static struct lab_err err;
+static char folder[64];
+static const char *path;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    err = (struct lab_err)LAB_ERR_INIT;
+    snprintf(folder, sizeof folder, "/tmp/gpulab-tuning-XXXXXX");
+    assert_non_null(mkdtemp(folder));
+    path = lab_arena_printf(&arena, "%s/gpulab/tuning.db", folder);
+    return 0;
+}
+
+static int remove_one(const char *entry, const struct stat *info, int kind, struct FTW *place_in) {
+    (void)info, (void)kind, (void)place_in;
+    return remove(entry);
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    nftw(folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static struct lab_tuning_cache *open_cache(bool writable, const char **ret_note) {
+    struct lab_tuning_cache *cache = NULL;
+    if (lab_tuning_cache_open(path, writable, &arena, &cache, ret_note, &err))
+        fail_msg("%s", err.text);
+    return cache;
+}
+
+static struct lab_tuning_entry entry_of(const char *key, const char *config, int64_t when) {
+    return (struct lab_tuning_entry){.key = key,
+                                     .kernel = "cpu gemm 1",
+                                     .shape = "gemm m1024",
+                                     .device = "a CPU, 2 units",
+                                     .config = config,
+                                     .time_s = 1e-3,
+                                     .low_s = 0.9e-3,
+                                     .high_s = NAN,
+                                     .certain = true,
+                                     .tuned_wall_ns = when,
+                                     .result = "{}"};
+}
+
+static void put(struct lab_tuning_cache *cache, struct lab_tuning_entry entry) {
+    if (lab_tuning_cache_put(cache, &entry, &err))
+        fail_msg("%s", err.text);
+}
+
+static const char *config_of(struct lab_tuning_cache *cache, const char *key) {
+    struct lab_tuning_entry entry;
+    int found = lab_tuning_cache_find(cache, key, &arena, &entry, &err);
+    if (found < 0)
+        fail_msg("%s", err.text);
+    return found ? entry.config : NULL;
+}
+
+static void what_is_put_comes_back(void **state) {
+    (void)state;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    struct lab_tuning_entry entry, *list;
+    int count;
+    put(cache, entry_of("a", "x=1", 10));
+    put(cache, entry_of("b", "x=2", 20));
+    put(cache, entry_of("a", "x=3", 5)); /* the last tuning of a key stands */
+    lab_tuning_cache_close(cache);
+    cache = open_cache(false, NULL);
+    assert_int_equal(lab_tuning_cache_find(cache, "a", &arena, &entry, &err), 1);
+    assert_string_equal(entry.config, "x=3");
+    assert_string_equal(entry.shape, "gemm m1024");
+    assert_true(entry.certain && entry.time_s == 1e-3 && isnan(entry.high_s));
+    assert_null(config_of(cache, "c"));
+    assert_int_equal(lab_tuning_cache_list(cache, &arena, &list, &count, &err), 0);
+    assert_int_equal(count, 2);
+    assert_string_equal(list[0].key, "b");
+    lab_tuning_cache_close(cache);
+    cache = open_cache(true, NULL);
+    assert_int_equal(lab_tuning_cache_clear(cache, &count, &err), 0);
+    assert_int_equal(count, 2);
+    assert_null(config_of(cache, "a"));
+    lab_tuning_cache_close(cache);
+}
+
+static void one_that_is_not_there_is_empty_and_stays_away(void **state) {
+    (void)state;
+    struct lab_tuning_entry *list;
+    int count = 7;
+    const char *note = "";
+    struct lab_tuning_cache *cache = open_cache(false, &note);
+    assert_null(config_of(cache, "a"));
+    assert_int_equal(lab_tuning_cache_list(cache, &arena, &list, &count, &err), 0);
+    assert_int_equal(count, 0);
+    assert_null(note);
+    lab_tuning_cache_close(cache);
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void exec(const char *sql) {
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static void another_version_is_set_aside_with_a_note(void **state) {
+    (void)state;
+    const char *note = NULL;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    put(cache, entry_of("a", "x=1", 10));
+    lab_tuning_cache_close(cache);
+    exec("PRAGMA user_version = 9");
+    /* given a file of version 9, when it is read, then it isn't used and stays */
+    cache = open_cache(false, &note);
+    assert_null(config_of(cache, "a"));
+    assert_non_null(strstr(note, "of version 9"));
+    lab_tuning_cache_close(cache);
+    assert_int_equal(access(path, F_OK), 0);
+    /* when it is to be written, then a new one takes its place */
+    cache = open_cache(true, &note);
+    assert_non_null(strstr(note, "set aside as"));
+    assert_null(config_of(cache, "a"));
+    put(cache, entry_of("a", "x=2", 10));
+    lab_tuning_cache_close(cache);
+    assert_int_equal(access(lab_arena_printf(&arena, "%s.old", path), F_OK), 0);
+    cache = open_cache(true, &note);
+    assert_null(note);
+    assert_string_equal(config_of(cache, "a"), "x=2");
+    lab_tuning_cache_close(cache);
+}
+
+static void what_is_no_cache_is_set_aside_too(void **state) {
+    (void)state;
+    static const char text[] = "this was a shopping list once, long before it became a cache";
+    const char *note = NULL;
+    lab_tuning_cache_close(open_cache(true, NULL));
+    assert_int_equal(lab_file_write_atomic(path, text, sizeof text, &err), 0);
+    struct lab_tuning_cache *cache = open_cache(true, &note);
+    assert_non_null(strstr(note, "no cache of tuned configurations"));
+    put(cache, entry_of("a", "x=1", 1));
+    lab_tuning_cache_close(cache);
+}
+
+enum { WRITERS = 3, ENTRIES = 15 };
+
+static void write_some(int writer) {
+    for (int i = 0; i < ENTRIES; i++) {
+        char key[32];
+        struct lab_tuning_cache *cache = open_cache(true, NULL);
+        snprintf(key, sizeof key, "%d-%d", writer, i);
+        put(cache, entry_of(key, "x=1", i));
+        put(cache, entry_of("shared", "x=1", i));
+        lab_tuning_cache_close(cache);
+    }
+}
+
+static void several_processes_lose_nothing(void **state) {
+    (void)state;
+    pid_t children[WRITERS];
+    struct lab_tuning_entry *list;
+    int count;
+    /* they also meet an old file at once: only one may move it */
+    lab_tuning_cache_close(open_cache(true, NULL));
+    exec("PRAGMA user_version = 9");
+    for (int w = 0; w < WRITERS; w++) {
+        children[w] = fork();
+        assert_true(children[w] >= 0);
+        if (children[w] == 0) {
+            write_some(w);
+            _exit(0);
+        }
+    }
+    for (int w = 0; w < WRITERS; w++) {
+        int status;
+        assert_int_equal(waitpid(children[w], &status, 0), children[w]);
+        assert_int_equal(status, 0);
+    }
+    struct lab_tuning_cache *cache = open_cache(false, NULL);
+    assert_int_equal(lab_tuning_cache_list(cache, &arena, &list, &count, &err), 0);
+    assert_int_equal(count, WRITERS * ENTRIES + 1);
+    lab_tuning_cache_close(cache);
+}
+
+static void trials_are_kept_until_they_are_forgotten(void **state) {
+    (void)state;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    struct lab_trial *list;
+    int count;
+    const struct lab_trial right = {.config = "x=1",
+                                    .state = LAB_TRIAL_MEASURED,
+                                    .rung = 2,
+                                    .median_s = 1.5,
+                                    .low_s = NAN,
+                                    .high_s = 2};
+    const struct lab_trial wrong = {
+        .config = "x=2", .state = LAB_TRIAL_WRONG, .reason = "far off", .median_s = NAN};
+    assert_int_equal(lab_tuning_cache_keep(cache, "s", &wrong, &err), 0);
+    assert_int_equal(lab_tuning_cache_keep(cache, "s", &right, &err), 0);
+    assert_int_equal(lab_tuning_cache_keep(cache, "s", &right, &err), 0); /* once more: no other */
+    assert_int_equal(lab_tuning_cache_keep(cache, "other", &right, &err), 0);
+    assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
+    assert_int_equal(count, 2);
+    assert_int_equal(list[0].state, LAB_TRIAL_MEASURED);
+    assert_true(list[0].rung == 2 && list[0].median_s == 1.5 && isnan(list[0].low_s));
+    assert_null(list[0].reason);
+    assert_string_equal(list[1].reason, "far off");
+    assert_int_equal(lab_tuning_cache_forget(cache, "s", &err), 0);
+    assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
+    assert_int_equal(count, 0);
+    assert_int_equal(lab_tuning_cache_trials(cache, "other", &arena, &list, &count, &err), 0);
+    assert_int_equal(count, 1);
+    lab_tuning_cache_close(cache);
+}
+
+static void the_later_of_two_tunings_stands_after_an_import(void **state) {
+    (void)state;
+    struct lab_value *value;
+    int count, taken;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    put(cache, entry_of("a", "x=1", 10));
+    put(cache, entry_of("b", "x=1", 10));
+    put(cache, entry_of("c", "x=1", 10));
+    assert_int_equal(lab_tuning_cache_export(cache, &arena, &value, &count, &err), 0);
+    assert_int_equal(count, 3);
+    put(cache, entry_of("a", "x=9", 20)); /* later than the export */
+    put(cache, entry_of("b", "x=9", 5));  /* earlier */
+    assert_int_equal(lab_tuning_cache_import(cache, value, &taken, &count, &err), 0);
+    assert_int_equal(count, 3);
+    assert_int_equal(taken, 1);
+    assert_string_equal(config_of(cache, "a"), "x=9");
+    assert_string_equal(config_of(cache, "b"), "x=1");
+    lab_tuning_cache_close(cache);
+}
+
+static void refuse_import(struct lab_tuning_cache *cache, const char *text, const char *part) {
+    struct lab_value *value;
+    int taken, count;
+    assert_int_equal(lab_json_parse(text, strlen(text), "x.json", &arena, &value, &err), 0);
+    assert_int_equal(lab_tuning_cache_import(cache, value, &taken, &count, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    if (!strstr(err.text, part))
+        fail_msg("'%s' lacks '%s'", err.text, part);
+}
+
+static void what_is_no_export_changes_nothing(void **state) {
+    (void)state;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    refuse_import(cache, "[]", "no export of a tuning cache");
+    refuse_import(cache, "{\"format\": \"gpulab tuning\", \"version\": 2, \"entries\": []}",
+                  "of another version");
+    refuse_import(cache,
+                  "{\"format\": \"gpulab tuning\", \"version\": 1, \"entries\": ["
+                  "{\"key\": \"k\", \"config\": \"x=1\"}, {\"key\": \"l\"}]}",
+                  "without key or config");
+    assert_null(config_of(cache, "k")); /* all or nothing */
+    lab_tuning_cache_close(cache);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(what_is_put_comes_back),
+        TEST(one_that_is_not_there_is_empty_and_stays_away),
+        TEST(another_version_is_set_aside_with_a_note),
+        TEST(what_is_no_cache_is_set_aside_too),
+        TEST(several_processes_lose_nothing),
+        TEST(trials_are_kept_until_they_are_forgotten),
+        TEST(the_later_of_two_tunings_stands_after_an_import),
+        TEST(what_is_no_export_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
