@@ -262,12 +262,22 @@ static void use_case(struct place *place, struct lab_arena *arena, const char *c
     use_twice(place);
 }
 
+/* A way to do it that only backends with several have. */
+static bool names_a_configuration(const char *const *words) {
+    for (; *words; words++)
+        if (strncmp(*words, "config='", 8) == 0)
+            return true;
+    return false;
+}
+
 static void use_workload(struct place *place, struct lab_arena *arena) {
     bool listed = false;
     print_message("  %s on %s\n", place->workload->name, place->ref.name);
     for (int i = 0; i < CASES; i++)
         if (lab_str_equal(cases[i].workload, place->workload->name)) {
             listed = true;
+            if (!place->ref.backend->tunable && names_a_configuration(cases[i].words))
+                continue;
             use_case(place, arena, cases[i].words);
         }
     if (!listed)
