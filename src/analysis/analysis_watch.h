@@ -38,7 +38,7 @@ struct lab_watch_gpu {
     struct lab_watch_figures figures[LAB_WATCH_METRICS];
     double capacity_mib;    /* NaN = unknown */
     double energy_j;        /* NaN = unknown */
-    bool energy_integrated; /* from its power, since there is no counter */
+    bool energy_integrated; /* from its power, where there is no counter */
     double throttled_s;     /* NaN = unknown */
     uint64_t reasons;       /* that held it back at any time; see lab_clock_reasons */
     double missing_s;       /* that it gave nothing for, while others or it did before and after */

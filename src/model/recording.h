@@ -6,6 +6,7 @@
 #ifndef LAB_MODEL_RECORDING_H
 #define LAB_MODEL_RECORDING_H
 
+#include "model/energy.h"
 #include "model/sample.h"
 
 /* A stretch between boots or jumps of the wall clock: wall = time_ns + offset. */
@@ -66,15 +67,15 @@ struct lab_track_figures {
 struct lab_track_figures lab_track_between(const struct lab_track *track, enum lab_metric_id metric,
                                            int64_t from_ns, int64_t until_ns);
 
-/*
- * Joules between two times: by the counter where it was read at least a second apart, its edges filled
- * in by power; else by power alone, each reading held until the next. NaN = neither is known.
- */
-double lab_track_energy(const struct lab_track *track, int64_t from_ns, int64_t until_ns);
+/* What was used between two times, as far as the track's own readings tell (model/energy.h). The
+ * interval is the recording's, 0 = unknown: from it follows what is a gap. */
+struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interval_ns,
+                                   int64_t from_ns, int64_t until_ns);
 
-/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next. */
+/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next, but not over a
+ * gap. */
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
-                        int64_t from_ns, int64_t until_ns);
+                        int64_t interval_ns, int64_t from_ns, int64_t until_ns);
 
 /* The track of GPU `index`, or NULL. */
 const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index);

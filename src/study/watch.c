@@ -317,7 +317,9 @@ static void set_figures(struct answer *answer) {
     const struct lab_track *own = &answer->recording->tracks[answer->track];
     struct lab_arena *arena = answer->arena;
     int64_t from_ns = answer->from_ns, until_ns = answer->until_ns;
-    lab_value_set_float(arena, answer->map, "energy_j", lab_track_energy(whole, from_ns, until_ns));
+    lab_value_set_float(
+        arena, answer->map, "energy_j",
+        lab_track_energy(whole, answer->recording->interval_ns, from_ns, until_ns).joules);
     set_gauge(answer, "power_w", LAB_METRIC_POWER, 1);
     set_gauge(answer, "sm_clock_mhz", LAB_METRIC_SM_CLOCK, 1);
     lab_value_set_float(arena, answer->map, "sm_clock_min_mhz",
@@ -346,8 +348,9 @@ static void set_throttling(struct answer *answer) {
     struct lab_value *map = lab_value_map(answer->arena);
     double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
     for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-        double time_s = lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
-                                         answer->from_ns, answer->until_ns);
+        double time_s =
+            lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
+                             answer->recording->interval_ns, answer->from_ns, answer->until_ns);
         if (!reason->harmful || isnan(time_s) || time_s <= 0)
             continue;
         lab_value_set_float(answer->arena, map, reason->name, time_s);

@@ -20,6 +20,9 @@ killed=$!
     exec "$gpulab" record --interval 1ms --device cpu -o full.db -- sh -c 'sleep 2.2; exit 5' 2>full.err
 ) &
 full=$!
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; power=100; lost=1@1.2" \
+    "$gpulab" record "${fast[@]}" --json -t 2.6s -o lost.db >lost.json 2>lost.err &
+lost=$!
 began=$(date +%s%N)
 
 # an interval that the driver can't keep up with is told, with what it gives
@@ -211,4 +214,24 @@ status=$? what="gpulab record on a full disk"
 [ "$(grep -c 'sampling goes on' full.err)" = 1 ] || fail "$what: not told once: $(cat full.err)"
 "$gpulab" export full.db >rows 2>full.err || fail "$what: $(cat full.err)"
 
+# a GPU that was lost has the energy of the time before, and 'analyze' says the same
+wait $lost || fail "lost.db: $(cat lost.err)"
+"$gpulab" analyze summary lost.db --json >lost_summary.json
+python3 - lost.json lost_summary.json <<'PY' || fail "energy of a lost GPU"
+import json, sys
+recorded, analysed = (json.load(open(path)) for path in sys.argv[1:])
+def find(value, key):
+    if isinstance(value, dict):
+        if isinstance(value.get(key), list) and value[key] and "energy_j" in value[key][0]:
+            return value[key]
+        value = list(value.values())
+    for item in value if isinstance(value, list) else []:
+        if found := find(item, key):
+            return found
+gpus = recorded["gpus"]
+assert 60 < gpus[1]["energy_j"] < 150 < gpus[0]["energy_j"], gpus
+assert gpus[1]["energy_estimated"] and not gpus[0]["energy_estimated"], gpus
+table = find(analysed, "gpus")
+assert [round(g["energy_j"], 6) for g in gpus] == [round(g["energy_j"], 6) for g in table], (gpus, table)
+PY
 finish

@@ -123,7 +123,7 @@ int lab_record_begin(struct lab_record_session *session, const struct lab_record
                      struct lab_err *err) {
     *session = (struct lab_record_session){.csv_fd = -1, .signal_fd = -1};
     session->child = (struct lab_record_child){.argv = request->argv, .pidfd = -1};
-    lab_record_summary_init(&session->summary);
+    lab_record_summary_init(&session->summary, request->interval_ns);
     /* the sampler first: it knows which GPUs there are, and makes no file; so while a driver takes long
      * to start, Ctrl-C may simply end it all */
     if (open_sampler(session, request, err) == 0) {

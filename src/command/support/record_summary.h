@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "model/energy.h"
 #include "model/sample.h"
 #include "report/report.h"
 
@@ -19,19 +20,16 @@ struct lab_record_gpu {
     double utilization_sum; /* %, over utilization_count of them */
     int64_t utilization_count;
     double peak_memory_bytes, hottest_c; /* NaN = not known */
-    double energy_j;                     /* by the counter; NaN = not known */
-    double energy_last_j;
+    struct lab_energy_meter energy;
     double power_sum_w; /* over power_count ticks */
     int64_t power_count;
-    double power_j; /* by power over time, where there is no counter */
-    double power_last_w;
-    int64_t power_last_ns;
     int64_t throttled, reason_ticks;
     uint64_t reasons; /* the harmful ones, of all ticks */
     int gaps;
 };
 
 struct lab_record_summary {
+    int64_t interval_ns; /* as asked for */
     struct lab_record_gpu *gpus;
     int gpu_count, gpu_capacity;
     struct lab_record_entity {
@@ -46,7 +44,7 @@ struct lab_record_summary {
     bool host, simulated;
 };
 
-void lab_record_summary_init(struct lab_record_summary *summary);
+void lab_record_summary_init(struct lab_record_summary *summary, int64_t interval_ns);
 void lab_record_summary_release(struct lab_record_summary *summary);
 struct lab_sink_samples lab_record_summary_sink(struct lab_record_summary *summary);
 
