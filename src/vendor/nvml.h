@@ -384,10 +384,10 @@ struct lab_nvml {
 const struct lab_nvml *lab_nvml_load(const struct lab_dl_report **ret_report);
 
 /*
- * Loads and initialises it once, for the life of the process; the table, or NULL and why in
- * `ret_why` (lives for ever).
+ * Loads it, and initialises it until that succeeds once, which holds for the life of the process; the
+ * table, or NULL and why: LAB_ERR_SYSTEM = ask again later, LAB_ERR_UNSUPPORTED = that won't help.
  */
-const struct lab_nvml *lab_nvml_open(const char **ret_why);
+const struct lab_nvml *lab_nvml_open(struct lab_err *err);
 
 /*
  * Takes the demonstration's library, which plays a machine with GPUs, instead of the driver's. Only

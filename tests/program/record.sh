@@ -23,6 +23,10 @@ full=$!
 env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; power=100; lost=1@1.2" \
     "$gpulab" record "${fast[@]}" --json -t 2.6s -o lost.db >lost.json 2>lost.err &
 lost=$!
+# a kernel module that is loaded while we wait: two openings, each with a vain first try
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; fail=nvmlInit_v2:9@1x3" \
+    "$gpulab" record "${fast[@]}" -q -t 2.4s -o module.db 2>module.err &
+module=$!
 began=$(date +%s%N)
 
 # an interval that the driver can't keep up with is told, with what it gives
@@ -213,6 +217,15 @@ status=$? what="gpulab record on a full disk"
 [ $status = 5 ] || fail "$what: status $status: $(cat full.err)"
 [ "$(grep -c 'sampling goes on' full.err)" = 1 ] || fail "$what: not told once: $(cat full.err)"
 "$gpulab" export full.db >rows 2>full.err || fail "$what: $(cat full.err)"
+
+# a driver that failed at first was asked again
+wait $module || fail "module.db: $(cat module.err)"
+grep -q 'no GPU is recorded yet: the NVIDIA driver is not loaded .*; it is asked again' module.err ||
+    fail "module.db: $(cat module.err)"
+rows module.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"0", "1"}'
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=fail=nvmlInit_v2:18" \
+    "$gpulab" record "${fast[@]}" -q -t 50ms -o mismatch.db 2>err
+grep -q 'only the host: NVML and the kernel.s driver are of different versions' err || fail "mismatch: $(cat err)"
 
 # a GPU that was lost has the energy of the time before, and 'analyze' says the same
 wait $lost || fail "lost.db: $(cat lost.err)"

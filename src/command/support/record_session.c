@@ -82,7 +82,8 @@ static int open_sampler(struct lab_record_session *session,
     /* without GPUs there would be none to list */
     if (request->any_processes && !session->host_only &&
         lab_sampler_refusal(session->sampler, "nvml") &&
-        !lab_sampler_awaits(session->sampler, "nvml")) {
+        (!lab_sampler_awaits(session->sampler, "nvml") ||
+         lab_sampler_retries(session->sampler, "nvml"))) {
         lab_sampler_close(session->sampler);
         session->sampler = NULL;
         config.setup.all_processes = true;

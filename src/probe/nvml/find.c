@@ -184,17 +184,22 @@ static void add_candidates_of(struct nvml_probe *probe, struct candidates *list,
             add_candidate(probe, list, handle, parent);
 }
 
-static void read_candidates(struct nvml_probe *probe, struct candidates *list) {
+/* What the driver said last where it gave no handle; success = it has none to give. */
+static lab_nvml_result read_candidates(struct nvml_probe *probe, struct candidates *list) {
     unsigned count = 0;
     lab_nvml_device handle;
-    probe->nvml->nvmlDeviceGetCount_v2(&count);
-    for (unsigned i = 0; i < count; i++) {
+    lab_nvml_result why = probe->nvml->nvmlDeviceGetCount_v2(&count);
+    for (unsigned i = 0; why == LAB_NVML_SUCCESS && i < count; i++) {
         int index = list->count;
-        if (probe->nvml->nvmlDeviceGetHandleByIndex_v2(i, &handle) != LAB_NVML_SUCCESS)
-            continue; /* lost, or not ours to see: neither does `cuda:N` count it */
+        lab_nvml_result result = probe->nvml->nvmlDeviceGetHandleByIndex_v2(i, &handle);
+        if (result != LAB_NVML_SUCCESS) { /* lost, or not ours to see: nor does `cuda:N` count it */
+            why = i + 1 == count && !list->count ? result : why;
+            continue;
+        }
         add_candidate(probe, list, handle, -1);
         add_candidates_of(probe, list, index);
     }
+    return why;
 }
 
 static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
@@ -259,10 +264,13 @@ static int choose_lanes(struct nvml_probe *probe, const struct candidates *list,
 
 int nvml_find_all(struct nvml_probe *probe, struct lab_err *err) {
     struct candidates list = {0};
-    read_candidates(probe, &list);
-    int result = list.count
-                     ? choose_lanes(probe, &list, err)
-                     : lab_err_set(err, LAB_ERR_UNSUPPORTED, "the NVIDIA driver finds no GPU");
+    lab_nvml_result why = read_candidates(probe, &list);
+    int result = list.count ? choose_lanes(probe, &list, err) : -1;
+    if (!list.count && why == LAB_NVML_SUCCESS)
+        lab_err_set(err, LAB_ERR_SYSTEM, "the NVIDIA driver finds no GPU");
+    else if (!list.count)
+        lab_err_set(err, LAB_ERR_SYSTEM, "the NVIDIA driver lists no GPU: %s (%d)",
+                    lab_nvml_words(probe->nvml, why), why);
     lab_mem_free(list.items);
     return result;
 }
