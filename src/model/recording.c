@@ -73,25 +73,19 @@ static bool find_column(const struct lab_track *track, enum lab_metric_id metric
 struct lab_track_figures lab_track_between(const struct lab_track *track, enum lab_metric_id metric,
                                            int64_t from_ns, int64_t until_ns) {
     struct lab_track_figures figures = {0, NAN, NAN, NAN};
-    double scale = lab_metric(metric)->scale, sum = 0, before = NAN;
+    double scale = lab_metric(metric)->scale, sum = 0;
     int column;
     if (!find_column(track, metric, &column))
         return figures;
     for (size_t i = 0; i < track->count && track->times_ns[i] <= until_ns; i++) {
-        if (!track->valid[column][i])
+        if (!track->valid[column][i] || track->times_ns[i] < from_ns)
             continue;
         double value = (double)track->values[column][i] * scale;
-        if (track->times_ns[i] < from_ns) {
-            before = value;
-            continue;
-        }
         sum += value;
         figures.min = figures.count ? fmin(figures.min, value) : value;
         figures.max = figures.count ? fmax(figures.max, value) : value;
         figures.count++;
     }
-    if (figures.count == 0 && !isnan(before))
-        return (struct lab_track_figures){1, before, before, before};
     figures.mean = figures.count ? sum / (double)figures.count : (double)NAN;
     return figures;
 }

@@ -59,7 +59,7 @@ bool lab_track_read(const struct lab_track *track, enum lab_metric_id metric, in
 double lab_track_growth(const struct lab_track *track, enum lab_metric_id metric, int64_t from_ns,
                         int64_t until_ns);
 
-/* What a gauge was between two times: of the readings in between, or the last one before them. */
+/* What a gauge was between two times: of the readings in between. */
 struct lab_track_figures {
     size_t count; /* readings; 0 = none, and NaN below */
     double mean, min, max;

@@ -64,11 +64,10 @@ static void gauges_are_told_of_the_readings_in_between(void **state) {
     assert_near(figures.mean, 200);
     assert_near(figures.min, 100);
     assert_near(figures.max, 300);
-    /* between two readings, then the one before holds */
+    /* between two readings, or before all of them, then nothing is known */
     figures = lab_track_between(&track, LAB_METRIC_POWER, 12 * S + 10 * MS, 12 * S + 20 * MS);
-    assert_int_equal(figures.count, 1);
-    assert_near(figures.mean, 300);
-    /* before all of them, then nothing is known */
+    assert_int_equal(figures.count, 0);
+    assert_true(isnan(figures.mean));
     assert_int_equal(lab_track_between(&track, LAB_METRIC_POWER, S, 2 * S).count, 0);
     assert_true(isnan(lab_track_between(&track, LAB_METRIC_FAN, 10 * S, 11 * S).mean));
 }
