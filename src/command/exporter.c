@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -183,6 +184,9 @@ static void say_what_is_missing(struct exporter *exporter) {
         if (why && lab_sampler_awaits(exporter->sampler, lab_probes[i]->name))
             exporter->said = why;
     }
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible && !lab_sampler_refusal(exporter->sampler, "nvml"))
+        lab_command_note("CUDA_VISIBLE_DEVICES='%s' hides the GPUs that it doesn't name", visible);
 }
 
 static void say_where(const struct exporter *exporter) {

@@ -151,6 +151,9 @@ static void tell_entity(struct nvml_unit *unit, const struct lab_probe_sink *sin
         .node = gpu->node,
         .parent = unit->mig ? gpu->unit.number : -1,
         .simulated = gpu->probe->simulated,
+        .numbered = !unit->mig,
+        .driver_index = gpu->driver_index,
+        .driver_minor = gpu->driver_minor,
         .columns = unit->mig ? mig_columns : gpu_columns,
         .column_count = unit->mig ? MIG_METRICS : NVML_METRICS,
     };

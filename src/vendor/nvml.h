@@ -243,6 +243,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
 #define LAB_NVML_PROCESSES "processes on GPUs aren't listed"
 #define LAB_NVML_MPS       "processes under MPS aren't listed"
 #define LAB_NVML_SHARES    "how much each process uses a GPU isn't known"
+#define LAB_NVML_MINOR     "which of /dev/nvidia* a GPU is"
 #define LAB_NVML_NODE      "NUMA nodes of GPUs are known from PCI alone"
 #define LAB_NVML_AGAIN     "a GPU that was lost isn't seen again"
 
@@ -262,6 +263,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
       (lab_nvml_device device, char *name, unsigned length))                                       \
     X(nvmlDeviceGetPciInfo_v3, LAB_NVML_ESSENTIAL,                                                 \
       (lab_nvml_device device, struct lab_nvml_pci * ret_pci))                                     \
+    X(nvmlDeviceGetMinorNumber, LAB_NVML_MINOR, (lab_nvml_device device, unsigned *ret_minor))     \
     X(nvmlDeviceGetMemoryInfo_v2, LAB_NVML_MEMORY,                                                 \
       (lab_nvml_device device, struct lab_nvml_memory_v2 * memory))                                \
     X(nvmlDeviceGetMemoryInfo, LAB_NVML_SIZE,                                                      \

@@ -23,7 +23,7 @@ static void add_notes(struct lab_top_source *source) {
         count++;
     source->awaits = lab_sampler_awaits(source->sampler, "nvml");
     if (!source->notes) /* who shows them keeps the list */
-        source->notes = lab_arena_alloc(arena, (size_t)count + 1, sizeof *source->notes);
+        source->notes = lab_arena_alloc(arena, (size_t)count + 2, sizeof *source->notes);
     int at = 0;
     for (int i = 0; i < count; i++) {
         const char *why = lab_sampler_refusal(source->sampler, lab_probes[i]->name);
@@ -31,6 +31,10 @@ static void add_notes(struct lab_top_source *source) {
             source->notes[at++] =
                 lab_arena_printf(arena, "without %s: %s", lab_probes[i]->without, why);
     }
+    const char *hidden =
+        lab_sampler_refusal(source->sampler, "nvml") ? NULL : lab_support_visible_note(arena);
+    if (hidden)
+        source->notes[at++] = hidden;
     source->notes[at] = NULL;
 }
 

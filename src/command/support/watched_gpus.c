@@ -8,6 +8,7 @@
 #include "device/device.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct chosen {
@@ -79,4 +80,15 @@ int lab_support_watched_gpus(const struct lab_machine *machine, const char *sele
     *ret_gpus = all ? NULL : chosen.gpus;
     *ret_count = all ? 0 : chosen.count;
     return 0;
+}
+
+const char *lab_support_visible_note(struct lab_arena *arena) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (!visible)
+        return NULL;
+    return lab_arena_printf(
+        arena,
+        "CUDA_VISIBLE_DEVICES='%s' hides the GPUs that it doesn't name, and counts "
+        "those that it does from 0",
+        visible);
 }

@@ -15,6 +15,7 @@ struct candidate {
     lab_nvml_device handle;
     char uuid[LAB_NVML_UUID_BYTES];
     int parent; /* of a MIG instance: the index of its GPU; -1 = a whole GPU */
+    int driver_index;
 };
 
 struct candidates { /* in PCI order, each GPU followed by its MIG instances */
@@ -41,6 +42,14 @@ static bool is_it(const struct nvml_gpu *gpu, lab_nvml_device handle) {
     else if (gpu->probe->nvml->nvmlDeviceGetUUID(handle, text, sizeof text) != LAB_NVML_SUCCESS)
         return false;
     return strcmp(text, gpu->unit.uuid) == 0;
+}
+
+static int find_minor(const struct nvml_probe *probe, lab_nvml_device handle) {
+    unsigned minor;
+    if (!probe->nvml->nvmlDeviceGetMinorNumber ||
+        probe->nvml->nvmlDeviceGetMinorNumber(handle, &minor) != LAB_NVML_SUCCESS)
+        return -1;
+    return (int)minor;
 }
 
 /* The node that feeds it, as PCI tells it or else the driver; what is made up isn't in our PCI. */
@@ -197,6 +206,7 @@ static lab_nvml_result read_candidates(struct nvml_probe *probe, struct candidat
             continue;
         }
         add_candidate(probe, list, handle, -1);
+        list->items[index].driver_index = (int)i;
         add_candidates_of(probe, list, index);
     }
     return why;
@@ -214,6 +224,8 @@ static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
     snprintf(gpu->unit.uuid, sizeof gpu->unit.uuid, "%s", *from->uuid ? from->uuid : gpu->pci);
     snprintf(gpu->label, sizeof gpu->label, *gpu->pci ? "GPU %d (%s)" : "GPU %d%s", index,
              gpu->pci);
+    gpu->driver_index = from->driver_index;
+    gpu->driver_minor = find_minor(probe, from->handle);
     gpu->metrics = lab_mem_alloc(1, sizeof *gpu->metrics);
     gpu->node = find_node(gpu);
 }

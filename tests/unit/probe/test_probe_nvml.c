@@ -40,6 +40,11 @@ static void lanes_are_counted_as_cuda_counts_devices(void **state) {
     assert_string_equal(lab_probe_nvml.lane_name(probe, 0), "GPU 0 (0000:19:00.0)");
     assert_string_equal(told[1].ids[0], GPU0);
     assert_int_equal(told[1].entities[0].index, 1);
+    /* the driver counts as ever */
+    assert_true(told[0].entities[0].numbered);
+    assert_int_equal(told[0].entities[0].driver_index, 2);
+    assert_int_equal(told[0].entities[0].driver_minor, 2);
+    assert_int_equal(told[1].entities[0].driver_index, 0);
     lab_probe_nvml.close(probe);
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
