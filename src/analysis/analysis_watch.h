@@ -111,6 +111,10 @@ double lab_watch_cv_of(const struct lab_watch *watch, enum lab_watch_metric metr
 /* "excellent", "good", "fair", "poor"; NULL without a CV. */
 const char *lab_watch_grade(double cv);
 
+/* A rate for people, with its unit, and the unit for programs: none without a rate. */
+void lab_watch_set_rate(double rate, const char *unit, struct lab_analysis_cell *ret_rate,
+                        struct lab_analysis_cell *ret_unit);
+
 /* --- labels --- */
 
 struct lab_watch_label { /* recordings that belong together, in the input's order */
