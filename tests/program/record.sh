@@ -86,6 +86,13 @@ expect_err '^    1  Fake 90 .* 100 %$'
 expect_err '^  GPU 1 was held back by power limit$'
 expect_err '^  These are simulated devices'
 expect_err '^  See it again: gpulab top four.db$'
+for command in "analyze summary" top; do # cut off before its first ticks, it says so
+    head -c 9000 four.db >cut.db
+    # shellcheck disable=SC2086 # several words
+    run $command cut.db
+    expect_status 2
+    expect_err 'cut.db:? holds no samples: the file is cut off: 8.8 of '
+done
 cp gpu_monitoring_multi_gpu.json out
 json '(len(d) > 3 and all(len(r["multi_gpu_data"]) == r["aggregate_stats"]["gpu_count"] for r in d) and
   {"gpu_index", "gpu_name", "utilization", "memory_used", "memory_total", "power"} <= set(d[0]["multi_gpu_data"][0]) and

@@ -136,8 +136,10 @@ static int read_source(struct reading *reading, const struct lab_recording_sourc
     struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
     if (lab_monitor_read(source->path, reading->arena, recording, err) < 0)
         return -1;
+    const char *why = recording->missing ? recording->missing[0] : NULL;
     if (!has_ticks(recording))
-        return lab_err_set(err, LAB_ERR_USER, "%s holds no samples", source->path);
+        return lab_err_set(err, LAB_ERR_USER, "%s holds no samples%s%s", source->path,
+                           why ? ": " : "", why ? why : "");
     add(reading, source->name, source->label, recording, NAN, NULL);
     return 0;
 }

@@ -83,8 +83,10 @@ int lab_top_source_recording(const struct lab_command_call *call, const char *pa
                                     .notes = recording->missing,
                                     .interval_ns = interval_ns};
     lab_top_recording_span(recording, &source.begin_ns, &source.end_ns);
+    const char *why = recording->missing ? recording->missing[0] : NULL;
     if (!recording->track_count || source.end_ns == 0)
-        return lab_err_set(err, LAB_ERR_USER, "%s: holds no samples", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s: holds no samples%s%s", path, why ? ": " : "",
+                           why ? why : "");
     struct lab_top_setup setup = {.interval_ns = interval_ns};
     source.history = lab_top_history_open(&setup);
     source.position_ns = source.begin_ns;
