@@ -107,6 +107,11 @@ cp gpu_monitoring.json out
 json '([g for i, g in enumerate(r["gpu_index"] for r in d) if i == 0 or g != d[i - 1]["gpu_index"]] == [0, 2] and
   d[0]["memory_used"] == 12800 and "T" in d[0]["timestamp"])'
 rows more.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"2", "3"}'
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; mig=1:2; sm=40" FAKE_CUDA_GPUS=2 \
+    "$gpulab" record "${fast[@]}" --json -t 100ms -o mig.db >out 2>err \
+    --device cuda:MIG-00000010-0000-0000-0000-0000000000cd
+json '[(g["gpu_index"], g["instance"], g["mean_utilization_percent"]) for g in d["mig_instances"]] == [(1, 0, 40), (1, 1, 40)]'
+json '[g["gpu_index"] for g in d["gpus"]] == [1]'
 run record "${fast[@]}" --demo --device cuda:1,3 -t 50ms -o demo.db
 expect_status 0
 expect_err '^    3  H200 '

@@ -31,8 +31,16 @@ static struct lab_record_gpu *find_gpu(struct lab_record_summary *summary, int e
 static void add_gpu(struct lab_record_summary *summary, int number,
                     const struct lab_entity *entity) {
     LAB_MEM_GROW(&summary->gpus, summary->gpu_count, &summary->gpu_capacity);
-    struct lab_record_gpu *gpu = &summary->gpus[summary->gpu_count++];
+    int at = summary->gpu_count++;
+    if (entity->kind ==
+        LAB_ENTITY_MIG) /* behind its GPU and those of its instances that are there */
+        for (int before = at; before > 0 && summary->gpus[before - 1].entity != entity->parent &&
+                              summary->gpus[before - 1].parent != entity->parent;
+             at = --before)
+            summary->gpus[before] = summary->gpus[before - 1];
+    struct lab_record_gpu *gpu = &summary->gpus[at];
     *gpu = (struct lab_record_gpu){.entity = number,
+                                   .parent = entity->kind == LAB_ENTITY_MIG ? entity->parent : -1,
                                    .index = entity->index,
                                    .simulated = entity->simulated,
                                    .peak_memory_bytes = NAN,
@@ -59,7 +67,8 @@ static void take_entity(void *state, int number, const struct lab_entity *entity
     mine->id = mine->name = mine->pci = ""; /* they live for the call alone */
     summary->simulated |= entity->simulated;
     summary->host |= entity->kind == LAB_ENTITY_CPU;
-    if (entity->kind == LAB_ENTITY_GPU && !find_gpu(summary, number))
+    if ((entity->kind == LAB_ENTITY_GPU || entity->kind == LAB_ENTITY_MIG) &&
+        !find_gpu(summary, number))
         add_gpu(summary, number, entity);
 }
 
@@ -77,7 +86,9 @@ static void add_reasons(struct lab_record_gpu *gpu, double value) {
 
 static void take_gpu_tick(struct lab_record_gpu *gpu, const struct lab_entity *entity,
                           const struct lab_tick *tick) {
-    double utilization = lab_tick_value(entity, tick, LAB_METRIC_UTILIZATION, -1);
+    bool mig = entity->kind == LAB_ENTITY_MIG; /* drivers give less of it */
+    double utilization =
+        lab_tick_value(entity, tick, mig ? LAB_METRIC_SM_ACTIVE : LAB_METRIC_UTILIZATION, -1);
     double memory = lab_tick_value(entity, tick, LAB_METRIC_MEMORY_USED, -1);
     bool averaged = lab_entity_column(entity, LAB_METRIC_POWER, -1) >= 0;
     double power =
@@ -184,8 +195,13 @@ static void write_table(const struct lab_record_summary *summary, struct lab_sty
         lab_table_column(table, titles[i], LAB_ALIGN_RIGHT);
     for (int i = 0; i < summary->gpu_count; i++) {
         const struct lab_record_gpu *gpu = &summary->gpus[i];
-        lab_table_cell(table, "%d", gpu->index);
-        lab_table_cell(table, "%s", gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
+        const char *mig = gpu->parent < 0 ? NULL : strstr(gpu->name, "MIG ");
+        if (gpu->parent < 0)
+            lab_table_cell(table, "%d", gpu->index);
+        else
+            lab_table_cell(table, "└ %d", gpu->index);
+        lab_table_cell(table, "%s",
+                       mig ? mig : gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
         add_figure(table, mean(gpu->utilization_sum, gpu->utilization_count), "%");
         add_amounts(table, gpu);
         add_figure(table, gpu->hottest_c, "°C");
@@ -198,6 +214,8 @@ static void write_table(const struct lab_record_summary *summary, struct lab_sty
 /* What a column has no room for. */
 static void write_remarks(const struct lab_record_gpu *gpu, struct lab_str *out) {
     const char *comma = "";
+    if (gpu->parent >= 0)
+        return; /* its GPU's are told */
     if (gpu->throttled) {
         lab_str_printf(out, "  GPU %d was held back by", gpu->index);
         for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
@@ -228,10 +246,15 @@ void lab_record_summary_write(const struct lab_record_summary *summary, struct l
         lab_str_add(out, "  These are simulated devices.\n");
 }
 
-static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_arena *arena) {
+static struct lab_value *gpu_value(const struct lab_record_summary *summary,
+                                   const struct lab_record_gpu *gpu, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *reasons = lab_value_list(arena);
     struct lab_energy energy = lab_energy_of(&gpu->energy);
-    lab_value_set_int(arena, map, "gpu_index", gpu->index);
+    bool mig = gpu->parent >= 0;
+    lab_value_set_int(arena, map, "gpu_index",
+                      mig ? summary->entities[gpu->parent].entity.index : gpu->index);
+    if (mig)
+        lab_value_set_int(arena, map, "instance", gpu->index);
     lab_value_set_string(arena, map, "gpu_name", gpu->name);
     lab_value_set_int(arena, map, "ticks", gpu->ticks);
     lab_value_set_float(arena, map, "mean_utilization_percent",
@@ -255,9 +278,13 @@ static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map) {
     struct lab_value *gpus = lab_value_list(arena);
+    struct lab_value *instances = lab_value_list(arena);
     for (int i = 0; i < summary->gpu_count; i++)
-        lab_value_append(arena, gpus, gpu_value(&summary->gpus[i], arena));
+        lab_value_append(arena, summary->gpus[i].parent < 0 ? gpus : instances,
+                         gpu_value(summary, &summary->gpus[i], arena));
     lab_value_set(arena, map, "gpus", gpus);
+    if (instances->count)
+        lab_value_set(arena, map, "mig_instances", instances);
     lab_value_set_float(arena, map, "mean_cpu_percent", mean(summary->cpu_sum, summary->cpu_count));
     lab_value_set_bool(arena, map, "simulated", summary->simulated);
 }

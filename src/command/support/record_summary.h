@@ -13,7 +13,8 @@
 #include "report/report.h"
 
 struct lab_record_gpu {
-    int entity, index;
+    int entity, parent; /* of a MIG instance: its GPU's entity; -1 = a whole GPU */
+    int index;
     char name[96];
     bool simulated;
     int64_t ticks;          /* that hold anything */
@@ -54,7 +55,7 @@ bool lab_record_summary_is_since(const struct lab_record_summary *summary, int64
 /* For people: a table of the GPUs, why their clocks were held back, then the CPUs. */
 void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_style style,
                               struct lab_str *out);
-/* Members `gpus`, `cpu_percent`, `simulated` of a map. */
+/* Members `gpus`, `mig_instances` if there are any, `cpu_percent`, `simulated` of a map. */
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map);
 
