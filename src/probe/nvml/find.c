@@ -52,6 +52,14 @@ static int find_minor(const struct nvml_probe *probe, lab_nvml_device handle) {
     return (int)minor;
 }
 
+/* In a virtual machine, and in the demonstration, the driver may name one that isn't here. */
+static int node_here(const struct lab_machine *machine, int node) {
+    for (int i = 0; machine && i < machine->node_count; i++)
+        if (machine->nodes[i].number == node)
+            return node;
+    return machine ? -1 : node;
+}
+
 /* The node that feeds it, as PCI tells it or else the driver; what is made up isn't in our PCI. */
 static int find_node(const struct nvml_gpu *gpu) {
     const struct nvml_probe *probe = gpu->probe;
@@ -65,7 +73,7 @@ static int find_node(const struct nvml_gpu *gpu) {
             LAB_NVML_SUCCESS)
         for (int i = 0; i < 4; i++)
             if (nodes[i])
-                return 64 * i + __builtin_ctzl(nodes[i]);
+                return node_here(machine, 64 * i + __builtin_ctzl(nodes[i]));
     return -1;
 }
 

@@ -49,6 +49,18 @@ static void lanes_are_counted_as_cuda_counts_devices(void **state) {
     unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
+static void a_node_that_is_not_here_feeds_nothing(void **state) {
+    (void)state;
+    struct lab_node node = {.number = 0};
+    struct lab_machine machine = {.nodes = &node, .node_count = 1};
+    struct lab_probe_setup setup = fixture_setup();
+    setup.machine = &machine;
+    void *probe = open_with("gpus=2; node=0,1", &setup);
+    assert_int_equal(told[0].entities[0].node, 0);
+    assert_int_equal(told[1].entities[0].node, -1);
+    lab_probe_nvml.close(probe);
+}
+
 static void no_gpu_is_said_and_is_no_failure(void **state) {
     (void)state;
     struct lab_probe_setup setup = fixture_setup();
@@ -384,6 +396,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_is_a_lane_with_its_name_address_and_node),
         cmocka_unit_test(lanes_are_counted_as_cuda_counts_devices),
+        cmocka_unit_test(a_node_that_is_not_here_feeds_nothing),
         cmocka_unit_test(no_gpu_is_said_and_is_no_failure),
         cmocka_unit_test(every_tick_reads_the_fast_tier),
         cmocka_unit_test(gpm_compares_samples_a_tenth_of_a_second_apart),
