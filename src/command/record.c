@@ -179,8 +179,8 @@ static void say_pace(const struct lab_record_session *session,
     lab_str_init(&given);
     lab_str_add_time(&asked, interval_ms / 1e3);
     lab_str_add_time(&given, sampled->pace_ms / 1e3);
-    lab_command_note("an interval of %s is too short here: a sample of %s comes each %s", asked.text,
-                     sampled->slowest, given.text);
+    lab_command_note("an interval of %s is too short here: a sample of %s comes each %s",
+                     asked.text, sampled->slowest, given.text);
     lab_str_release(&asked);
     lab_str_release(&given);
 }
