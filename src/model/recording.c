@@ -104,18 +104,20 @@ static int64_t find_gap_ns(const struct lab_track *track, int64_t interval_ns) {
     int count = 0;
     for (size_t i = 1; i < track->count && count < MOST; i++)
         differences[count++] = track->times_ns[i] - track->times_ns[i - 1];
-    qsort(differences, (size_t)count, sizeof *differences, by_length);
-    if (count >= DIFFERENCES_LEAST && differences[count / 2] > interval_ns)
-        interval_ns = differences[count / 2];
+    if (count >= DIFFERENCES_LEAST) {
+        qsort(differences, (size_t)count, sizeof *differences, by_length);
+        if (differences[count / 2] > interval_ns)
+            interval_ns = differences[count / 2];
+    }
     return lab_energy_gap_ns(interval_ns);
 }
 
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
-                        int64_t interval_ns, int64_t from_ns, int64_t until_ns) {
+                        int64_t from_ns, int64_t until_ns) {
     int column;
     if (until_ns <= from_ns || !find_column(track, metric, &column))
         return NAN;
-    int64_t gap_ns = find_gap_ns(track, interval_ns), since_ns = 0, total_ns = 0;
+    int64_t gap_ns = find_gap_ns(track, 0), since_ns = 0, total_ns = 0;
     bool any = false, set = false;
     for (size_t i = 0; i < track->count && !(any && since_ns >= until_ns); i++) {
         if (!track->valid[column][i])

@@ -75,7 +75,7 @@ struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interv
 /* Seconds in which a bit of a FLAGS metric was set, each reading held until the next, but not over a
  * gap. */
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
-                        int64_t interval_ns, int64_t from_ns, int64_t until_ns);
+                        int64_t from_ns, int64_t until_ns);
 
 /* The track of GPU `index`, or NULL. */
 const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index);

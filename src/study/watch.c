@@ -392,9 +392,8 @@ static void set_throttling(struct answer *answer) {
     struct lab_value *map = lab_value_map(answer->arena);
     double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
     for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-        double time_s =
-            lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
-                             answer->recording->interval_ns, answer->from_ns, answer->until_ns);
+        double time_s = lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
+                                         answer->from_ns, answer->until_ns);
         if (!reason->harmful || isnan(time_s) || time_s <= 0)
             continue;
         lab_value_set_float(answer->arena, map, reason->name, time_s);

@@ -122,7 +122,7 @@ static void gaps_add_nothing(void **state) {
     struct lab_energy energy = lab_track_energy(&track, INTERVAL, 0, INT64_MAX);
     assert_near(energy.joules, 100 * 1.9 + 300 * 3);
     assert_near(energy.covered_s, 4.9);
-    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x1, 0, 0, INT64_MAX), 4 - 0.1);
+    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x1, 0, INT64_MAX), 4 - 0.1);
     /* seen once before, once after: that is no interval of 5 h */
     track.times_ns += 19;
     track.count = 2;
@@ -152,13 +152,11 @@ static void a_counter_that_starts_anew_loses_nothing(void **state) {
 
 static void flags_are_held_until_the_next_reading(void **state) {
     (void)state;
-    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, INTERVAL, 10 * S, 15 * S),
-                1);
-    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, INTERVAL, 13 * S + 50 * MS,
-                                 13 * S + 80 * MS),
-                0.03);
-    assert_true(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x8, INTERVAL, 10 * S, 15 * S) ==
-                0);
+    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 10 * S, 15 * S), 1);
+    assert_near(
+        lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x4, 13 * S + 50 * MS, 13 * S + 80 * MS),
+        0.03);
+    assert_true(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x8, 10 * S, 15 * S) == 0);
 }
 
 static void every_metric_is_found_by_its_name(void **state) {
