@@ -35,7 +35,7 @@ enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
                          LAB_ANALYSIS_WATTS,      /* key_w */
                          LAB_ANALYSIS_JOULES,     /* key_j */
                          LAB_ANALYSIS_CELSIUS,    /* key_c */
-                         LAB_ANALYSIS_PER_SECOND, /* samples; key_per_s */
+                         LAB_ANALYSIS_PER_SECOND, /* samples, or as the cell has it; key_per_s */
                          LAB_ANALYSIS_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
                          LAB_ANALYSIS_NUMBER,     /* in a unit that another column names */
                          LAB_ANALYSIS_FIGURE, /* put in words by the analysis, aligned as a figure */
@@ -53,6 +53,7 @@ struct lab_analysis_cell {
     const char *text;        /* of a TEXT; beside a figure, a remark in a few words, or NULL */
     double value, low, high; /* NaN = there is none */
     double confidence;       /* of the interval */
+    const char *unit;        /* of a PER_SECOND that doesn't count samples: "iterations/s" */
 };
 
 struct lab_analysis_table {  /* a detail of a part */
@@ -113,7 +114,8 @@ struct lab_analysis_recording {
     const char *name;  /* of its file, unique in the input */
     const char *label; /* whose it is: recordings of one label belong together */
     const struct lab_recording *recording;
-    double rate; /* of the study's run that it belongs to, samples a second; NaN = none */
+    double rate;           /* of the study's run that it belongs to; NaN = none */
+    const char *rate_unit; /* "iterations/s"; NULL = samples/s */
 };
 
 struct lab_analysis_input {

@@ -228,15 +228,29 @@ const char *lab_change_words(const struct lab_change *change, struct lab_arena *
     return "can't be told";
 }
 
+/* Three of them stand beside each other in 80 columns: what is large has no decimals, and an end that is
+ * larger still is only said to be so. */
+#define END_MAX 9999.5
+static const char *end_text(double end, int decimals, struct lab_arena *arena) {
+    if (fabs(end) > END_MAX)
+        return end > 0 ? "> +10k" : "< -10k";
+    return lab_arena_printf(arena, "%+.*f", decimals, end);
+}
+
 const char *lab_change_text(const struct lab_change *change, struct lab_arena *arena) {
     double scale = change->absolute ? 1 : 100;
     const char *unit = change->absolute ? "°C" : "%";
     if (isnan(change->share))
         return "–";
+    double value = scale * change->share, low = scale * change->low, high = scale * change->high;
     if (isnan(change->low))
-        return lab_arena_printf(arena, "%+.1f %s", scale * change->share, unit);
-    return lab_arena_printf(arena, "%+.1f %s [%+.1f, %+.1f]", scale * change->share, unit,
-                            scale * change->low, scale * change->high);
+        return lab_arena_printf(arena, "%s %s", end_text(value, fabs(value) < 100 ? 1 : 0, arena),
+                                unit);
+    int decimals = fmax(fabs(value), fmax(fabs(low), fabs(high))) < 100 ? 1 : 0;
+    if (fabs(value) > END_MAX) /* its ends say nothing more */
+        return lab_arena_printf(arena, "%s %s", end_text(value, 0, arena), unit);
+    return lab_arena_printf(arena, "%s %s [%s, %s]", end_text(value, decimals, arena), unit,
+                            end_text(low, decimals, arena), end_text(high, decimals, arena));
 }
 
 struct lab_analysis_cell lab_change_cell(const struct lab_change *change) {

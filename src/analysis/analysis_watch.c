@@ -93,6 +93,13 @@ double lab_watch_throttled(const struct lab_watch *watch) {
     return sum;
 }
 
+void lab_watch_set_rate(double rate, const char *unit, struct lab_analysis_cell *ret_rate,
+                        struct lab_analysis_cell *ret_unit) {
+    *ret_rate = lab_analysis_figure(rate);
+    ret_rate->unit = unit;
+    *ret_unit = lab_analysis_text(isnan(rate) ? NULL : unit ? unit : "samples/s");
+}
+
 /* --- a recording --- */
 
 static bool is_wanted(const struct lab_watch_config *config, int index) {

@@ -38,7 +38,7 @@ struct lab_watch_gpu {
     struct lab_watch_figures figures[LAB_WATCH_METRICS];
     double capacity_mib;    /* NaN = unknown */
     double energy_j;        /* NaN = unknown */
-    bool energy_integrated; /* from its power, since there is no counter */
+    bool energy_integrated; /* from its power, where there is no counter */
     double throttled_s;     /* NaN = unknown */
     uint64_t reasons;       /* that held it back at any time; see lab_clock_reasons */
     double missing_s;       /* that it gave nothing for, while others or it did before and after */
@@ -110,6 +110,10 @@ double lab_watch_cv(const double *values, int count);
 double lab_watch_cv_of(const struct lab_watch *watch, enum lab_watch_metric metric); /* its means */
 /* "excellent", "good", "fair", "poor"; NULL without a CV. */
 const char *lab_watch_grade(double cv);
+
+/* A rate for people, with its unit, and the unit for programs: none without a rate. */
+void lab_watch_set_rate(double rate, const char *unit, struct lab_analysis_cell *ret_rate,
+                        struct lab_analysis_cell *ret_unit);
 
 /* --- labels --- */
 

@@ -144,18 +144,6 @@ static struct lab_watch_figures describe(const double *values, size_t count) {
     return figures;
 }
 
-/* By trapezoids; over a gap nothing is known of the power, so nothing is added. */
-static double integrate(const double *power, const int64_t *times_ns, size_t count,
-                        int64_t interval_ns) {
-    double energy = 0;
-    for (size_t i = 1; i < count; i++) {
-        double seconds = (double)(times_ns[i] - times_ns[i - 1]) / 1e9;
-        if (!is_gap(times_ns[i] - times_ns[i - 1], interval_ns))
-            energy += seconds * (power[i] + power[i - 1]) / 2;
-    }
-    return count > 1 ? energy : (double)NAN;
-}
-
 static uint64_t harmful_bits(void) {
     uint64_t bits = 0;
     for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
@@ -207,16 +195,13 @@ void lab_watch_gpu_describe(struct lab_watch_gpu *gpu, const struct lab_watch *w
     double *values = lab_mem_resize(NULL, track->count + 1, sizeof *values);
     int64_t *times = lab_mem_resize(NULL, track->count + 1, sizeof *times);
     gpu->name = lab_arena_printf(arena, "GPU %d", track->entity.index);
-    gpu->energy_j = lab_track_growth(track, LAB_METRIC_ENERGY, watch->start_ns, watch->end_ns);
-    if (!isnan(gpu->energy_j)) /* its edges filled in, as runs of studies have it */
-        gpu->energy_j = lab_track_energy(track, watch->start_ns, watch->end_ns);
+    struct lab_energy energy = lab_track_energy(track, watch->source->recording->interval_ns,
+                                                watch->start_ns, watch->end_ns);
+    gpu->energy_j = energy.joules;
+    gpu->energy_integrated = energy.estimated;
     for (int m = 0; m < LAB_WATCH_METRICS; m++) {
         size_t count = lab_watch_read(gpu, m, values, times);
         gpu->figures[m] = describe(values, count);
-        if (m == LAB_WATCH_POWER && isnan(gpu->energy_j)) {
-            gpu->energy_j = integrate(values, times, count, interval_ns);
-            gpu->energy_integrated = !isnan(gpu->energy_j);
-        }
     }
     gpu->capacity_mib = last_value(track, LAB_METRIC_MEMORY_TOTAL) / MIB;
     find_throttling(gpu, watch, interval_ns);

@@ -28,6 +28,7 @@ enum {
     DURATION,
     GPUS,
     RATE,
+    RATE_UNIT,
     TOGETHER, /* of each metric: all GPUs, their CV, its grade */
     CV = TOGETHER + LAB_BALANCED,
     GRADE = CV + LAB_BALANCED,
@@ -49,6 +50,7 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [GRADE + LAB_WATCH_UTILIZATION] = {"utilization_grade", NULL, LAB_ANALYSIS_TEXT},
     [GRADE + LAB_WATCH_POWER] = {"power_grade", NULL, LAB_ANALYSIS_TEXT},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, "Throughput"},
+    [RATE_UNIT] = {"rate_unit", NULL, LAB_ANALYSIS_TEXT},
     [DRIFT] = {"over_time", "Over time", LAB_ANALYSIS_TEXT},
     [ADVICE] = {"advice", "Advice", LAB_ANALYSIS_TEXT},
 };
@@ -204,7 +206,8 @@ static struct lab_analysis_part make_part(const struct lab_balance *balance,
         tables[table_count++] = window_table(balance, arena);
     cells[DURATION] = lab_analysis_figure(watch->duration_s);
     cells[GPUS] = lab_analysis_figure(watch->gpu_count);
-    cells[RATE] = lab_analysis_figure(watch->source->rate);
+    lab_watch_set_rate(watch->source->rate, watch->source->rate_unit, &cells[RATE],
+                       &cells[RATE_UNIT]);
     cells[DRIFT] = lab_analysis_text(windows ? lab_balance_over_time(balance, arena) : NULL);
     cells[ADVICE] = lab_analysis_text(lab_balance_advice(balance, arena));
     return (struct lab_analysis_part){

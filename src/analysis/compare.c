@@ -145,15 +145,18 @@ static const struct lab_analysis_column *metric_columns(const char *first, const
 }
 
 #define BY_GPU 3 /* metrics: memory, utilisation, power */
-enum { GPU, GPU_CHANGE, GPU_COLUMNS = GPU_CHANGE + BY_GPU };
+enum { GPU, GPU_CHANGE, GPU_TEXT = GPU_CHANGE + BY_GPU, GPU_COLUMNS = GPU_TEXT + BY_GPU };
 static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
     [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
     [GPU_CHANGE +
-        LAB_WATCH_MEMORY] = {"memory_change", "Memory", LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [GPU_CHANGE + LAB_WATCH_UTILIZATION] = {"utilization_change", "Utilisation",
-                                            LAB_ANALYSIS_CHANGE, .with_interval = true},
+        LAB_WATCH_MEMORY] = {"memory_change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [GPU_CHANGE + LAB_WATCH_UTILIZATION] = {"utilization_change", NULL, LAB_ANALYSIS_CHANGE,
+                                            .with_interval = true},
     [GPU_CHANGE +
-        LAB_WATCH_POWER] = {"power_change", "Power", LAB_ANALYSIS_CHANGE, .with_interval = true},
+        LAB_WATCH_POWER] = {"power_change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [GPU_TEXT + LAB_WATCH_MEMORY] = {NULL, "Memory", LAB_ANALYSIS_FIGURE},
+    [GPU_TEXT + LAB_WATCH_UTILIZATION] = {NULL, "Utilisation", LAB_ANALYSIS_FIGURE},
+    [GPU_TEXT + LAB_WATCH_POWER] = {NULL, "Power", LAB_ANALYSIS_FIGURE},
 };
 
 /* --- a pair --- */
@@ -228,6 +231,7 @@ static struct lab_analysis_table gpu_table(const struct pair *pair, struct lab_a
                                        lab_change_side_make(pair->second, m, indices[i], arena);
             struct lab_change change = lab_change_make(&first, &second);
             row[GPU_CHANGE + m] = lab_change_cell(&change);
+            row[GPU_TEXT + m] = lab_analysis_text(lab_change_text(&change, arena));
         }
     }
     return (struct lab_analysis_table){.key = "gpus",

@@ -32,6 +32,7 @@ enum {
     GAPS,
     BALANCE,
     RATE,
+    RATE_UNIT,
     CPU,
     HOST,
     FIGURES
@@ -50,6 +51,7 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
     [GAPS] = {"missing_s", "Missing", LAB_ANALYSIS_DURATION},
     [BALANCE] = {"memory_cv", "Memory balance", LAB_ANALYSIS_SHARE},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND},
+    [RATE_UNIT] = {"rate_unit", NULL, LAB_ANALYSIS_TEXT},
     [CPU] = {"cpu_percent", "CPUs", LAB_ANALYSIS_PERCENT, "CPUs"},
     [HOST] = {"host_memory_peak_mib", "Host memory", LAB_ANALYSIS_MEBIBYTES},
 };
@@ -263,6 +265,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
     struct tally t[FIGURES];
     uint64_t reasons = 0;
     bool any_integrated = false;
+    const char *rate_unit = NULL;
     for (int c = 0; c < FIGURES; c++)
         t[c] = TALLY_INIT;
     for (int i = 0; i < label->count; i++) {
@@ -280,6 +283,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
         count_in(&t[CPU], watch->cpu_percent);
         count_in(&t[HOST], watch->host_peak_mib);
         any_integrated |= integrated;
+        rate_unit = rate_unit ? rate_unit : watch->source->rate_unit;
         for (int g = 0; g < watch->gpu_count; g++) {
             count_in(&t[TEMPERATURE], watch->gpus[g].figures[LAB_WATCH_TEMPERATURE].peak);
             count_in(&t[GAPS], watch->gpus[g].missing_s);
@@ -303,7 +307,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
     cells[BALANCE] = with_text(
         cv,
         isnan(cv) ? NULL : lab_arena_printf(arena, "CV between GPUs (%s)", lab_watch_grade(cv)));
-    cells[RATE] = lab_analysis_figure(mean_of(&t[RATE]));
+    lab_watch_set_rate(mean_of(&t[RATE]), rate_unit, &cells[RATE], &cells[RATE_UNIT]);
     cells[CPU] = with_text(mean_of(&t[CPU]), "busy on average");
     cells[HOST] = with_text(t[HOST].peak, "at its peak");
     return cells;

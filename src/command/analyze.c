@@ -92,6 +92,27 @@ static const char *find_path(const struct lab_command_call *call,
     return label ? lab_arena_printf(call->arena, "%s=%s", label, folder) : folder;
 }
 
+/* "gpu=1" where neither such a key is known, nor such a file, nor what stands behind a label is there. */
+static int refuse_mistyped(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                           const char *word, struct lab_err *err) {
+    const char *equals = strchr(word, '='), *folder;
+    if (!equals || equals == word || access(word, F_OK) == 0 || access(equals + 1, F_OK) == 0 ||
+        lab_folder_resolve(word, call->arena, &folder, NULL) == 0 ||
+        lab_folder_resolve(equals + 1, call->arena, &folder, NULL) == 0)
+        return 0;
+    int count = 0;
+    while (analysis->options && analysis->options[count].name)
+        count++;
+    const char **names = lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = analysis->options[i].name;
+    const char *name = lab_arena_strndup(call->arena, word, (size_t)(equals - word));
+    const char *nearest = lab_str_nearest(name, names);
+    return lab_err_set(err, LAB_ERR_USER, "%s: no such key or file%s%s%s", word,
+                       nearest ? "; did you mean " : "; 'gpulab help analyze ",
+                       nearest ? nearest : analysis->name, nearest ? "=?" : "' lists the keys");
+}
+
 static const char *or_what(const struct lab_analysis *analysis) {
     switch (analysis->source) {
     case LAB_ANALYSIS_OF_TRACES:
@@ -109,7 +130,10 @@ static int sort_words(const struct lab_command_call *call, const struct lab_anal
     const char **paths = lab_arena_alloc(call->arena, (size_t)call->word_count + 1, sizeof *paths);
     int count = 0;
     for (int i = 1; i < call->word_count; i++) {
-        if (!is_key(analysis, call->words[i]))
+        bool key = is_key(analysis, call->words[i]);
+        if (!key && refuse_mistyped(call, analysis, call->words[i], err) < 0)
+            return -1;
+        if (!key)
             paths[count++] = find_path(call, analysis, call->words[i]);
         else if (lab_options_set_word(analysis->options, config, call->arena, call->words[i], err) <
                  0)

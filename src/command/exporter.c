@@ -17,6 +17,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -47,6 +48,7 @@ struct exporter {
     struct lab_http *http;
     const char **names; /* of entities, for messages */
     int name_count, name_capacity;
+    const char *said; /* why the driver is waited for, if that was told; NULL = nothing was */
     bool knows_driver;
 };
 
@@ -69,8 +71,11 @@ static void name_entity(void *state, int number, const struct lab_entity *entity
 static void tell_event(void *state, const struct lab_sample_event *event) {
     struct exporter *exporter = state;
     bool known = event->entity >= 0 && event->entity < exporter->name_count;
-    const char *name = known ? exporter->names[event->entity] : "the sampler";
-    if (event->kind == LAB_EVENT_GAP)
+    const char *name = known ? exporter->names[event->entity] : "the NVIDIA driver";
+    if (event->kind == LAB_EVENT_GAP && exporter->said &&
+        lab_str_equal(event->text, exporter->said))
+        exporter->said = NULL; /* as what is missing, when it began */
+    else if (event->kind == LAB_EVENT_GAP)
         lab_command_note("%s gives nothing: %s", name, event->text);
     else if (event->kind == LAB_EVENT_BACK)
         lab_command_note("%s is back after %.1f s", name,
@@ -171,12 +176,17 @@ static void block_signals(sigset_t *ret_before) {
 
 /* --- beginning --- */
 
-static void say_what_is_missing(const struct exporter *exporter) {
+static void say_what_is_missing(struct exporter *exporter) {
     for (int i = 0; lab_probes[i]; i++) {
         const char *why = lab_sampler_refusal(exporter->sampler, lab_probes[i]->name);
         if (why && !lab_str_equal(lab_probes[i]->name, "replay"))
             lab_command_note("without %s: %s", lab_probes[i]->without, why);
+        if (why && lab_sampler_awaits(exporter->sampler, lab_probes[i]->name))
+            exporter->said = why;
     }
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (visible && !lab_sampler_refusal(exporter->sampler, "nvml"))
+        lab_command_note("CUDA_VISIBLE_DEVICES='%s' hides the GPUs that it doesn't name", visible);
 }
 
 static void say_where(const struct exporter *exporter) {

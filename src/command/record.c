@@ -5,6 +5,7 @@
 #include "command/command.h"
 
 #include "command/support/record_session.h"
+#include "command/support/watched_gpus.h"
 
 #include "base/clock.h"
 #include "vendor/nvml.h"
@@ -127,6 +128,9 @@ static void say_begin(const struct lab_command_call *call, const struct lab_reco
         lab_command_note("no GPU is recorded, only the host: %s", why);
     if (call->shared->quiet)
         return;
+    const char *hidden = why || session->host_only ? NULL : lab_support_visible_note(call->arena);
+    if (hidden)
+        lab_command_note("%s", hidden);
     lab_str_init(&interval);
     lab_str_add_time(&interval, (double)request->interval_ns / LAB_NS_PER_S);
     lab_command_say("recording into %s each %s%s", request->path, interval.text,
@@ -175,8 +179,8 @@ static void say_pace(const struct lab_record_session *session,
     lab_str_init(&given);
     lab_str_add_time(&asked, interval_ms / 1e3);
     lab_str_add_time(&given, sampled->pace_ms / 1e3);
-    lab_command_note("an interval of %s is too short here: %s gives a sample each %s", asked.text,
-                     sampled->slowest, given.text);
+    lab_command_note("an interval of %s is too short here: a sample of %s comes each %s",
+                     asked.text, sampled->slowest, given.text);
     lab_str_release(&asked);
     lab_str_release(&given);
 }

@@ -31,7 +31,8 @@
 
 /*
  * A selector names a list of devices: `cpu` (each NUMA node with cores), `cpu:1`, `cpu:0/2` (two
- * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas. `auto` is
+ * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas,
+ * `cpu:0,1` for short. `auto` is
  * the first backend that has devices and lacks nothing to compute on them, GPUs first; what it passes
  * over is a warning in the log. `sim:l40s-10` are the GPUs of a simulated machine, `sim:l40s-10:3` is
  * one of them, `sim:./mine.yaml` are those of a machine in a file; `auto` never takes them.
@@ -68,6 +69,10 @@ struct lab_device_list {
 int lab_device_select(const struct lab_machine *machine, const char *selector,
                       struct lab_arena *arena, struct lab_device_list *ret_list,
                       struct lab_err *err);
+
+/* A word of a selector in full, after the one before it (NULL = the first): the 3 of "cuda:1,3" is
+ * "cuda:3". */
+const char *lab_device_word(const char *before, const char *word, struct lab_arena *arena);
 
 /* --- life --- */
 

@@ -95,7 +95,9 @@ static int unknown_backend(const char *word, size_t name_length, struct lab_aren
         names[i] = lab_backends[i]->name;
     names[count] = "auto";
     const char *name = lab_arena_strndup(arena, word, name_length);
-    const char *nearest = lab_str_nearest(name, names);
+    /* what everybody calls it, and one letter from another backend's name */
+    bool gpu = lab_str_equal(name, "gpu") || lab_str_equal(name, "nvidia");
+    const char *nearest = gpu && backend_find("cuda", 4) ? "cuda" : lab_str_nearest(name, names);
     struct lab_str text;
     lab_str_init(&text);
     lab_str_printf(&text, "unknown device '%s'", word);
@@ -174,13 +176,21 @@ static int refuse_duplicates(const struct lab_device_list *list, struct lab_err 
     return 0;
 }
 
+const char *lab_device_word(const char *before, const char *word, struct lab_arena *arena) {
+    const char *colon = before && isdigit((unsigned char)*word) ? strrchr(before, ':') : NULL;
+    if (!colon)
+        return word;
+    return lab_arena_printf(arena, "%.*s%s", (int)(colon + 1 - before), before, word);
+}
+
 int lab_device_select(const struct lab_machine *machine, const char *selector,
                       struct lab_arena *arena, struct lab_device_list *ret_list,
                       struct lab_err *err) {
     struct lab_device_list list = {0};
+    const char *word = NULL;
     for (const char *at = selector;; at++) {
         size_t length = strcspn(at, ",");
-        const char *word = lab_arena_strndup(arena, at, length);
+        word = lab_device_word(word, lab_arena_strndup(arena, at, length), arena);
         if (!length)
             return lab_err_set(err, LAB_ERR_USER,
                                "'%s' lacks a device; write names joined by commas, such as "

@@ -2,6 +2,7 @@
 #include "model/recording.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 int64_t lab_recording_wall_ns(const struct lab_recording *recording, int64_t time_ns) {
@@ -72,51 +73,43 @@ static bool find_column(const struct lab_track *track, enum lab_metric_id metric
 struct lab_track_figures lab_track_between(const struct lab_track *track, enum lab_metric_id metric,
                                            int64_t from_ns, int64_t until_ns) {
     struct lab_track_figures figures = {0, NAN, NAN, NAN};
-    double scale = lab_metric(metric)->scale, sum = 0, before = NAN;
+    double scale = lab_metric(metric)->scale, sum = 0;
     int column;
     if (!find_column(track, metric, &column))
         return figures;
     for (size_t i = 0; i < track->count && track->times_ns[i] <= until_ns; i++) {
-        if (!track->valid[column][i])
+        if (!track->valid[column][i] || track->times_ns[i] < from_ns)
             continue;
         double value = (double)track->values[column][i] * scale;
-        if (track->times_ns[i] < from_ns) {
-            before = value;
-            continue;
-        }
         sum += value;
         figures.min = figures.count ? fmin(figures.min, value) : value;
         figures.max = figures.count ? fmax(figures.max, value) : value;
         figures.count++;
     }
-    if (figures.count == 0 && !isnan(before))
-        return (struct lab_track_figures){1, before, before, before};
     figures.mean = figures.count ? sum / (double)figures.count : (double)NAN;
     return figures;
 }
 
-/*
- * The integral over time in seconds of a reading, held until the next one; the first holds for what was
- * before it too. With a `bit`, of 1 where it is set.
- */
-static double integrate(const struct lab_track *track, int column, uint64_t bit, int64_t from_ns,
-                        int64_t until_ns) {
-    double total = 0, held = NAN;
-    int64_t since_ns = from_ns;
-    for (size_t i = 0; i < track->count && (track->times_ns[i] < until_ns || isnan(held)); i++) {
-        if (!track->valid[column][i])
-            continue;
-        int64_t raw = track->values[column][i];
-        double value = bit ? ((uint64_t)raw & bit) != 0 : (double)raw;
-        if (!isnan(held) && track->times_ns[i] > since_ns) {
-            total += held * (double)(track->times_ns[i] - since_ns) * 1e-9;
-            since_ns = track->times_ns[i];
-        }
-        held = value;
+static int by_length(const void *a, const void *b) {
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* How far readings may lie apart. The interval is the one asked for, or that of the ticks where it is
+ * longer: the median of some differences, unless there are too few to tell a pause from the pace. */
+#define DIFFERENCES_LEAST 3
+static int64_t find_gap_ns(const struct lab_track *track, int64_t interval_ns) {
+    enum { MOST = 1024 };
+    int64_t differences[MOST];
+    int count = 0;
+    for (size_t i = 1; i < track->count && count < MOST; i++)
+        differences[count++] = track->times_ns[i] - track->times_ns[i - 1];
+    if (count >= DIFFERENCES_LEAST) {
+        qsort(differences, (size_t)count, sizeof *differences, by_length);
+        if (differences[count / 2] > interval_ns)
+            interval_ns = differences[count / 2];
     }
-    if (isnan(held))
-        return NAN;
-    return total + held * (double)(until_ns - since_ns) * 1e-9;
+    return lab_energy_gap_ns(interval_ns);
 }
 
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
@@ -124,35 +117,43 @@ double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric
     int column;
     if (until_ns <= from_ns || !find_column(track, metric, &column))
         return NAN;
-    return integrate(track, column, bit, from_ns, until_ns);
+    int64_t gap_ns = find_gap_ns(track, 0), since_ns = 0, total_ns = 0;
+    bool any = false, set = false;
+    for (size_t i = 0; i < track->count && !(any && since_ns >= until_ns); i++) {
+        if (!track->valid[column][i])
+            continue;
+        int64_t time_ns = track->times_ns[i];
+        int64_t end_ns = time_ns < until_ns ? time_ns : until_ns;
+        if (set && time_ns - since_ns <= gap_ns && end_ns > from_ns)
+            total_ns += end_ns - (since_ns > from_ns ? since_ns : from_ns);
+        set = ((uint64_t)track->values[column][i] & bit) != 0;
+        since_ns = time_ns;
+        any = true;
+    }
+    return any ? (double)total_ns * 1e-9 : (double)NAN;
 }
 
-#define COUNTER_LEAST_NS 1000000000LL
-
-double lab_track_energy(const struct lab_track *track, int64_t from_ns, int64_t until_ns) {
+struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interval_ns,
+                                   int64_t from_ns, int64_t until_ns) {
+    struct lab_energy_meter meter;
     int energy, power;
-    bool has_power = find_column(track, LAB_METRIC_POWER, &power);
-    double power_scale = lab_metric(LAB_METRIC_POWER)->scale;
-    if (until_ns <= from_ns)
-        return NAN;
-    int64_t first_ns = -1, last_ns = -1;
-    if (find_column(track, LAB_METRIC_ENERGY, &energy)) {
-        for (size_t i = 0; i < track->count && track->times_ns[i] <= until_ns; i++) {
-            if (!track->valid[energy][i] || track->times_ns[i] < from_ns)
-                continue;
-            first_ns = first_ns < 0 ? track->times_ns[i] : first_ns;
-            last_ns = track->times_ns[i];
-        }
+    enum lab_metric_id power_metric = LAB_METRIC_POWER;
+    bool has_energy = find_column(track, LAB_METRIC_ENERGY, &energy);
+    bool has_power = find_column(track, power_metric, &power);
+    if (!has_power) {
+        power_metric = LAB_METRIC_POWER_INSTANT;
+        has_power = find_column(track, power_metric, &power);
     }
-    if (last_ns - first_ns < COUNTER_LEAST_NS)
-        return has_power ? integrate(track, power, 0, from_ns, until_ns) * power_scale
-                         : (double)NAN;
-    double counted = lab_track_growth(track, LAB_METRIC_ENERGY, first_ns, last_ns);
-    if (!has_power) /* as if the edges were like the rest */
-        return counted * (double)(until_ns - from_ns) / (double)(last_ns - first_ns);
-    double edges = integrate(track, power, 0, from_ns, first_ns) * power_scale +
-                   integrate(track, power, 0, last_ns, until_ns) * power_scale;
-    return isnan(edges) ? counted : counted + edges;
+    lab_energy_begin(&meter, find_gap_ns(track, interval_ns), from_ns, until_ns);
+    for (size_t i = 0; i < track->count; i++) {
+        double power_w = NAN, counter_j = NAN;
+        if (has_power && track->valid[power][i])
+            power_w = (double)track->values[power][i] * lab_metric(power_metric)->scale;
+        if (has_energy && track->valid[energy][i])
+            counter_j = (double)track->values[energy][i] * lab_metric(LAB_METRIC_ENERGY)->scale;
+        lab_energy_take(&meter, track->times_ns[i], power_w, counter_j);
+    }
+    return lab_energy_of(&meter);
 }
 
 const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index) {

@@ -6,6 +6,7 @@
 #ifndef LAB_MODEL_RECORDING_H
 #define LAB_MODEL_RECORDING_H
 
+#include "model/energy.h"
 #include "model/sample.h"
 
 /* A stretch between boots or jumps of the wall clock: wall = time_ns + offset. */
@@ -58,7 +59,7 @@ bool lab_track_read(const struct lab_track *track, enum lab_metric_id metric, in
 double lab_track_growth(const struct lab_track *track, enum lab_metric_id metric, int64_t from_ns,
                         int64_t until_ns);
 
-/* What a gauge was between two times: of the readings in between, or the last one before them. */
+/* What a gauge was between two times: of the readings in between. */
 struct lab_track_figures {
     size_t count; /* readings; 0 = none, and NaN below */
     double mean, min, max;
@@ -66,13 +67,13 @@ struct lab_track_figures {
 struct lab_track_figures lab_track_between(const struct lab_track *track, enum lab_metric_id metric,
                                            int64_t from_ns, int64_t until_ns);
 
-/*
- * Joules between two times: by the counter where it was read at least a second apart, its edges filled
- * in by power; else by power alone, each reading held until the next. NaN = neither is known.
- */
-double lab_track_energy(const struct lab_track *track, int64_t from_ns, int64_t until_ns);
+/* What was used between two times, as far as the track's own readings tell (model/energy.h). The
+ * interval is the recording's, 0 = unknown: from it follows what is a gap. */
+struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interval_ns,
+                                   int64_t from_ns, int64_t until_ns);
 
-/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next. */
+/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next, but not over a
+ * gap. */
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
                         int64_t from_ns, int64_t until_ns);
 

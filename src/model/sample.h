@@ -41,6 +41,9 @@ struct lab_entity {
     bool simulated;   /* made up by the demonstration or a simulated machine */
     const struct lab_column *columns; /* what its ticks hold; never changes */
     int column_count;
+    bool numbered;    /* of a GPU: the driver's own numbers are known, which no variable changes */
+    int driver_index; /* as nvidia-smi counts */
+    int driver_minor; /* N of /dev/nvidiaN; -1 = unknown */
 };
 
 #define LAB_COLUMNS_MAX 2048 /* of one entity: a machine with 1,000 logical CPUs has two each */

@@ -93,10 +93,17 @@ static bool is_closed(struct nvml_probe *probe) {
 
 /* --- opening --- */
 
+/* A session of NVML in which no GPU was found; none is found later in the same one. 0 = no such. */
+static atomic_uint vain_generation;
+
 static int nvml_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
-    unsigned generation;
-    if (lab_nvml_enter(&generation, err))
-        return lab_err_context(err, "no NVIDIA driver");
+    unsigned generation, vain = atomic_exchange(&vain_generation, 0);
+    if (vain)
+        lab_nvml_restart(vain, lab_clock_now(setup->clock), false, NULL);
+    if (lab_nvml_enter(&generation, err)) {
+        atomic_store(&vain_generation, generation);
+        return -1;
+    }
     pthread_once(&columns_once, make_columns);
     struct nvml_probe *probe = lab_mem_alloc(1, sizeof *probe);
     probe->nvml = lab_nvml_load(NULL);
@@ -115,9 +122,10 @@ static int nvml_open(const struct lab_probe_setup *setup, void **ret_state, stru
     for (int i = 0; i < probe->gpu_count; i++)
         nvml_find_again(&probe->gpus[i], generation, NULL);
     lab_nvml_leave();
-    if (result)
+    if (result) {
+        atomic_store(&vain_generation, generation);
         destroy(probe);
-    else
+    } else
         *ret_state = probe;
     return result;
 }
@@ -143,6 +151,9 @@ static void tell_entity(struct nvml_unit *unit, const struct lab_probe_sink *sin
         .node = gpu->node,
         .parent = unit->mig ? gpu->unit.number : -1,
         .simulated = gpu->probe->simulated,
+        .numbered = !unit->mig,
+        .driver_index = gpu->driver_index,
+        .driver_minor = gpu->driver_minor,
         .columns = unit->mig ? mig_columns : gpu_columns,
         .column_count = unit->mig ? MIG_METRICS : NVML_METRICS,
     };

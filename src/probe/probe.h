@@ -72,8 +72,8 @@ struct lab_probe {
     const char *without; /* what can't be seen without it: "GPUs", in a few words */
 
     /*
-     * Looks what is there. LAB_ERR_UNSUPPORTED: nothing of the kind, and why. Must not take longer than
-     * a moment, whatever state the hardware is in, save for what the driver's own start takes.
+     * Looks what is there. LAB_ERR_UNSUPPORTED: nothing of the kind, and why; of a driver,
+     * LAB_ERR_SYSTEM: not now, and it is asked again. Must not take longer than a moment, whatever state the hardware is in, save for what the driver's own start takes.
      */
     int (*open)(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err);
     /* Opening it starts a driver, which may hang: that is done in a thread of its own, which takes no

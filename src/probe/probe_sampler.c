@@ -248,6 +248,7 @@ void lab_sampler_close(struct lab_sampler *sampler) {
         return;
     pthread_mutex_lock(&sampler->mutex);
     sampler->stop = true; /* from here on no lane is added */
+    pthread_cond_broadcast(&sampler->opened);
     pthread_mutex_unlock(&sampler->mutex);
     sem_post(&sampler->watch_wake);
     for (int i = 0; i < sampler->lane_count; i++) {

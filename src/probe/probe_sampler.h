@@ -59,6 +59,7 @@ struct sampler_probe {
         SAMPLER_OPENED, /* came back; nobody has looked at what it brought */
         SAMPLER_LATE,   /* nobody waits for it any more: it joins by itself */
     } opening;
+    bool failed;      /* at least once, but it may come yet: the thread asks again */
     int64_t since_ns; /* of the sampler's clock */
     int result;       /* of opening it */
     struct lab_err why;

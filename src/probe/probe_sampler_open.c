@@ -4,7 +4,8 @@
  *
  * A driver's start may take seconds, or hang for good. It has a thread of its own, which is waited for a
  * while; after that the sampler begins without it, and the thread brings in what it found when it comes
- * back.
+ * back. The same thread asks again where a driver fails that may come yet: a kernel module that isn't
+ * loaded, GPUs that are away.
  */
 #include "probe/probe_sampler.h"
 
@@ -15,6 +16,8 @@
 #include <string.h>
 
 #define OPEN_PATIENCE_NS (5 * LAB_NS_PER_S)
+#define AGAIN_MIN_NS     (250 * LAB_NS_PER_MS)
+#define AGAIN_MAX_NS     (30 * LAB_NS_PER_S)
 
 struct lanes {
     struct sampler_lane **items;
@@ -183,6 +186,16 @@ bool lab_sampler_awaits(struct lab_sampler *sampler, const char *name) {
     return awaits;
 }
 
+bool lab_sampler_retries(struct lab_sampler *sampler, const char *name) {
+    bool retries = false;
+    pthread_mutex_lock(&sampler->mutex);
+    for (int i = 0; i < sampler->probe_count; i++)
+        if (strcmp(sampler->probes[i].probe->name, name) == 0)
+            retries = sampler->probes[i].opening == SAMPLER_LATE && sampler->probes[i].failed;
+    pthread_mutex_unlock(&sampler->mutex);
+    return retries;
+}
+
 static void tell_event(struct lab_sampler *sampler, enum lab_event_kind kind, int64_t number,
                        const char *text) {
     struct lab_sample_event event = {.time_ns = lab_clock_now(sampler->clock),
@@ -254,14 +267,42 @@ static void join(struct sampler_probe *probe) {
 
 /* --- opening --- */
 
+/* Until the time has come or the sampler ends. The mutex is held. */
+static void pause_before_again(struct lab_sampler *sampler, int64_t pause_ns) {
+    int64_t until_ns = lab_clock_now(lab_clock_system()) + pause_ns;
+    struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S, .tv_nsec = until_ns % LAB_NS_PER_S};
+    int status = 0;
+    while (!sampler->stop && status == 0)
+        status = pthread_cond_timedwait(&sampler->opened, &sampler->mutex, &until);
+}
+
+/* Asks until it is open, won't ever be, or nobody wants it any more; the mutex is held afterwards. */
+static void open_in_the_end(struct sampler_probe *probe) {
+    struct lab_sampler *sampler = probe->sampler;
+    for (int64_t pause_ns = AGAIN_MIN_NS;; pause_ns *= 2) {
+        struct lab_err why = LAB_ERR_INIT;
+        int result = probe->probe->open(&sampler->setup, &probe->state, &why);
+        pthread_mutex_lock(&sampler->mutex);
+        probe->result = result;
+        probe->why = why;
+        if (result == 0 || why.code != LAB_ERR_SYSTEM || sampler->stop)
+            return;
+        probe->failed = true;
+        pthread_cond_broadcast(&sampler->opened);
+        pause_before_again(sampler, pause_ns < AGAIN_MAX_NS ? pause_ns : AGAIN_MAX_NS);
+        if (sampler->stop)
+            return;
+        pthread_mutex_unlock(&sampler->mutex);
+    }
+}
+
 static void *open_main(void *argument) {
     struct sampler_probe *probe = argument;
     struct lab_sampler *sampler = probe->sampler;
     pthread_setname_np(pthread_self(), "lab-open");
-    int result = probe->probe->open(&sampler->setup, &probe->state, &probe->why);
-    pthread_mutex_lock(&sampler->mutex);
+    open_in_the_end(probe);
+    int result = probe->result;
     bool late = probe->opening == SAMPLER_LATE, unwanted = sampler->stop && !late;
-    probe->result = result;
     if (!late) /* whoever opens the sampler takes it from here, unless there is nobody any more */
         probe->opening = unwanted ? SAMPLER_SETTLED : SAMPLER_OPENED;
     else if (result < 0) {
@@ -294,7 +335,8 @@ static void wait_for_openings(struct lab_sampler *sampler, int64_t patience_ns) 
     int64_t until_ns = lab_clock_now(lab_clock_system()) + patience_ns;
     struct timespec until = {.tv_sec = until_ns / LAB_NS_PER_S, .tv_nsec = until_ns % LAB_NS_PER_S};
     for (int i = 0, status = 0; i < sampler->probe_count; i++)
-        while (sampler->probes[i].opening == SAMPLER_OPENING && status == 0)
+        while (sampler->probes[i].opening == SAMPLER_OPENING && !sampler->probes[i].failed &&
+               status == 0)
             status = pthread_cond_timedwait(&sampler->opened, &sampler->mutex, &until);
 }
 
@@ -306,10 +348,11 @@ static int settle(struct lab_sampler *sampler, struct lab_err *err) {
     int open = 0;
     for (int i = 0; i < sampler->probe_count; i++) {
         struct sampler_probe *probe = &sampler->probes[i];
-        open += probe->opening == SAMPLER_OPENING;
-        if (probe->opening != SAMPLER_OPENED)
+        bool again = probe->opening == SAMPLER_OPENING && probe->failed;
+        open += probe->opening == SAMPLER_OPENING && !again;
+        if (probe->opening != SAMPLER_OPENED && !again)
             continue;
-        probe->opening = SAMPLER_SETTLED;
+        probe->opening = again ? SAMPLER_OPENING : SAMPLER_SETTLED;
         if (probe->result == 0) {
             atomic_store(&probe->users, 1);
             atomic_store(&probe->refusal, NULL);
@@ -357,11 +400,12 @@ static int open_all(struct lab_sampler *sampler, const struct sampler_parts *par
     return result;
 }
 
+/* A driver that failed doesn't count: whoever names GPUs is told so at once. */
 static bool is_opening(struct lab_sampler *sampler) {
     bool opening = false;
     pthread_mutex_lock(&sampler->mutex);
     for (int i = 0; i < sampler->probe_count; i++)
-        opening |= sampler->probes[i].opening != SAMPLER_SETTLED;
+        opening |= sampler->probes[i].opening != SAMPLER_SETTLED && !sampler->probes[i].failed;
     pthread_mutex_unlock(&sampler->mutex);
     return opening;
 }
@@ -370,11 +414,14 @@ static bool is_opening(struct lab_sampler *sampler) {
 static void let_join(struct lab_sampler *sampler) {
     for (int i = 0; i < sampler->probe_count; i++) {
         struct sampler_probe *probe = &sampler->probes[i];
-        char text[128];
+        char text[sizeof probe->why.text + 32];
         int64_t waited_ns = lab_clock_now(sampler->clock) - probe->since_ns;
-        snprintf(text, sizeof text, "the driver has not started after %.0f s; it is waited for",
-                 (double)waited_ns / LAB_NS_PER_S);
         pthread_mutex_lock(&sampler->mutex);
+        if (probe->failed)
+            snprintf(text, sizeof text, "%s; it is asked again", probe->why.text);
+        else
+            snprintf(text, sizeof text, "the driver has not started after %.0f s; it is waited for",
+                     (double)waited_ns / LAB_NS_PER_S);
         bool opening = probe->opening == SAMPLER_OPENING, opened = probe->opening == SAMPLER_OPENED;
         if (opening) {
             refuse(probe, text);

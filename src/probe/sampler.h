@@ -50,10 +50,12 @@ void lab_sampler_close(struct lab_sampler *sampler); /* accepts NULL; at most a 
 const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *probe);
 
 /*
- * Whether a probe isn't at work because its driver's start still takes: its entities are told when it
- * does. LAB_EVENT_GAP and LAB_EVENT_BACK of entity -1 tell of the time until then.
+ * Whether a probe isn't at work because its driver's start still takes, or failed in a way that may
+ * pass: its entities are told when it is. LAB_EVENT_GAP and LAB_EVENT_BACK of entity -1 tell of the time
+ * until then. A driver that failed is asked again after 0.25 s, then 0.5 s, up to 30 s.
  */
 bool lab_sampler_awaits(struct lab_sampler *sampler, const char *probe);
+bool lab_sampler_retries(struct lab_sampler *sampler, const char *probe); /* it failed */
 
 /* Asks every lane for all it can read, as soon as it can. */
 void lab_sampler_edge(struct lab_sampler *sampler);

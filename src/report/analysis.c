@@ -13,8 +13,9 @@ static bool is_text(const struct lab_analysis_column *column) {
     return column->unit == LAB_ANALYSIS_TEXT || column->unit == LAB_ANALYSIS_FIGURE;
 }
 
-static void add_value(double value, enum lab_analysis_unit unit, struct lab_str *out) {
-    switch (unit) {
+static void add_value(double value, enum lab_analysis_unit kind, const char *unit,
+                      struct lab_str *out) {
+    switch (kind) {
     case LAB_ANALYSIS_TIME:
         lab_str_add_time(out, value);
         break;
@@ -49,7 +50,7 @@ static void add_value(double value, enum lab_analysis_unit unit, struct lab_str 
         lab_str_printf(out, "%.0f °C", value);
         break;
     case LAB_ANALYSIS_PER_SECOND:
-        lab_str_printf(out, "%.1f samples/s", value);
+        lab_str_printf(out, "%.1f %s", value, unit ? unit : "samples/s");
         break;
     case LAB_ANALYSIS_CHANGE:
         lab_str_printf(out, "%+.1f %%", 100 * value);
@@ -89,7 +90,7 @@ void analysis_add_cell(const struct lab_analysis_cell *cell,
         lab_str_add(out, "–");
         return;
     }
-    add_value(cell->value, column->unit, out);
+    add_value(cell->value, column->unit, cell->unit, out);
     if (column->unit == LAB_ANALYSIS_CHANGE) {
         add_bounds(cell, column, out);
         return;

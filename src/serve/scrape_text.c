@@ -113,12 +113,18 @@ static void add_mig_labels(const struct lab_entity *entity, struct lab_str *out)
     add_number_label("GPU_I_ID", entity->index, out);
 }
 
+/* The driver's own: what CUDA_VISIBLE_DEVICES leaves this process is nothing to a whole machine. */
+static int number_of(const struct lab_entity *gpu) {
+    return gpu->numbered ? gpu->driver_index : gpu->index;
+}
+
 static void write_dcgm_labels(const struct lab_scrape *scrape, const struct lab_entity *entity,
                               const struct lab_entity *gpu, struct lab_str *out) {
-    add_number_label("gpu", gpu->index, out);
+    int minor = gpu->numbered && gpu->driver_minor >= 0 ? gpu->driver_minor : number_of(gpu);
+    add_number_label("gpu", number_of(gpu), out);
     scrape_add_label("UUID", gpu->id, out);
     add_bus_label(gpu->pci, out);
-    lab_str_printf(out, ",device=\"nvidia%d\"", gpu->index);
+    lab_str_printf(out, ",device=\"nvidia%d\"", minor);
     scrape_add_label("modelName", gpu->name, out);
     add_mig_labels(entity, out);
     if (*scrape->setup.host)
@@ -130,7 +136,7 @@ static void write_dcgm_labels(const struct lab_scrape *scrape, const struct lab_
 /* The same names as above, so that the two kinds can be joined: on (gpu, UUID, GPU_I_ID). */
 static void write_own_labels(const struct lab_entity *entity, const struct lab_entity *gpu,
                              struct lab_str *out) {
-    add_number_label("gpu", gpu->index, out);
+    add_number_label("gpu", number_of(gpu), out);
     scrape_add_label("UUID", gpu->id, out);
     add_mig_labels(entity, out);
 }

@@ -330,29 +330,75 @@ static void add_sentence(struct answer *answer, struct lab_value *list, const ch
     lab_value_append(answer->arena, list, lab_value_string(answer->arena, sentence));
 }
 
-static void set_gauge(struct answer *answer, const char *key, enum lab_metric_id metric,
-                      double scale) {
-    struct lab_track_figures figures = lab_track_between(&answer->recording->tracks[answer->whole],
-                                                         metric, answer->from_ns, answer->until_ns);
-    lab_value_set_float(answer->arena, answer->map, key, figures.mean * scale);
+/*
+ * What a driver gives is the mean of a while before the reading, and only readings whose while lies
+ * within what was measured tell of it: power is the mean of a second, utilisation of a sixth to a whole
+ * one, as the GPU has it, and the rates of GPM are of the time since its last sample.
+ */
+#define WINDOW_LONG_NS LAB_NS_PER_S
+#define WINDOW_GPM_NS  (2 * INTERVAL_GPU_NS)
+
+static const struct figure {
+    const char *key;
+    enum lab_metric_id metric;
+    int64_t window_ns; /* 0 = as it is at that moment */
+    enum { MEAN, LEAST, MOST } of;
+    double scale;
+} figures[] = {
+    {"power_w", LAB_METRIC_POWER, WINDOW_LONG_NS, MEAN, 1},
+    {"sm_clock_mhz", LAB_METRIC_SM_CLOCK, 0, MEAN, 1},
+    {"sm_clock_min_mhz", LAB_METRIC_SM_CLOCK, 0, LEAST, 1},
+    {"temperature_c", LAB_METRIC_TEMPERATURE, 0, MOST, 1},
+    {"gpu_utilization", LAB_METRIC_UTILIZATION, WINDOW_LONG_NS, MEAN, 0.01},
+    {"sm_active", LAB_METRIC_SM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {"tensor_active", LAB_METRIC_TENSOR_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {"dram_active", LAB_METRIC_DRAM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+};
+
+/* Whether the GPU has it, and the figure is missing for want of time alone. */
+static bool is_read(const struct lab_track *track, enum lab_metric_id metric) {
+    return lab_track_between(track, metric, INT64_MIN, INT64_MAX).count > 0;
+}
+
+static double find_figure(const struct answer *answer, const struct figure *figure) {
+    struct lab_track_figures found =
+        lab_track_between(&answer->recording->tracks[answer->whole], figure->metric,
+                          answer->from_ns + figure->window_ns, answer->until_ns);
+    return figure->scale * (figure->of == LEAST  ? found.min
+                            : figure->of == MOST ? found.max
+                                                 : found.mean);
+}
+
+/* By a counter that is read each second, and by power before and after that. */
+#define COVERED_SHARE 0.9
+static void set_energy(struct answer *answer, struct lab_value *too_short) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    struct lab_arena *arena = answer->arena;
+    double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
+    struct lab_energy energy =
+        lab_track_energy(whole, answer->recording->interval_ns, answer->from_ns, answer->until_ns);
+    bool brief = answer->until_ns - answer->from_ns < WINDOW_LONG_NS;
+    bool known = !brief && !isnan(energy.joules) && energy.covered_s >= COVERED_SHARE * span_s;
+    lab_value_set_float(arena, answer->map, "energy_j", known ? energy.joules : (double)NAN);
+    if (known)
+        lab_value_set_bool(arena, answer->map, "energy_estimated", energy.estimated);
+    if (brief && (is_read(whole, LAB_METRIC_ENERGY) || is_read(whole, LAB_METRIC_POWER)))
+        lab_value_append(arena, too_short, lab_value_string(arena, "energy_j"));
 }
 
 static void set_figures(struct answer *answer) {
     const struct lab_track *whole = &answer->recording->tracks[answer->whole];
     const struct lab_track *own = &answer->recording->tracks[answer->track];
     struct lab_arena *arena = answer->arena;
-    int64_t from_ns = answer->from_ns, until_ns = answer->until_ns;
-    lab_value_set_float(arena, answer->map, "energy_j", lab_track_energy(whole, from_ns, until_ns));
-    set_gauge(answer, "power_w", LAB_METRIC_POWER, 1);
-    set_gauge(answer, "sm_clock_mhz", LAB_METRIC_SM_CLOCK, 1);
-    lab_value_set_float(arena, answer->map, "sm_clock_min_mhz",
-                        lab_track_between(whole, LAB_METRIC_SM_CLOCK, from_ns, until_ns).min);
-    lab_value_set_float(arena, answer->map, "temperature_c",
-                        lab_track_between(whole, LAB_METRIC_TEMPERATURE, from_ns, until_ns).max);
-    set_gauge(answer, "gpu_utilization", LAB_METRIC_UTILIZATION, 0.01);
-    set_gauge(answer, "sm_active", LAB_METRIC_SM_ACTIVE, 0.01);
-    set_gauge(answer, "tensor_active", LAB_METRIC_TENSOR_ACTIVE, 0.01);
-    set_gauge(answer, "dram_active", LAB_METRIC_DRAM_ACTIVE, 0.01);
+    struct lab_value *too_short = lab_value_list(arena);
+    set_energy(answer, too_short);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        double value = find_figure(answer, &figures[i]);
+        lab_value_set_float(arena, answer->map, figures[i].key, value);
+        if (isnan(value) && is_read(whole, figures[i].metric))
+            lab_value_append(arena, too_short, lab_value_string(arena, figures[i].key));
+    }
+    lab_value_set(arena, answer->map, "too_short_for", too_short);
     /* of the whole run: a worker may take most before it measures */
     lab_value_set_float(arena, answer->map, "gpu_memory_peak_mb",
                         lab_track_between(own, LAB_METRIC_MEMORY_USED, answer->question->start_ns,

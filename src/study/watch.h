@@ -75,8 +75,9 @@ struct lab_watch_question {
 /*
  * A map for each rank, in the arena, NULL for one that isn't on a GPU or that nothing is known of:
  *
- *   energy_j, power_w, sm_clock_mhz, sm_clock_min_mhz, temperature_c (the highest),
- *   gpu_utilization, sm_active, tensor_active, dram_active (shares),
+ *   energy_j, energy_estimated (some of it from power), power_w, sm_clock_mhz, sm_clock_min_mhz,
+ *   temperature_c (the highest), gpu_utilization, sm_active, tensor_active, dram_active (shares),
+ *   too_short_for [those of them that are null since no reading tells of the measured time alone],
  *   gpu_memory_peak_mb, throttled_s {reason: seconds}, xids [numbers],
  *   foreign_processes [{pid, name, user, memory_mb}], whole_gpu (a slice or MIG instance: the figures
  *   are those of all of the GPU), simulated

@@ -14,8 +14,9 @@
 
 static struct lab_nvml nvml;
 static struct lab_dl_report report;
-static pthread_once_t once = PTHREAD_ONCE_INIT, open_once = PTHREAD_ONCE_INIT;
-static char why_not[200];
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
+static bool initialised;     /* under the lock */
 static char demo_path[1024]; /* "" = the driver's own */
 static atomic_bool loaded;
 
@@ -95,31 +96,34 @@ static const char *lacks(void) {
     return NULL;
 }
 
-static void initialise(void) {
-    lab_nvml_load(NULL);
-    if (!report.handle) {
-        snprintf(why_not, sizeof why_not, "%s", report.reason);
-        return;
-    }
-    if (lacks()) {
-        snprintf(why_not, sizeof why_not, "%s lacks %s: the driver is too old", report.path,
-                 lacks());
-        return;
-    }
-    lab_nvml_result result = nvml.nvmlInit_v2();
-    if (result == LAB_NVML_SUCCESS)
-        return;
-    const char *text = nvml.nvmlErrorString ? nvml.nvmlErrorString(result) : "error";
-    snprintf(why_not, sizeof why_not, "nvmlInit: %s (%d)", text, result);
+/* A kernel module may be loaded later, and a GPU may come back; a library that doesn't fit the module
+ * stays what it is for as long as this process lives. */
+static bool may_pass(lab_nvml_result result) {
+    return result == LAB_NVML_UNINITIALIZED || result == LAB_NVML_DRIVER_NOT_LOADED ||
+           result == LAB_NVML_GPU_IS_LOST || result == LAB_NVML_UNKNOWN;
 }
 
-const struct lab_nvml *lab_nvml_open(const char **ret_why) {
-    pthread_once(&open_once, initialise);
-    if (!*why_not)
-        return &nvml;
-    if (ret_why)
-        *ret_why = why_not;
-    return NULL;
+static int initialise(struct lab_err *err) {
+    if (!report.handle)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "no NVIDIA driver: %s", report.reason);
+    if (lacks())
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s lacks %s: the driver is too old",
+                           report.path, lacks());
+    lab_nvml_result result = nvml.nvmlInit_v2();
+    if (result == LAB_NVML_SUCCESS)
+        return 0;
+    return lab_err_set(err, may_pass(result) ? LAB_ERR_SYSTEM : LAB_ERR_UNSUPPORTED,
+                       "%s (nvmlInit: %d)", lab_nvml_words(&nvml, result), result);
+}
+
+const struct lab_nvml *lab_nvml_open(struct lab_err *err) {
+    lab_nvml_load(NULL);
+    pthread_mutex_lock(&open_lock);
+    if (!initialised)
+        initialised = initialise(err) == 0;
+    bool opened = initialised;
+    pthread_mutex_unlock(&open_lock);
+    return opened ? &nvml : NULL;
 }
 
 /* --- the demonstration --- */

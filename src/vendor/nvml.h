@@ -243,6 +243,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
 #define LAB_NVML_PROCESSES "processes on GPUs aren't listed"
 #define LAB_NVML_MPS       "processes under MPS aren't listed"
 #define LAB_NVML_SHARES    "how much each process uses a GPU isn't known"
+#define LAB_NVML_MINOR     "which of /dev/nvidia* a GPU is"
 #define LAB_NVML_NODE      "NUMA nodes of GPUs are known from PCI alone"
 #define LAB_NVML_AGAIN     "a GPU that was lost isn't seen again"
 
@@ -262,6 +263,7 @@ struct lab_nvml_event { /* nvmlEventData_t */
       (lab_nvml_device device, char *name, unsigned length))                                       \
     X(nvmlDeviceGetPciInfo_v3, LAB_NVML_ESSENTIAL,                                                 \
       (lab_nvml_device device, struct lab_nvml_pci * ret_pci))                                     \
+    X(nvmlDeviceGetMinorNumber, LAB_NVML_MINOR, (lab_nvml_device device, unsigned *ret_minor))     \
     X(nvmlDeviceGetMemoryInfo_v2, LAB_NVML_MEMORY,                                                 \
       (lab_nvml_device device, struct lab_nvml_memory_v2 * memory))                                \
     X(nvmlDeviceGetMemoryInfo, LAB_NVML_SIZE,                                                      \
@@ -384,10 +386,10 @@ struct lab_nvml {
 const struct lab_nvml *lab_nvml_load(const struct lab_dl_report **ret_report);
 
 /*
- * Loads and initialises it once, for the life of the process; the table, or NULL and why in
- * `ret_why` (lives for ever).
+ * Loads it, and initialises it until that succeeds once, which holds for the life of the process; the
+ * table, or NULL and why: LAB_ERR_SYSTEM = ask again later, LAB_ERR_UNSUPPORTED = that won't help.
  */
-const struct lab_nvml *lab_nvml_open(const char **ret_why);
+const struct lab_nvml *lab_nvml_open(struct lab_err *err);
 
 /*
  * Takes the demonstration's library, which plays a machine with GPUs, instead of the driver's. Only

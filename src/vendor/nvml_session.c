@@ -75,10 +75,10 @@ bool lab_nvml_unhold(struct lab_nvml_holder *holder) {
 }
 
 int lab_nvml_enter(unsigned *ret_generation, struct lab_err *err) {
-    const char *why = NULL;
-    const struct lab_nvml *nvml = lab_nvml_open(&why);
+    const struct lab_nvml *nvml = lab_nvml_open(err);
+    *ret_generation = 0;
     if (!nvml)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s", why);
+        return -1;
     lock();
     while (session.restarting && wait_until(session.restarting_since_ns + ENTER_WAIT_NS))
         ;

@@ -34,7 +34,8 @@ bool lab_nvml_unhold(struct lab_nvml_holder *holder);
 /*
  * Opens NVML if need be. -1 = it can't be used now, and why: it isn't there, it is being restarted and
  * that takes longer than a moment (waits for it up to a second), or the last restart failed; the
- * generation is told then too, for lab_nvml_restart.
+ * generation is told then too, for lab_nvml_restart. 0 = it was never started. LAB_ERR_UNSUPPORTED =
+ * it won't come.
  */
 int lab_nvml_enter(unsigned *ret_generation, struct lab_err *err);
 void lab_nvml_leave(void);

@@ -279,6 +279,12 @@ lab_nvml_result nvmlDeviceGetPciInfo_v3(lab_nvml_device device, struct lab_nvml_
     return 0;
 }
 
+lab_nvml_result nvmlDeviceGetMinorNumber(lab_nvml_device device, unsigned *ret_minor) {
+    BEGIN_ON(nvmlDeviceGetMinorNumber, device);
+    *ret_minor = (unsigned)device->gpu;
+    return 0;
+}
+
 lab_nvml_result nvmlDeviceGetNumGpuCores(lab_nvml_device device, unsigned *ret_cores) {
     BEGIN_ON(nvmlDeviceGetNumGpuCores, device);
     *ret_cores = 128 * FAKE_SM_COUNT;

@@ -43,7 +43,7 @@ expect_status 2
 expect_err 'gap=soon'
 run analyze latency "$one" gpa=1us
 expect_status 2
-expect_err 'gpa=1us: No such file'
+expect_err 'gpa=1us: no such key or file; did you mean gap='
 
 # several: compared first, then one by one
 run analyze latency "$one" "$traces/nsight2026.sqlite" "$traces/two_processes.sqlite"

@@ -96,7 +96,8 @@ mkdir empty
 echo 'no recording' >text.json
 refuse 'what shall be analysed.*or a recording' balance
 refuse 'No such file' balance nowhere.json
-refuse 'gpsu=.*No such file' balance adamw_multi_gpu.json 'gpsu=[1]'
+refuse 'gpsu=.*no such key or file; did you mean gpus=' balance adamw_multi_gpu.json 'gpsu=[1]'
+refuse 'before=nowhere.json: no such key or file' balance adamw_multi_gpu.json before=nowhere.json
 refuse 'no recordings in empty' summary empty
 refuse 'text.json' balance text.json
 refuse 'text.json' balance adamw_multi_gpu.json text.json

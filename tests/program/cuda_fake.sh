@@ -54,7 +54,7 @@ refuse cuda:3 'cuda:3: there are 2 GPUs: cuda:0, cuda:1$'
 refuse cuda:0/40 'at most 16 slices'
 FAKE_CUDA_MIG=0 refuse cuda:0 'MIG is on.*cuda:MIG-00000000'
 FAKE_CUDA_GPUS=0 refuse cuda:0 'finds no GPU'
-FAKE_CUDA_FAIL=nvmlInit_v2:9 FAKE_CUDA_GPUS=0 refuse cuda 'Driver Not Loaded|finds no GPU|libcuda'
+FAKE_CUDA_FAIL=nvmlInit_v2:9 FAKE_CUDA_GPUS=0 refuse cuda 'the NVIDIA driver is not loaded|finds no GPU|libcuda'
 CUDA_VISIBLE_DEVICES=7 refuse cuda "CUDA_VISIBLE_DEVICES='7' leaves none of 2 GPUs"
 FAKE_CUDA_VERSION=11080 refuse cuda 'driver \(CUDA 11\.8\) is too old: it lacks cuLibrary'
 FAKE_CUDA_VERSION=12040 run devices

@@ -60,5 +60,18 @@ for words in "record -o never.db" "top --json"; do
 done
 [ ! -e never.db ] || fail "a recording was begun"
 
+# --- given a driver that isn't loaded yet, then an exporter says so once, and finds its GPUs later ---
+env LD_LIBRARY_PATH="$fake" GPULAB_FAKE_NVML="gpus=2; fail=nvmlInit_v2:9@1x2" \
+    "$gpulab" exporter --listen 127.0.0.1:0 --interval 50ms >"$work/out" 2>"$work/err" &
+exporter=$!
+for ((i = 0; i < 500; i++)); do
+    grep -q 'the NVIDIA driver is back after' "$work/err" && break
+    sleep 0.02
+done
+kill -TERM $exporter
+wait $exporter
+[ "$(grep -c 'not loaded' "$work/err")" = 1 ] || fail "told more than once, or never: $(cat "$work/err")"
+grep -q 'the NVIDIA driver is back after' "$work/err" || fail "the GPUs never came: $(cat "$work/err")"
+
 wait "$recordings" || fail "see above"
 finish

@@ -20,12 +20,19 @@ killed=$!
     exec "$gpulab" record --interval 1ms --device cpu -o full.db -- sh -c 'sleep 2.2; exit 5' 2>full.err
 ) &
 full=$!
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; power=100; lost=1@1.2" \
+    "$gpulab" record "${fast[@]}" --json -t 2.6s -o lost.db >lost.json 2>lost.err &
+lost=$!
+# a kernel module that is loaded while we wait: two openings, each with a vain first try
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; fail=nvmlInit_v2:9@1x3" \
+    "$gpulab" record "${fast[@]}" -q -t 2.4s -o module.db 2>module.err &
+module=$!
 began=$(date +%s%N)
 
 # an interval that the driver can't keep up with is told, with what it gives
 env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=hang=nvmlDeviceGetUtilizationRates:0.03@1x900" \
     "$gpulab" record -q -i 5ms -t 300ms -o pace.db 2>err || fail "pace: $(cat err)"
-grep -q '5.00 ms is too short here: GPU 0 .* gives a sample each' err || fail "pace: $(cat err)"
+grep -q '5.00 ms is too short here: a sample of GPU 0 .* comes each' err || fail "pace: $(cat err)"
 
 # rows FILE EXPRESSION: evaluates a Python expression over the lines `d` of a recording
 rows() {
@@ -79,6 +86,13 @@ expect_err '^    1  Fake 90 .* 100 %$'
 expect_err '^  GPU 1 was held back by power limit$'
 expect_err '^  These are simulated devices'
 expect_err '^  See it again: gpulab top four.db$'
+for command in "analyze summary" top; do # cut off before its first ticks, it says so
+    head -c 9000 four.db >cut.db
+    # shellcheck disable=SC2086 # several words
+    run $command cut.db
+    expect_status 2
+    expect_err 'cut.db:? holds no samples: the file is cut off: 8.8 of '
+done
 cp gpu_monitoring_multi_gpu.json out
 json '(len(d) > 3 and all(len(r["multi_gpu_data"]) == r["aggregate_stats"]["gpu_count"] for r in d) and
   {"gpu_index", "gpu_name", "utilization", "memory_used", "memory_total", "power"} <= set(d[0]["multi_gpu_data"][0]) and
@@ -93,6 +107,11 @@ cp gpu_monitoring.json out
 json '([g for i, g in enumerate(r["gpu_index"] for r in d) if i == 0 or g != d[i - 1]["gpu_index"]] == [0, 2] and
   d[0]["memory_used"] == 12800 and "T" in d[0]["timestamp"])'
 rows more.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"2", "3"}'
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=gpus=2; mig=1:2; sm=40" FAKE_CUDA_GPUS=2 \
+    "$gpulab" record "${fast[@]}" --json -t 100ms -o mig.db >out 2>err \
+    --device cuda:MIG-00000010-0000-0000-0000-0000000000cd
+json '[(g["gpu_index"], g["instance"], g["ticks"] > 0) for g in d["mig_instances"]] == [(1, 0, True), (1, 1, True)]'
+json '[g["gpu_index"] for g in d["gpus"]] == [1]'
 run record "${fast[@]}" --demo --device cuda:1,3 -t 50ms -o demo.db
 expect_status 0
 expect_err '^    3  H200 '
@@ -211,4 +230,33 @@ status=$? what="gpulab record on a full disk"
 [ "$(grep -c 'sampling goes on' full.err)" = 1 ] || fail "$what: not told once: $(cat full.err)"
 "$gpulab" export full.db >rows 2>full.err || fail "$what: $(cat full.err)"
 
+# a driver that failed at first was asked again
+wait $module || fail "module.db: $(cat module.err)"
+grep -q 'no GPU is recorded yet: the NVIDIA driver is not loaded .*; it is asked again' module.err ||
+    fail "module.db: $(cat module.err)"
+rows module.db '{r["index"] for r in d if r["kind"] == "gpu"} == {"0", "1"}'
+env "LD_LIBRARY_PATH=$build_dir/fake" "GPULAB_FAKE_NVML=fail=nvmlInit_v2:18" \
+    "$gpulab" record "${fast[@]}" -q -t 50ms -o mismatch.db 2>err
+grep -q 'only the host: NVML and the kernel.s driver are of different versions' err || fail "mismatch: $(cat err)"
+
+# a GPU that was lost has the energy of the time before, and 'analyze' says the same
+wait $lost || fail "lost.db: $(cat lost.err)"
+"$gpulab" analyze summary lost.db --json >lost_summary.json
+python3 - lost.json lost_summary.json <<'PY' || fail "energy of a lost GPU"
+import json, sys
+recorded, analysed = (json.load(open(path)) for path in sys.argv[1:])
+def find(value, key):
+    if isinstance(value, dict):
+        if isinstance(value.get(key), list) and value[key] and "energy_j" in value[key][0]:
+            return value[key]
+        value = list(value.values())
+    for item in value if isinstance(value, list) else []:
+        if found := find(item, key):
+            return found
+gpus = recorded["gpus"]
+assert 60 < gpus[1]["energy_j"] < 150 < gpus[0]["energy_j"], gpus
+assert gpus[1]["energy_estimated"], gpus
+table = find(analysed, "gpus")
+assert [round(g["energy_j"], 6) for g in gpus] == [round(g["energy_j"], 6) for g in table], (gpus, table)
+PY
 finish

@@ -8,7 +8,9 @@ cd "$work" || exit 1
 export HOME=$work XDG_STATE_HOME=$work/state GPULAB_LOCK_DIR=$work LD_LIBRARY_PATH=$fake FAKE_CUDA_GPUS=2
 calm="gpus=2; memory_total=1000; memory=300@0:420@0.2; power=250; sm_clock=1500; temperature=61"
 
-# one run of 0.4 s or more on GPU 0; its results are in `out`
+# one run of 0.4 s or more on GPU 0; its results are in `out`. What the driver gives as the mean of a
+# second takes a longer one
+long=experiment.duration=1.5
 study() {
     rm -rf outputs
     run run --no-report quick_test device=cuda:0 'experiment.vit_configs=[{depth: 0}]' experiment.duration=0.4 \
@@ -22,7 +24,11 @@ study() {
 export GPULAB_FAKE_NVML=$calm
 study
 json 'd[0]["validity"]["valid"] is True'
-json '150 * 0.4 < d[0]["energy_j"] < 350 * 3'
+json '(lambda gpu, run: set(gpu["too_short_for"]) >= {"power_w", "energy_j", "gpu_utilization"} and
+  run["power_w"] is run["energy_j"] is gpu["gpu_utilization"] is None)(d[0]["ranks"][0]["gpu"], d[0])'
+study "$long"
+json 'd[0]["validity"]["valid"] is True and d[0]["ranks"][0]["gpu"]["too_short_for"] == []'
+json '150 * 1.5 < d[0]["energy_j"] < 350 * 5 and "energy_estimated" in d[0]["ranks"][0]["gpu"]'
 json 'abs(d[0]["power_w"] - 250) < 1 and d[0]["sm_clock_mhz"] == 1500'
 json 'd[0]["gpu_memory_peak_mb"] == 420 and d[0]["ranks"][0]["gpu"]["temperature_c"] == 61'
 json 'd[0]["throttled_s"] == {} and d[0]["foreign_processes"] == []'
@@ -78,7 +84,7 @@ json 'len(d) == 2 and all(run["validity"]["valid"] and not run["foreign_processe
 
 # two slices of one GPU: its energy counts once, and is said to be the whole GPU's
 export GPULAB_FAKE_NVML=$calm
-study device=cuda:0/2 'experiment.hardware.gpu_ids=[[0,1]]'
+study "$long" device=cuda:0/2 'experiment.hardware.gpu_ids=[[0,1]]'
 json 'all(rank["gpu"]["whole_gpu"] is True for rank in d[0]["ranks"])'
 json 'abs(d[0]["power_w"] - 250) < 1'
 
@@ -96,7 +102,7 @@ json '(lambda t: (t[1] - t[0]).total_seconds() > 1)(sorted(__import__("datetime"
 # a driver that hangs or is lost fails no run
 export GPULAB_FAKE_NVML="$calm; fail=nvmlDeviceGetMemoryInfo_v2:15/0"
 study
-json 'd[0]["success"] is True and d[0]["power_w"] is None'
+json 'd[0]["success"] is True and d[0]["power_w"] is None and d[0]["ranks"][0]["gpu"]["too_short_for"] == []'
 json 'any("could not be watched" in text for text in d[0]["validity"]["warnings"])'
 
 # turned off, then nothing is sampled

@@ -82,7 +82,8 @@ static int open_sampler(struct lab_record_session *session,
     /* without GPUs there would be none to list */
     if (request->any_processes && !session->host_only &&
         lab_sampler_refusal(session->sampler, "nvml") &&
-        !lab_sampler_awaits(session->sampler, "nvml")) {
+        (!lab_sampler_awaits(session->sampler, "nvml") ||
+         lab_sampler_retries(session->sampler, "nvml"))) {
         lab_sampler_close(session->sampler);
         session->sampler = NULL;
         config.setup.all_processes = true;
@@ -123,7 +124,7 @@ int lab_record_begin(struct lab_record_session *session, const struct lab_record
                      struct lab_err *err) {
     *session = (struct lab_record_session){.csv_fd = -1, .signal_fd = -1};
     session->child = (struct lab_record_child){.argv = request->argv, .pidfd = -1};
-    lab_record_summary_init(&session->summary);
+    lab_record_summary_init(&session->summary, request->interval_ns);
     /* the sampler first: it knows which GPUs there are, and makes no file; so while a driver takes long
      * to start, Ctrl-C may simply end it all */
     if (open_sampler(session, request, err) == 0) {

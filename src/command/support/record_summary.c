@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-void lab_record_summary_init(struct lab_record_summary *summary) {
-    *summary = (struct lab_record_summary){0};
+void lab_record_summary_init(struct lab_record_summary *summary, int64_t interval_ns) {
+    *summary = (struct lab_record_summary){.interval_ns = interval_ns};
 }
 
 void lab_record_summary_release(struct lab_record_summary *summary) {
@@ -31,15 +31,21 @@ static struct lab_record_gpu *find_gpu(struct lab_record_summary *summary, int e
 static void add_gpu(struct lab_record_summary *summary, int number,
                     const struct lab_entity *entity) {
     LAB_MEM_GROW(&summary->gpus, summary->gpu_count, &summary->gpu_capacity);
-    struct lab_record_gpu *gpu = &summary->gpus[summary->gpu_count++];
+    int at = summary->gpu_count++;
+    if (entity->kind ==
+        LAB_ENTITY_MIG) /* behind its GPU and those of its instances that are there */
+        for (int before = at; before > 0 && summary->gpus[before - 1].entity != entity->parent &&
+                              summary->gpus[before - 1].parent != entity->parent;
+             at = --before)
+            summary->gpus[before] = summary->gpus[before - 1];
+    struct lab_record_gpu *gpu = &summary->gpus[at];
     *gpu = (struct lab_record_gpu){.entity = number,
+                                   .parent = entity->kind == LAB_ENTITY_MIG ? entity->parent : -1,
                                    .index = entity->index,
                                    .simulated = entity->simulated,
                                    .peak_memory_bytes = NAN,
-                                   .hottest_c = NAN,
-                                   .energy_j = NAN,
-                                   .energy_last_j = NAN,
-                                   .power_last_w = NAN};
+                                   .hottest_c = NAN};
+    lab_energy_begin(&gpu->energy, lab_energy_gap_ns(summary->interval_ns), INT64_MIN, INT64_MAX);
     snprintf(gpu->name, sizeof gpu->name, "%s", entity->name);
 }
 
@@ -61,28 +67,9 @@ static void take_entity(void *state, int number, const struct lab_entity *entity
     mine->id = mine->name = mine->pci = ""; /* they live for the call alone */
     summary->simulated |= entity->simulated;
     summary->host |= entity->kind == LAB_ENTITY_CPU;
-    if (entity->kind == LAB_ENTITY_GPU && !find_gpu(summary, number))
+    if ((entity->kind == LAB_ENTITY_GPU || entity->kind == LAB_ENTITY_MIG) &&
+        !find_gpu(summary, number))
         add_gpu(summary, number, entity);
-}
-
-/* Between two readings the power was their mean; across a gap nobody knows. */
-static void add_power(struct lab_record_gpu *gpu, int64_t time_ns, double power_w) {
-    double span_s = (double)(time_ns - gpu->power_last_ns) / LAB_NS_PER_S;
-    if (!isnan(gpu->power_last_w) && !isnan(power_w) && span_s > 0)
-        gpu->power_j += span_s * (gpu->power_last_w + power_w) / 2;
-    gpu->power_last_w = power_w;
-    gpu->power_last_ns = time_ns;
-}
-
-static void add_energy(struct lab_record_gpu *gpu, double energy_j) {
-    if (isnan(energy_j))
-        return;
-    if (!isnan(gpu->energy_last_j)) {
-        /* a counter that fell started anew */
-        double grown_j = energy_j >= gpu->energy_last_j ? energy_j - gpu->energy_last_j : energy_j;
-        gpu->energy_j = (isnan(gpu->energy_j) ? 0 : gpu->energy_j) + grown_j;
-    }
-    gpu->energy_last_j = energy_j;
 }
 
 static void add_reasons(struct lab_record_gpu *gpu, double value) {
@@ -99,9 +86,13 @@ static void add_reasons(struct lab_record_gpu *gpu, double value) {
 
 static void take_gpu_tick(struct lab_record_gpu *gpu, const struct lab_entity *entity,
                           const struct lab_tick *tick) {
-    double utilization = lab_tick_value(entity, tick, LAB_METRIC_UTILIZATION, -1);
+    bool mig = entity->kind == LAB_ENTITY_MIG; /* drivers give less of it */
+    double utilization =
+        lab_tick_value(entity, tick, mig ? LAB_METRIC_SM_ACTIVE : LAB_METRIC_UTILIZATION, -1);
     double memory = lab_tick_value(entity, tick, LAB_METRIC_MEMORY_USED, -1);
-    double power = lab_tick_value(entity, tick, LAB_METRIC_POWER, -1);
+    bool averaged = lab_entity_column(entity, LAB_METRIC_POWER, -1) >= 0;
+    double power =
+        lab_tick_value(entity, tick, averaged ? LAB_METRIC_POWER : LAB_METRIC_POWER_INSTANT, -1);
     if (!isnan(utilization)) {
         gpu->utilization_sum += utilization;
         gpu->utilization_count++;
@@ -113,8 +104,8 @@ static void take_gpu_tick(struct lab_record_gpu *gpu, const struct lab_entity *e
         gpu->power_count++;
     }
     gpu->hottest_c = fmax(gpu->hottest_c, lab_tick_value(entity, tick, LAB_METRIC_TEMPERATURE, -1));
-    add_energy(gpu, lab_tick_value(entity, tick, LAB_METRIC_ENERGY, -1));
-    add_power(gpu, tick->time_ns, power);
+    lab_energy_take(&gpu->energy, tick->time_ns, power,
+                    lab_tick_value(entity, tick, LAB_METRIC_ENERGY, -1));
     add_reasons(gpu, lab_tick_value(entity, tick, LAB_METRIC_CLOCK_REASONS, -1));
     gpu->ticks++;
 }
@@ -144,10 +135,8 @@ static void take_event(void *state, const struct lab_sample_event *event) {
         return;
     bool *away = &summary->entities[event->entity].away, was_away = *away;
     *away = event->kind == LAB_EVENT_GAP;
-    if (gpu) {
+    if (gpu)
         gpu->gaps += *away && !was_away;
-        gpu->power_last_w = NAN;
-    }
 }
 
 static void take_processes(void *state, const struct lab_process_list *list) {
@@ -173,10 +162,6 @@ static double mean(double sum, int64_t count) {
     return count ? sum / (double)count : (double)NAN;
 }
 
-static double energy_of(const struct lab_record_gpu *gpu) {
-    return !isnan(gpu->energy_j) ? gpu->energy_j : gpu->power_j > 0 ? gpu->power_j : (double)NAN;
-}
-
 /* A figure or a dash. */
 static void add_figure(struct lab_table *table, double value, const char *unit) {
     if (isnan(value))
@@ -190,10 +175,11 @@ static void add_amounts(struct lab_table *table, const struct lab_record_gpu *gp
     lab_str_init(&memory);
     lab_str_init(&energy);
     lab_str_add_bytes_binary(&memory, gpu->peak_memory_bytes);
-    lab_str_add_si(&energy, energy_of(gpu), "J");
+    double joules = lab_energy_of(&gpu->energy).joules;
+    lab_str_add_si(&energy, joules, "J");
     lab_table_cell(table, "%s", isnan(gpu->peak_memory_bytes) ? "–" : memory.text);
     add_figure(table, mean(gpu->power_sum_w, gpu->power_count), "W");
-    lab_table_cell(table, "%s", isnan(energy_of(gpu)) ? "–" : energy.text);
+    lab_table_cell(table, "%s", isnan(joules) ? "–" : energy.text);
     lab_str_release(&memory);
     lab_str_release(&energy);
 }
@@ -209,8 +195,13 @@ static void write_table(const struct lab_record_summary *summary, struct lab_sty
         lab_table_column(table, titles[i], LAB_ALIGN_RIGHT);
     for (int i = 0; i < summary->gpu_count; i++) {
         const struct lab_record_gpu *gpu = &summary->gpus[i];
-        lab_table_cell(table, "%d", gpu->index);
-        lab_table_cell(table, "%s", gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
+        const char *mig = gpu->parent < 0 ? NULL : strstr(gpu->name, "MIG ");
+        if (gpu->parent < 0)
+            lab_table_cell(table, "%d", gpu->index);
+        else
+            lab_table_cell(table, "└ %d", gpu->index);
+        lab_table_cell(table, "%s",
+                       mig ? mig : gpu->name + (lab_str_starts(gpu->name, "NVIDIA ") ? 7 : 0));
         add_figure(table, mean(gpu->utilization_sum, gpu->utilization_count), "%");
         add_amounts(table, gpu);
         add_figure(table, gpu->hottest_c, "°C");
@@ -223,6 +214,8 @@ static void write_table(const struct lab_record_summary *summary, struct lab_sty
 /* What a column has no room for. */
 static void write_remarks(const struct lab_record_gpu *gpu, struct lab_str *out) {
     const char *comma = "";
+    if (gpu->parent >= 0)
+        return; /* its GPU's are told */
     if (gpu->throttled) {
         lab_str_printf(out, "  GPU %d was held back by", gpu->index);
         for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
@@ -253,16 +246,23 @@ void lab_record_summary_write(const struct lab_record_summary *summary, struct l
         lab_str_add(out, "  These are simulated devices.\n");
 }
 
-static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_arena *arena) {
+static struct lab_value *gpu_value(const struct lab_record_summary *summary,
+                                   const struct lab_record_gpu *gpu, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena), *reasons = lab_value_list(arena);
-    lab_value_set_int(arena, map, "gpu_index", gpu->index);
+    struct lab_energy energy = lab_energy_of(&gpu->energy);
+    bool mig = gpu->parent >= 0;
+    lab_value_set_int(arena, map, "gpu_index",
+                      mig ? summary->entities[gpu->parent].entity.index : gpu->index);
+    if (mig)
+        lab_value_set_int(arena, map, "instance", gpu->index);
     lab_value_set_string(arena, map, "gpu_name", gpu->name);
     lab_value_set_int(arena, map, "ticks", gpu->ticks);
     lab_value_set_float(arena, map, "mean_utilization_percent",
                         mean(gpu->utilization_sum, gpu->utilization_count));
     lab_value_set_float(arena, map, "peak_memory_bytes", gpu->peak_memory_bytes);
     lab_value_set_float(arena, map, "mean_power_w", mean(gpu->power_sum_w, gpu->power_count));
-    lab_value_set_float(arena, map, "energy_j", energy_of(gpu));
+    lab_value_set_float(arena, map, "energy_j", energy.joules);
+    lab_value_set_bool(arena, map, "energy_estimated", energy.estimated);
     lab_value_set_float(arena, map, "peak_temperature_c", gpu->hottest_c);
     lab_value_set_float(arena, map, "throttled_percent",
                         100 * mean((double)gpu->throttled, gpu->reason_ticks));
@@ -278,9 +278,13 @@ static struct lab_value *gpu_value(const struct lab_record_gpu *gpu, struct lab_
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map) {
     struct lab_value *gpus = lab_value_list(arena);
+    struct lab_value *instances = lab_value_list(arena);
     for (int i = 0; i < summary->gpu_count; i++)
-        lab_value_append(arena, gpus, gpu_value(&summary->gpus[i], arena));
+        lab_value_append(arena, summary->gpus[i].parent < 0 ? gpus : instances,
+                         gpu_value(summary, &summary->gpus[i], arena));
     lab_value_set(arena, map, "gpus", gpus);
+    if (instances->count)
+        lab_value_set(arena, map, "mig_instances", instances);
     lab_value_set_float(arena, map, "mean_cpu_percent", mean(summary->cpu_sum, summary->cpu_count));
     lab_value_set_bool(arena, map, "simulated", summary->simulated);
 }

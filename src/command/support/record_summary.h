@@ -8,30 +8,29 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/value.h"
+#include "model/energy.h"
 #include "model/sample.h"
 #include "report/report.h"
 
 struct lab_record_gpu {
-    int entity, index;
+    int entity, parent; /* of a MIG instance: its GPU's entity; -1 = a whole GPU */
+    int index;
     char name[96];
     bool simulated;
     int64_t ticks;          /* that hold anything */
     double utilization_sum; /* %, over utilization_count of them */
     int64_t utilization_count;
     double peak_memory_bytes, hottest_c; /* NaN = not known */
-    double energy_j;                     /* by the counter; NaN = not known */
-    double energy_last_j;
+    struct lab_energy_meter energy;
     double power_sum_w; /* over power_count ticks */
     int64_t power_count;
-    double power_j; /* by power over time, where there is no counter */
-    double power_last_w;
-    int64_t power_last_ns;
     int64_t throttled, reason_ticks;
     uint64_t reasons; /* the harmful ones, of all ticks */
     int gaps;
 };
 
 struct lab_record_summary {
+    int64_t interval_ns; /* as asked for */
     struct lab_record_gpu *gpus;
     int gpu_count, gpu_capacity;
     struct lab_record_entity {
@@ -46,7 +45,7 @@ struct lab_record_summary {
     bool host, simulated;
 };
 
-void lab_record_summary_init(struct lab_record_summary *summary);
+void lab_record_summary_init(struct lab_record_summary *summary, int64_t interval_ns);
 void lab_record_summary_release(struct lab_record_summary *summary);
 struct lab_sink_samples lab_record_summary_sink(struct lab_record_summary *summary);
 
@@ -56,7 +55,7 @@ bool lab_record_summary_is_since(const struct lab_record_summary *summary, int64
 /* For people: a table of the GPUs, why their clocks were held back, then the CPUs. */
 void lab_record_summary_write(const struct lab_record_summary *summary, struct lab_style style,
                               struct lab_str *out);
-/* Members `gpus`, `cpu_percent`, `simulated` of a map. */
+/* Members `gpus`, `mig_instances` if there are any, `cpu_percent`, `simulated` of a map. */
 void lab_record_summary_set(const struct lab_record_summary *summary, struct lab_arena *arena,
                             struct lab_value *map);
 

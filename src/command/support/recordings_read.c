@@ -18,10 +18,10 @@ struct reading {
 };
 
 static void add(struct reading *reading, const char *name, const char *label,
-                const struct lab_recording *recording, double rate) {
+                const struct lab_recording *recording, double rate, const char *rate_unit) {
     LAB_MEM_GROW(&reading->items, reading->count, &reading->capacity);
     reading->items[reading->count++] =
-        (struct lab_analysis_recording){name, label, recording, rate};
+        (struct lab_analysis_recording){name, label, recording, rate, rate_unit};
 }
 
 static bool has_ticks(const struct lab_recording *recording) {
@@ -81,8 +81,8 @@ static int read_run(struct reading *reading, struct lab_store *store,
     keep_own_gpus(run, recording);
     if (has_ticks(recording))
         add(reading, *prefix ? lab_arena_printf(reading->arena, "%s/%s", prefix, run->id) : run->id,
-            source->label ? source->label : label_of_run(run, reading->arena), recording,
-            run->rate);
+            source->label ? source->label : label_of_run(run, reading->arena), recording, run->rate,
+            run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
     return 0;
 }
 
@@ -136,9 +136,11 @@ static int read_source(struct reading *reading, const struct lab_recording_sourc
     struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
     if (lab_monitor_read(source->path, reading->arena, recording, err) < 0)
         return -1;
+    const char *why = recording->missing ? recording->missing[0] : NULL;
     if (!has_ticks(recording))
-        return lab_err_set(err, LAB_ERR_USER, "%s holds no samples", source->path);
-    add(reading, source->name, source->label, recording, NAN);
+        return lab_err_set(err, LAB_ERR_USER, "%s holds no samples%s%s", source->path,
+                           why ? ": " : "", why ? why : "");
+    add(reading, source->name, source->label, recording, NAN, NULL);
     return 0;
 }
 

@@ -23,7 +23,7 @@ static void add_notes(struct lab_top_source *source) {
         count++;
     source->awaits = lab_sampler_awaits(source->sampler, "nvml");
     if (!source->notes) /* who shows them keeps the list */
-        source->notes = lab_arena_alloc(arena, (size_t)count + 1, sizeof *source->notes);
+        source->notes = lab_arena_alloc(arena, (size_t)count + 2, sizeof *source->notes);
     int at = 0;
     for (int i = 0; i < count; i++) {
         const char *why = lab_sampler_refusal(source->sampler, lab_probes[i]->name);
@@ -31,6 +31,10 @@ static void add_notes(struct lab_top_source *source) {
             source->notes[at++] =
                 lab_arena_printf(arena, "without %s: %s", lab_probes[i]->without, why);
     }
+    const char *hidden =
+        lab_sampler_refusal(source->sampler, "nvml") ? NULL : lab_support_visible_note(arena);
+    if (hidden)
+        source->notes[at++] = hidden;
     source->notes[at] = NULL;
 }
 
@@ -79,8 +83,10 @@ int lab_top_source_recording(const struct lab_command_call *call, const char *pa
                                     .notes = recording->missing,
                                     .interval_ns = interval_ns};
     lab_top_recording_span(recording, &source.begin_ns, &source.end_ns);
+    const char *why = recording->missing ? recording->missing[0] : NULL;
     if (!recording->track_count || source.end_ns == 0)
-        return lab_err_set(err, LAB_ERR_USER, "%s: holds no samples", path);
+        return lab_err_set(err, LAB_ERR_USER, "%s: holds no samples%s%s", path, why ? ": " : "",
+                           why ? why : "");
     struct lab_top_setup setup = {.interval_ns = interval_ns};
     source.history = lab_top_history_open(&setup);
     source.position_ns = source.begin_ns;

@@ -8,6 +8,7 @@
 #include "device/device.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct chosen {
@@ -60,14 +61,12 @@ int lab_support_watched_gpus(const struct lab_machine *machine, const char *sele
                              struct lab_arena *arena, const int **ret_gpus, int *ret_count,
                              struct lab_err *err) {
     struct chosen chosen = {0};
-    bool all = !selector || lab_str_equal(selector, "auto"), after_cuda = false;
+    bool all = !selector || lab_str_equal(selector, "auto");
+    const char *word = NULL;
     for (const char *at = all ? NULL : selector, *end; at; at = *end ? end + 1 : NULL) {
         end = at + strcspn(at, ",");
-        const char *word = lab_arena_strndup(arena, at, (size_t)(end - at));
-        if (after_cuda && isdigit((unsigned char)*word)) /* "cuda:1,3" */
-            word = lab_arena_printf(arena, "cuda:%s", word);
+        word = lab_device_word(word, lab_arena_strndup(arena, at, (size_t)(end - at)), arena);
         bool named = lab_str_starts(word, "cuda:") && isdigit((unsigned char)word[5]);
-        after_cuda = named;
         if (lab_str_equal(word, "cuda"))
             all = true;
         else if ((named ? add_named(word, arena, &chosen, err)
@@ -79,4 +78,15 @@ int lab_support_watched_gpus(const struct lab_machine *machine, const char *sele
     *ret_gpus = all ? NULL : chosen.gpus;
     *ret_count = all ? 0 : chosen.count;
     return 0;
+}
+
+const char *lab_support_visible_note(struct lab_arena *arena) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    if (!visible)
+        return NULL;
+    return lab_arena_printf(
+        arena,
+        "CUDA_VISIBLE_DEVICES='%s' hides the GPUs that it doesn't name, and counts "
+        "those that it does from 0",
+        visible);
 }

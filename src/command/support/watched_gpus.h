@@ -15,4 +15,7 @@ int lab_support_watched_gpus(const struct lab_machine *machine, const char *sele
                              struct lab_arena *arena, const int **ret_gpus, int *ret_count,
                              struct lab_err *err);
 
+/* What to know of the GPUs' numbers where a variable hides some of them and counts the rest; or NULL. */
+const char *lab_support_visible_note(struct lab_arena *arena);
+
 #endif

@@ -183,9 +183,8 @@ void cuda_inventory_read(struct lab_arena *arena, struct cuda_inventory *ret_inv
     if (!inventory.count) {
         cuda_inventory_read_proc("/proc/driver/nvidia/gpus", arena, &inventory);
         if (!inventory.count)
-            inventory.why_none = has_nvml
-                                     ? "the NVIDIA driver finds no GPU"
-                                     : lab_arena_printf(arena, "no NVIDIA driver (%s)", err.text);
+            inventory.why_none =
+                has_nvml ? "the NVIDIA driver finds no GPU" : lab_arena_strdup(arena, err.text);
     }
     *ret_inventory = inventory;
 }

@@ -106,10 +106,26 @@ static void add_names(const struct cuda_inventory *inventory, int parent, struct
     }
 }
 
+static int refuse_absent_instance(const struct cuda_inventory *inventory, const char *rest,
+                                  struct lab_err *err) {
+    struct lab_str names;
+    lab_str_init(&names);
+    for (int i = 0; i < inventory->count; i++)
+        if (lab_str_starts(inventory->items[i].uuid, "MIG-"))
+            lab_str_printf(&names, "%scuda:%s", names.length ? ", " : "", inventory->items[i].uuid);
+    lab_err_set(err, LAB_ERR_USER, "cuda%s: there is no such MIG instance; %s%s", rest,
+                names.length ? "there are " : "none is made here (nvidia-smi -L lists them)",
+                names.text);
+    lab_str_release(&names);
+    return -1;
+}
+
 static int refuse_absent(const struct cuda_inventory *inventory, const char *rest,
                          struct lab_err *err) {
     struct lab_str names;
     int count = 0;
+    if (strncasecmp(rest, ":MIG-", 5) == 0)
+        return refuse_absent_instance(inventory, rest, err);
     lab_str_init(&names);
     add_names(inventory, -1, &names);
     for (int i = 0; i < inventory->count; i++)

@@ -15,6 +15,7 @@ struct candidate {
     lab_nvml_device handle;
     char uuid[LAB_NVML_UUID_BYTES];
     int parent; /* of a MIG instance: the index of its GPU; -1 = a whole GPU */
+    int driver_index;
 };
 
 struct candidates { /* in PCI order, each GPU followed by its MIG instances */
@@ -43,6 +44,22 @@ static bool is_it(const struct nvml_gpu *gpu, lab_nvml_device handle) {
     return strcmp(text, gpu->unit.uuid) == 0;
 }
 
+static int find_minor(const struct nvml_probe *probe, lab_nvml_device handle) {
+    unsigned minor;
+    if (!probe->nvml->nvmlDeviceGetMinorNumber ||
+        probe->nvml->nvmlDeviceGetMinorNumber(handle, &minor) != LAB_NVML_SUCCESS)
+        return -1;
+    return (int)minor;
+}
+
+/* In a virtual machine, and in the demonstration, the driver may name one that isn't here. */
+static int node_here(const struct lab_machine *machine, int node) {
+    for (int i = 0; machine && i < machine->node_count; i++)
+        if (machine->nodes[i].number == node)
+            return node;
+    return machine ? -1 : node;
+}
+
 /* The node that feeds it, as PCI tells it or else the driver; what is made up isn't in our PCI. */
 static int find_node(const struct nvml_gpu *gpu) {
     const struct nvml_probe *probe = gpu->probe;
@@ -56,7 +73,7 @@ static int find_node(const struct nvml_gpu *gpu) {
             LAB_NVML_SUCCESS)
         for (int i = 0; i < 4; i++)
             if (nodes[i])
-                return 64 * i + __builtin_ctzl(nodes[i]);
+                return node_here(machine, 64 * i + __builtin_ctzl(nodes[i]));
     return -1;
 }
 
@@ -184,17 +201,23 @@ static void add_candidates_of(struct nvml_probe *probe, struct candidates *list,
             add_candidate(probe, list, handle, parent);
 }
 
-static void read_candidates(struct nvml_probe *probe, struct candidates *list) {
+/* What the driver said last where it gave no handle; success = it has none to give. */
+static lab_nvml_result read_candidates(struct nvml_probe *probe, struct candidates *list) {
     unsigned count = 0;
     lab_nvml_device handle;
-    probe->nvml->nvmlDeviceGetCount_v2(&count);
-    for (unsigned i = 0; i < count; i++) {
+    lab_nvml_result why = probe->nvml->nvmlDeviceGetCount_v2(&count);
+    for (unsigned i = 0; why == LAB_NVML_SUCCESS && i < count; i++) {
         int index = list->count;
-        if (probe->nvml->nvmlDeviceGetHandleByIndex_v2(i, &handle) != LAB_NVML_SUCCESS)
-            continue; /* lost, or not ours to see: neither does `cuda:N` count it */
+        lab_nvml_result result = probe->nvml->nvmlDeviceGetHandleByIndex_v2(i, &handle);
+        if (result != LAB_NVML_SUCCESS) { /* lost, or not ours to see: nor does `cuda:N` count it */
+            why = i + 1 == count && !list->count ? result : why;
+            continue;
+        }
         add_candidate(probe, list, handle, -1);
+        list->items[index].driver_index = (int)i;
         add_candidates_of(probe, list, index);
     }
+    return why;
 }
 
 static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
@@ -209,6 +232,8 @@ static void init_gpu(struct nvml_probe *probe, struct nvml_gpu *gpu, int index,
     snprintf(gpu->unit.uuid, sizeof gpu->unit.uuid, "%s", *from->uuid ? from->uuid : gpu->pci);
     snprintf(gpu->label, sizeof gpu->label, *gpu->pci ? "GPU %d (%s)" : "GPU %d%s", index,
              gpu->pci);
+    gpu->driver_index = from->driver_index;
+    gpu->driver_minor = find_minor(probe, from->handle);
     gpu->metrics = lab_mem_alloc(1, sizeof *gpu->metrics);
     gpu->node = find_node(gpu);
 }
@@ -259,10 +284,13 @@ static int choose_lanes(struct nvml_probe *probe, const struct candidates *list,
 
 int nvml_find_all(struct nvml_probe *probe, struct lab_err *err) {
     struct candidates list = {0};
-    read_candidates(probe, &list);
-    int result = list.count
-                     ? choose_lanes(probe, &list, err)
-                     : lab_err_set(err, LAB_ERR_UNSUPPORTED, "the NVIDIA driver finds no GPU");
+    lab_nvml_result why = read_candidates(probe, &list);
+    int result = list.count ? choose_lanes(probe, &list, err) : -1;
+    if (!list.count && why == LAB_NVML_SUCCESS)
+        lab_err_set(err, LAB_ERR_SYSTEM, "the NVIDIA driver finds no GPU");
+    else if (!list.count)
+        lab_err_set(err, LAB_ERR_SYSTEM, "the NVIDIA driver lists no GPU: %s (%d)",
+                    lab_nvml_words(probe->nvml, why), why);
     lab_mem_free(list.items);
     return result;
 }

@@ -103,6 +103,7 @@ struct nvml_gpu { /* a lane */
     char pci[16];
     char label[64];
     int node;
+    int driver_index, driver_minor; /* as its entity has them */
 
     lab_nvml_result fatal; /* of this reading: it ends, and the lane fails; 0 = none */
     const char *fatal_call;

@@ -59,6 +59,30 @@ static void temperatures_differ_by_degrees(void **state) {
     assert_string_equal(lab_change_text(&change, &f->arena), "+6.0 °C [+2.5, +9.5]");
 }
 
+/* Three such texts stand beside each other in 80 columns. */
+static void changes_of_any_size_are_told_in_few_columns(void **state) {
+    (void)state;
+    static const struct {
+        double share, low, high;
+        const char *text;
+    } cases[] = {
+        {-0.591, -0.708, -0.475, "-59.1 % [-70.8, -47.5]"},
+        {1.234, 0.998, 1.5, "+123 % [+100, +150]"},
+        {12.3456, -20.5, 45.25, "+1235 % [-2050, +4525]"},
+        {0.5, -1234, 1235, "+50 % [< -10k, > +10k]"},
+        {400, 300, 500, "> +10k %"},
+        {0.5, NAN, NAN, "+50.0 %"},
+    };
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_change change = {
+            .share = cases[i].share, .low = cases[i].low, .high = cases[i].high};
+        assert_string_equal(lab_change_text(&change, &arena), cases[i].text);
+    }
+    lab_arena_release(&arena);
+}
+
 static void what_isnt_there_cant_be_told(void **state) {
     struct given *f = *state;
     static const double none[] = {NONE}, zero[] = {0, 0}, some[] = {3, 4};
@@ -212,6 +236,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         CASE(recordings_are_the_unit),
         CASE(temperatures_differ_by_degrees),
+        CASE(changes_of_any_size_are_told_in_few_columns),
         CASE(what_isnt_there_cant_be_told),
         CASE(only_what_differs_is_said_to),
         CASE(histograms_count_samples),

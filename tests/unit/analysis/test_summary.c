@@ -18,6 +18,8 @@ static void all_files_of_a_label_count(void **state) {
     add_flat(f, "sgd_1", "sgd", 5000, 150, 10);
     struct lab_recording_epoch *newest = f->recordings[1].recording->epochs;
     newest->offset_ns += 3600 * SECOND; /* an hour later than the others */
+    f->recordings[3].rate = 1.7;
+    f->recordings[3].rate_unit = "iterations/s";
     when_analysed(f, "summary", NULL);
     assert_int_equal(f->result.part_count, 2);
     assert_int_equal((int)figure(f, 0, "recordings")->value, 3);
@@ -32,6 +34,9 @@ static void all_files_of_a_label_count(void **state) {
     assert_int_equal((int)cell(f, 0, "files", 0, "newest")->value, 1);
     assert_int_equal((int)cell(f, 0, "files", 1, "newest")->value, 0);
     assert_near(figure(f, 1, "memory_total_mib")->value, 5000, 1e-6);
+    assert_string_equal(figure(f, 1, "rate_unit")->text, "iterations/s");
+    assert_string_equal(figure(f, 1, "rate_per_s")->unit, "iterations/s");
+    assert_null(figure(f, 0, "rate_unit")->text); /* it has no rate */
     assert_non_null(
         strstr(f->result.answer, "4 recordings of 2 labels, 80.0 s, 18.5 kJ; adam took"));
     assert_true(has_note(f->result.notes, "means are means of theirs"));

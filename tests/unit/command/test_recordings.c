@@ -247,7 +247,7 @@ static void given_study(const char *path) {
                                   .rate = 100 * run,
                                   .rate_low = NAN,
                                   .rate_high = NAN,
-                                  .rate_unit = "samples/s",
+                                  .rate_unit = "iterations/s",
                                   .valid = run < 3};
         if (lab_store_begin_run(store, run, epoch, (10 * run - 5) * SECOND, &err) < 0 ||
             lab_store_finish_run(store, run, &outcome, &err) < 0)
@@ -273,6 +273,7 @@ static void runs_of_a_study_are_recordings(void **state) {
     assert_string_equal(recordings[1].name, "gpu0_vit_r1");
     assert_string_equal(recordings[1].label, "gpu0_vit");
     assert_true(recordings[0].rate == 100 && recordings[1].rate == 200);
+    assert_string_equal(recordings[0].rate_unit, "iterations/s");
     assert_int_equal(recordings[1].recording->track_count, 1); /* GPU 1 had no part in it */
     const struct lab_track *track = &recordings[1].recording->tracks[0];
     assert_int_equal(track->entity.index, 0);

@@ -72,6 +72,8 @@ static void lists_keep_the_order_given(void **state) {
     (void)state;
     assert_names("cpu:6,cpu:1/3.2,cpu:0/2",
                  (const char *[]){"cpu:6", "cpu:1/3.2", "cpu:0/2.0", "cpu:0/2.1", NULL});
+    /* a number alone is one of the backend before it */
+    assert_names("cpu:6,1,0/2", (const char *[]){"cpu:6", "cpu:1", "cpu:0/2.0", "cpu:0/2.1", NULL});
 }
 
 static void a_single_slice_is_the_whole_device(void **state) {
@@ -139,6 +141,11 @@ static void bad_selectors_are_told_what_is_right(void **state) {
         {",cpu", "lacks a device"},
         {"cpu:0,,cpu:1", "lacks a device"},
         {"gpuu:0", "unknown device 'gpuu:0'"},
+        {"gpu:0", "unknown device 'gpu:0'; did you mean cuda?"},
+        {"cpu,1", "unknown device '1'"},
+        {"0,1", "unknown device '0'"},
+        {"cpu:0,0", "cpu:0 is named twice"},
+        {"cpu:0,2", "there is no NUMA node 2"},
         {"cpx:0", "did you mean cpu?"},
         {"cp", "cpu"},
         {"CPU", "cpu"},

@@ -64,34 +64,80 @@ static void gauges_are_told_of_the_readings_in_between(void **state) {
     assert_near(figures.mean, 200);
     assert_near(figures.min, 100);
     assert_near(figures.max, 300);
-    /* between two readings, then the one before holds */
+    /* between two readings, or before all of them, then nothing is known */
     figures = lab_track_between(&track, LAB_METRIC_POWER, 12 * S + 10 * MS, 12 * S + 20 * MS);
-    assert_int_equal(figures.count, 1);
-    assert_near(figures.mean, 300);
-    /* before all of them, then nothing is known */
+    assert_int_equal(figures.count, 0);
+    assert_true(isnan(figures.mean));
     assert_int_equal(lab_track_between(&track, LAB_METRIC_POWER, S, 2 * S).count, 0);
     assert_true(isnan(lab_track_between(&track, LAB_METRIC_FAN, 10 * S, 11 * S).mean));
+}
+
+#define INTERVAL (100 * MS)
+
+static double joules(int64_t from_ns, int64_t until_ns) {
+    return lab_track_energy(&track, INTERVAL, from_ns, until_ns).joules;
 }
 
 static void energy_is_the_counter_s_with_edges_by_power(void **state) {
     (void)state;
     /* 10.5 to 13.5 s: 1.5 s of 100 W, 1.5 s of 300 W; the counter was read at 11, 12 and 13 s */
-    assert_near(lab_track_energy(&track, 10 * S + 500 * MS, 13 * S + 500 * MS), 600);
+    struct lab_energy energy =
+        lab_track_energy(&track, INTERVAL, 10 * S + 500 * MS, 13 * S + 500 * MS);
+    assert_near(energy.joules, 600);
+    assert_near(energy.covered_s, 3);
+    assert_true(energy.estimated);
+    assert_false(lab_track_energy(&track, INTERVAL, 10 * S, 15 * S).estimated);
     /* with a counter that says twice as much as power does, then it is believed between its readings */
     for (int i = 0; i < TICKS; i++)
         values[ENERGY][i] *= 2;
-    assert_near(lab_track_energy(&track, 10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);
+    assert_near(joules(10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);
 }
 
 static void short_stretches_are_told_by_power(void **state) {
     (void)state;
-    assert_near(lab_track_energy(&track, 11 * S + 950 * MS, 12 * S + 50 * MS), 5 + 15);
-    /* before the first reading, that one holds */
-    assert_near(lab_track_energy(&track, 9 * S + 900 * MS, 10 * S), 10);
+    assert_near(joules(11 * S + 950 * MS, 12 * S + 50 * MS), 10 + 15); /* 200 W from 11.9 to 12 */
+    /* a counter that is read twice within less than a second isn't believed alone */
     for (int i = 0; i < TICKS; i++)
         valid[POWER][i] = 0;
-    assert_true(isnan(lab_track_energy(&track, 11 * S + 950 * MS, 12 * S + 50 * MS)));
-    assert_true(isnan(lab_track_energy(&track, 12 * S, 12 * S)));
+    assert_true(isnan(joules(11 * S + 950 * MS, 12 * S + 50 * MS)));
+    assert_true(isnan(joules(12 * S, 12 * S)));
+}
+
+static void what_lies_outside_of_the_readings_is_not_invented(void **state) {
+    (void)state;
+    assert_true(isnan(joules(9 * S, 10 * S)));
+    assert_true(isnan(joules(15 * S, 99 * S)));
+    struct lab_energy energy = lab_track_energy(&track, INTERVAL, 0, 99 * S);
+    assert_near(energy.joules, 100 * 2 + 300 * 3);
+    assert_near(energy.covered_s, 5);
+}
+
+static void gaps_add_nothing(void **state) {
+    (void)state;
+    /* lost at 12 s, back 5 h later, for three more seconds; its counter went too */
+    for (int i = 20; i < TICKS; i++)
+        times_ns[i] += 5 * 3600 * S;
+    for (int i = 0; i < TICKS; i++)
+        valid[ENERGY][i] = 0;
+    struct lab_energy energy = lab_track_energy(&track, INTERVAL, 0, INT64_MAX);
+    assert_near(energy.joules, 100 * 1.9 + 300 * 3);
+    assert_near(energy.covered_s, 4.9);
+    assert_near(lab_track_flag_s(&track, LAB_METRIC_CLOCK_REASONS, 0x1, 0, INT64_MAX), 4 - 0.1);
+    /* seen once before, once after: that is no interval of 5 h */
+    track.times_ns += 19;
+    track.count = 2;
+    assert_true(isnan(lab_track_energy(&track, 0, 0, INT64_MAX).joules));
+}
+
+static void slow_readings_are_no_gaps(void **state) {
+    (void)state;
+    for (int i = 0; i < TICKS; i++) {
+        times_ns[i] = i * 10 * S;
+        valid[ENERGY][i] = 0;
+    }
+    assert_near(lab_track_energy(&track, 0, 0, 100 * S).joules, 10000);
+    track.count = 2;
+    assert_near(lab_track_energy(&track, 10 * S, 0, 100 * S).joules, 1000);
 }
 
 static void a_counter_that_starts_anew_loses_nothing(void **state) {
@@ -128,6 +174,9 @@ int main(void) {
         cmocka_unit_test_setup(gauges_are_told_of_the_readings_in_between, set_up),
         cmocka_unit_test_setup(energy_is_the_counter_s_with_edges_by_power, set_up),
         cmocka_unit_test_setup(short_stretches_are_told_by_power, set_up),
+        cmocka_unit_test_setup(what_lies_outside_of_the_readings_is_not_invented, set_up),
+        cmocka_unit_test_setup(gaps_add_nothing, set_up),
+        cmocka_unit_test_setup(slow_readings_are_no_gaps, set_up),
         cmocka_unit_test_setup(a_counter_that_starts_anew_loses_nothing, set_up),
         cmocka_unit_test_setup(flags_are_held_until_the_next_reading, set_up),
         cmocka_unit_test(every_metric_is_found_by_its_name),

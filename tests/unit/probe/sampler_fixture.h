@@ -142,9 +142,11 @@ static const char *const fake_ids[FAKE_LANES] = {"GPU-a", "GPU-b", "GPU-c", "GPU
 static inline int fake_open(const struct lab_probe_setup *setup, void **ret_state,
                             struct lab_err *err) {
     (void)err;
+    pthread_mutex_lock(&fake.mutex); /* others may read already */
     fake.clock = setup->clock;
     fake.board = setup->board;
     fake.opened++;
+    pthread_mutex_unlock(&fake.mutex);
     *ret_state = &fake;
     return 0;
 }

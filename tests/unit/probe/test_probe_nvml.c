@@ -40,8 +40,25 @@ static void lanes_are_counted_as_cuda_counts_devices(void **state) {
     assert_string_equal(lab_probe_nvml.lane_name(probe, 0), "GPU 0 (0000:19:00.0)");
     assert_string_equal(told[1].ids[0], GPU0);
     assert_int_equal(told[1].entities[0].index, 1);
+    /* the driver counts as ever */
+    assert_true(told[0].entities[0].numbered);
+    assert_int_equal(told[0].entities[0].driver_index, 2);
+    assert_int_equal(told[0].entities[0].driver_minor, 2);
+    assert_int_equal(told[1].entities[0].driver_index, 0);
     lab_probe_nvml.close(probe);
     unsetenv("CUDA_VISIBLE_DEVICES");
+}
+
+static void a_node_that_is_not_here_feeds_nothing(void **state) {
+    (void)state;
+    struct lab_node node = {.number = 0};
+    struct lab_machine machine = {.nodes = &node, .node_count = 1};
+    struct lab_probe_setup setup = fixture_setup();
+    setup.machine = &machine;
+    void *probe = open_with("gpus=2; node=0,1", &setup);
+    assert_int_equal(told[0].entities[0].node, 0);
+    assert_int_equal(told[1].entities[0].node, -1);
+    lab_probe_nvml.close(probe);
 }
 
 static void no_gpu_is_said_and_is_no_failure(void **state) {
@@ -51,13 +68,19 @@ static void no_gpu_is_said_and_is_no_failure(void **state) {
     void *probe = NULL;
     assert_null(fake.play("gpus=0"));
     assert_int_equal(lab_probe_nvml.open(&setup, &probe, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_int_equal(err.code, LAB_ERR_SYSTEM); /* it may come yet */
     assert_non_null(strstr(err.text, "finds no GPU"));
     assert_null(fake.play("gpus=2"));
     setenv("CUDA_VISIBLE_DEVICES", "0,0", 1);
     assert_int_equal(lab_probe_nvml.open(&setup, &probe, &err), -1);
     assert_non_null(strstr(err.text, "CUDA_VISIBLE_DEVICES='0,0' names one twice"));
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED); /* whatever comes, it won't be shown */
     unsetenv("CUDA_VISIBLE_DEVICES");
+    /* a driver that can't say how many there are is another matter */
+    assert_null(fake.play("gpus=2; fail=nvmlDeviceGetCount_v2:999"));
+    assert_int_equal(lab_probe_nvml.open(&setup, &probe, &err), -1);
+    assert_non_null(strstr(err.text, "lists no GPU"));
+    assert_non_null(strstr(err.text, "(999)"));
 }
 
 /* --- tiers --- */
@@ -373,6 +396,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_gpu_is_a_lane_with_its_name_address_and_node),
         cmocka_unit_test(lanes_are_counted_as_cuda_counts_devices),
+        cmocka_unit_test(a_node_that_is_not_here_feeds_nothing),
         cmocka_unit_test(no_gpu_is_said_and_is_no_failure),
         cmocka_unit_test(every_tick_reads_the_fast_tier),
         cmocka_unit_test(gpm_compares_samples_a_tenth_of_a_second_apart),

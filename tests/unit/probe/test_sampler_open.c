@@ -162,7 +162,10 @@ static int lister_read(void *state, int lane, enum lab_probe_when when,
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_gpu_processes *gpus;
-    int count = lab_probe_board_read(fake.board, &arena, &gpus);
+    pthread_mutex_lock(&fake.mutex);
+    struct lab_probe_board *board = fake.board;
+    pthread_mutex_unlock(&fake.mutex);
+    int count = lab_probe_board_read(board, &arena, &gpus);
     for (int i = 0; i < count; i++) {
         struct lab_process_gpu gpu = {.entity = gpus[i].entity};
         struct lab_process_sample items[2] = {0};
@@ -285,12 +288,18 @@ static void at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs(void
 /* --- a driver whose start hangs --- */
 
 static bool driver_hangs, driver_fails; /* under the lanes' mutex */
+static int driver_errors;               /* so many times it says: not now */
 
 static int driver_open(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err) {
     pthread_mutex_lock(&fake.mutex);
     while (driver_hangs)
         pthread_cond_wait(&fake.changed, &fake.mutex);
     bool fails = driver_fails;
+    if (driver_errors > 0) {
+        driver_errors--;
+        pthread_mutex_unlock(&fake.mutex);
+        return lab_err_set(err, LAB_ERR_SYSTEM, "not loaded");
+    }
     pthread_mutex_unlock(&fake.mutex);
     return fails ? lab_err_set(err, LAB_ERR_UNSUPPORTED, "no such driver")
                  : fake_open(setup, ret_state, err);
@@ -306,19 +315,25 @@ static void let_driver_go(bool fails) {
 
 /* A sampler over a lister, which works, and GPUs whose driver doesn't come back. */
 static struct lab_probe driver_probe;
-static void open_without_driver(struct rig *rig) {
+static void open_driver(struct rig *rig, bool hangs, int64_t patience_ns) {
     rig_open(rig, 2);
     driver_probe = fake_probe;
     driver_probe.open = driver_open;
-    driver_probe.driver = driver_hangs = true;
+    driver_probe.driver = true;
+    driver_hangs = hangs;
+    driver_fails = false;
     rig->config.setup.clock = lab_clock_system();
     rig->config.setup.interval_ns = 10 * MS;
-    rig->config.open_patience_ns = MS;
+    rig->config.open_patience_ns = patience_ns;
     static const struct lab_probe *const probes[] = {&driver_probe, &lister_probe, NULL};
     struct sampler_parts parts = {probes, fake_wall_offset_ns};
     struct lab_err err = LAB_ERR_INIT;
     if (lab_sampler_open_parts(&parts, &rig->config, &rig->sampler, &err) < 0)
         fail_msg("%s", err.text);
+}
+
+static void open_without_driver(struct rig *rig) {
+    open_driver(rig, true, MS);
 }
 
 /* Takes until a line of what was told has the text. */
@@ -361,6 +376,42 @@ static void a_driver_that_fails_late_says_why(void **state) {
         usleep(1000);
     assert_string_equal(lab_sampler_refusal(rig.sampler, "fake"), "no such driver");
     rig_close(&rig);
+}
+
+static void a_driver_that_is_not_there_yet_is_asked_again(void **state) {
+    (void)state;
+    struct rig rig;
+    driver_errors = 1;
+    open_driver(&rig, false, 1000 * MS);
+    assert_true(lab_sampler_awaits(rig.sampler, "fake"));
+    assert_true(lab_sampler_retries(rig.sampler, "fake"));
+    assert_string_equal(lab_sampler_refusal(rig.sampler, "fake"), "not loaded; it is asked again");
+    take_until(&rig, &rig.told.ticks, "1@");
+    assert_null(lab_sampler_refusal(rig.sampler, "fake"));
+    assert_false(lab_sampler_retries(rig.sampler, "fake"));
+    rig_close(&rig);
+    assert_int_equal(fake.closed, 2);
+}
+
+static void closing_waits_for_no_driver_that_is_asked_again(void **state) {
+    (void)state;
+    struct rig rig;
+    driver_errors = 1000000;
+    open_driver(&rig, false, 1000 * MS);
+    rig_close(&rig);
+    assert_int_equal(fake.closed, 1); /* the lister */
+    /* GPUs that were named are missed at once */
+    rig_open(&rig, 2);
+    int gpus[] = {1};
+    rig.config.gpus = gpus;
+    rig.config.gpu_count = 1;
+    static const struct lab_probe *const probes[] = {&driver_probe, &lister_probe, NULL};
+    struct sampler_parts parts = {probes, fake_wall_offset_ns};
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_sampler_open_parts(&parts, &rig.config, &rig.sampler, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    driver_errors = 0;
+    told_release(&rig.told);
 }
 
 static void closing_leaves_a_driver_that_hangs_to_itself(void **state) {
@@ -437,6 +488,8 @@ int main(void) {
         cmocka_unit_test(at_an_edge_processes_are_listed_after_the_gpus_have_told_theirs),
         cmocka_unit_test(a_driver_that_starts_late_joins_by_itself),
         cmocka_unit_test(a_driver_that_fails_late_says_why),
+        cmocka_unit_test(a_driver_that_is_not_there_yet_is_asked_again),
+        cmocka_unit_test(closing_waits_for_no_driver_that_is_asked_again),
         cmocka_unit_test(closing_leaves_a_driver_that_hangs_to_itself),
         cmocka_unit_test(closing_leaves_a_lane_that_hangs_to_itself),
         cmocka_unit_test(what_one_sink_gets_all_get),

@@ -284,6 +284,25 @@ static void processes_of_a_list_that_is_no_longer_renewed_vanish(void **state) {
     fixture_close(&f);
 }
 
+static void gpus_go_by_the_driver_s_numbers(void **state) {
+    (void)state;
+    struct fixture f;
+    fixture_open(&f);
+    struct lab_entity gpu = fixture_entities[GPU0]; /* the first of those that are shown here */
+    gpu.numbered = true;
+    gpu.driver_index = 2;
+    gpu.driver_minor = 5;
+    f.sink.entity(f.sink.state, GPU0, &gpu);
+    TICK(&f, GPU0, BUSY);
+    assert_series(&f,
+                  "DCGM_FI_DEV_POWER_USAGE{gpu=\"2\",UUID=\"GPU-5f0c0000-0000\","
+                  "pci_bus_id=\"00000000:3B:00.0\",device=\"nvidia5\",modelName=\"NVIDIA H200\","
+                  "Hostname=\"node7\",DCGM_FI_DRIVER_VERSION=\"580.65.06\"}",
+                  412.345);
+    assert_series(&f, "gpulab_gpu_utilization_ratio{gpu=\"2\",UUID=\"GPU-5f0c0000-0000\"}", 0.97);
+    fixture_close(&f);
+}
+
 static void a_gpu_told_again_under_another_id_starts_afresh(void **state) {
     (void)state;
     struct fixture f;
@@ -307,6 +326,7 @@ static void a_gpu_told_again_under_another_id_starts_afresh(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_whole_machine_reads_as_the_golden_file),
+        cmocka_unit_test(gpus_go_by_the_driver_s_numbers),
         cmocka_unit_test(values_have_dcgm_exporters_units),
         cmocka_unit_test(what_is_not_valid_is_left_out),
         cmocka_unit_test(a_slow_value_stays_while_its_device_answers),
