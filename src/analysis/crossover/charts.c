@@ -47,9 +47,16 @@ static struct lab_chart_series points(const struct lab_crossover_feed *feed, boo
                                      .colour = compute ? 0 : 1};
 }
 
+/* Two models with both times have a line between them. */
+static bool is_lined(const struct lab_crossover_feed *feed) {
+    int count = 0;
+    for (int m = 0; m < feed->model_count; m++)
+        count += !isnan(lab_crossover_time_at(feed, true, feed->models[m].complexity));
+    return count > 1;
+}
+
 static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool compute,
                                     struct lab_arena *arena) {
-    const struct lab_fit *fit = compute ? &feed->compute : &feed->copy;
     double first = NAN, last = NAN;
     for (int m = 0; m < feed->model_count; m++)
         if (is_drawn(&feed->models[m])) {
@@ -61,7 +68,7 @@ static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool 
     for (int i = 0; i <= LINE_STEPS; i++) {
         double at = first * pow(last / first, (double)i / LINE_STEPS);
         x[i] = at / 1e9;
-        y[i] = in_us(fit->coefficients[0] + fit->coefficients[1] * at);
+        y[i] = in_us(lab_crossover_time_at(feed, compute, at));
     }
     return (struct lab_chart_series){.title = compute ? "compute, a line" : "copies, a line",
                                      .mark = LAB_CHART_DASHES,
@@ -79,7 +86,7 @@ static struct lab_chart_panel make_panel(const struct lab_crossover_feed *feed,
     bool turns = !isnan(feed->turn.at);
     series[count++] = points(feed, true, arena);
     series[count++] = points(feed, false, arena);
-    if (feed->compute.state == LAB_FIT_OK && feed->copy.state == LAB_FIT_OK) {
+    if (is_lined(feed)) {
         series[count++] = line(feed, true, arena);
         series[count++] = line(feed, false, arena);
     }
