@@ -149,7 +149,7 @@ const struct proof_experiment proof_crossover = {
     .cell_count = RATES * NOISES * REPEATS * ROUGH,
     .studies = 60,
     .studies_in_sample = 5,
-    .sample_step = 7,
+    .sample_step = 13,
     .label = label,
     .run = run,
 };
