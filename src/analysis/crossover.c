@@ -136,7 +136,8 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
         notes[made++] = "Times are busy times: of compute, and of copies in either direction, "
                         "those at once counted once. Between two models both are taken to lie "
                         "on straight lines; the turn is where those cross, with its interval at "
-                        "95 % over the runs.";
+                        "95 % over the runs. What happens between the models is no part of it: "
+                        "a model in between would tell.";
     return notes;
 }
 

@@ -92,8 +92,8 @@ static int find_truth(const struct proof_cell *cell, double *ret_gflop, struct l
         status = add_model(&study, depths[m], 0, err);
         if (status < 0)
             break;
-        const struct lab_study_run *run = &study.table.runs[study.table.run_count - 1];
-        double excess = excess_of(run), work = 1e-9 * run->work.flops / run->work.samples;
+        const struct lab_study_run *last = &study.table.runs[study.table.run_count - 1];
+        double excess = excess_of(last), work = 1e-9 * last->work.flops / last->work.samples;
         if (before < 0 && excess >= 0)
             *ret_gflop = work_before + (work - work_before) * before / (before - excess);
         before = excess;

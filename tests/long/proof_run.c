@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "measure/measure.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -163,6 +164,7 @@ int proof_run_measure(struct proof_study *study, const struct proof_point *point
                         .count = count,
                         .setup = LAB_DEVICE_SETUP};
     struct rank ranks[PROOF_RANKS_MAX];
+    assert(count >= 1 && count <= PROOF_RANKS_MAX);
     gang.setup.gang = count;
     gang.setup.seed = lab_random_bits(study->seed, study->run_count);
     gang.setup.start_ns = study->time_ns;

@@ -70,7 +70,8 @@ static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool 
         x[i] = at / 1e9;
         y[i] = in_us(lab_crossover_time_at(feed, compute, at));
     }
-    return (struct lab_chart_series){.title = compute ? "compute, a line" : "copies, a line",
+    return (struct lab_chart_series){.title = compute ? "compute, between models"
+                                                      : "copies, between models",
                                      .mark = LAB_CHART_DASHES,
                                      .x = x,
                                      .y = y,
@@ -119,16 +120,18 @@ bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool
     const char *more =
         left_out ? lab_arena_printf(arena, " %d more devices and nodes aren't drawn.", left_out)
                  : "";
-    *ret_chart = (struct lab_chart){
-        .name = "crossover",
-        .title = "Computing against copying",
-        .caption = lab_arena_printf(arena,
-                                    "Busy times of a sample. Where compute lies above copies, a "
-                                    "pipeline that overlaps them waits for compute.%s",
-                                    more),
-        .panels = panels,
-        .panel_count = made,
-        .columns = made > 1 ? 2 : 1,
-        .simulated = simulated};
+    *ret_chart =
+        (struct lab_chart){.name = "crossover",
+                           .title = "Computing against copying",
+                           .caption = lab_arena_printf(
+                               arena,
+                               "Busy times of a sample. Where compute lies above copies, a "
+                               "pipeline that overlaps them waits for compute. Between models: "
+                               "straight over the work, so bent on these axes.%s",
+                               more),
+                           .panels = panels,
+                           .panel_count = made,
+                           .columns = made > 1 ? 2 : 1,
+                           .simulated = simulated};
     return true;
 }
