@@ -188,7 +188,8 @@ const char *lab_change_verdict_name(enum lab_change_verdict verdict) {
 }
 
 double lab_change_bound_percent(const struct lab_change *change) {
-    return ceil(10 * (change->absolute ? 1 : 100) * change->bound - 1e-9) / 10;
+    double tenths = ceil(10 * (change->absolute ? 1 : 100) * change->bound - 1e-9);
+    return tenths <= 0 ? 0 : tenths / 10; /* ceil of a little less than 0 is −0 */
 }
 
 const char *lab_change_note(const struct lab_watch_label *labels, int count) {

@@ -63,7 +63,8 @@ const char *lab_words_effect(struct lab_effect effect, struct lab_arena *arena) 
 }
 
 double lab_words_bound_percent(double share) {
-    return ceil(1000 * share - 1e-9) / 10;
+    double tenths = ceil(1000 * share - 1e-9);
+    return tenths <= 0 ? 0 : tenths / 10; /* ceil of a little less than 0 is −0 */
 }
 
 struct lab_analysis_cell lab_analysis_ratio(const struct lab_study_ratio *ratio) {

@@ -134,8 +134,10 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
                         "direction after the other: where both overlap, they take less.";
     if (count > 0)
         notes[made++] = "Times are busy times: of compute, and of copies in either direction, "
-                        "those at once counted once. The turn is where straight lines through "
-                        "both meet, with its interval at 95 %.";
+                        "those at once counted once. Between two models both are taken to lie "
+                        "on straight lines; the turn is where those cross, with its interval at "
+                        "95 % over the runs. What happens between the models is no part of it: "
+                        "a model in between would tell.";
     return notes;
 }
 
@@ -206,8 +208,9 @@ const struct lab_analysis lab_analysis_crossover = {
         "spans of its stages; where a run left none, from its trace, or from its own bandwidths "
         "and "
         "utilisation. A pipeline that overlaps them is as fast as the longer of the two allows.\n\n"
-        "Straight lines through both, over the operations of a sample, say how much work a sample "
-        "has to be before compute takes longer; that takes three models of different size.",
+        "Where a model is bound by copies and a larger one by compute, the straight lines between "
+        "the models there, over the operations of a sample, say how much work a sample has to be "
+        "before compute takes longer.",
     .options = crossover_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,

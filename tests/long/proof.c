@@ -12,8 +12,8 @@
 #include <string.h>
 
 static const struct proof_experiment *const experiments[] = {
-    &proof_numa,     &proof_recommend, &proof_device,    &proof_compile,  &proof_crossover,
-    &proof_variance, &proof_scaling,   &proof_stability, &proof_correlate};
+    &proof_numa,     &proof_recommend, &proof_device,  &proof_compile,   &proof_crossover,
+    &proof_variance, &proof_speedup,   &proof_scaling, &proof_stability, &proof_correlate};
 #define EXPERIMENTS (int)(sizeof experiments / sizeof *experiments)
 
 struct request {

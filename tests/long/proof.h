@@ -6,7 +6,8 @@
  *   proof.c          which experiments there are; seeds; the command line
  *   proof_judge.c    counts into verdicts, and the table of docs/PROOF.md
  *   proof_machine.c  what is planted, as a machine's description
- *   proof_study.c    runs of simulated devices as a study's table
+ *   proof_run.c      runs of simulated devices, one or several at once
+ *   proof_study.c    runs as a study's table; what an analysis made of it
  *   proof_*.c        the experiments
  *
  * The truth of a figure that the simulator doesn't take as a key, such as what a slower copy costs in
@@ -46,7 +47,7 @@ struct proof_cell {                    /* one size of an effect at one level of 
     uint64_t seed;
 };
 
-#define PROOF_CLAIMS_MAX 4
+#define PROOF_CLAIMS_MAX 5
 
 struct proof_experiment {
     const char *name;
@@ -62,7 +63,7 @@ struct proof_experiment {
 };
 
 extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
-    proof_crossover, proof_variance, proof_scaling, proof_stability, proof_correlate;
+    proof_crossover, proof_variance, proof_speedup, proof_scaling, proof_stability, proof_correlate;
 
 /* --- verdicts --- */
 
@@ -105,6 +106,8 @@ struct proof_truth { /* what is planted; 0 = nothing of it */
     double neighbour_gb_s; /* of somebody who comes and goes beside a GPU */
     int neighbour_node;    /* on this node, and on the way of its GPU */
     double tflops;         /* of fp32; 0 = 20 */
+    double
+        shared_gb_s; /* 2 nodes: GPUs 0 and 1 on node 0 share a link of that, GPU 2 sits on node 1 */
 };
 
 /* Makes `sim:NAME` mean that machine, until another is defined. */
@@ -130,10 +133,15 @@ struct proof_study {
     uint64_t seed, run_count;
 };
 
+#define PROOF_RANKS_MAX 4
+
 void proof_study_begin(struct proof_study *study, const struct lab_machine *host, const char *name,
                        const char *option, uint64_t seed);
 int proof_study_add(struct proof_study *study, const struct proof_point *point, int repeat,
                     struct lab_err *err);
+/* The same on several GPUs at once, each point's own; they differ in GPU and node alone. */
+int proof_study_add_gang(struct proof_study *study, const struct proof_point *points, int count,
+                         int repeat, struct lab_err *err);
 /* A run that was never carried out: an iteration takes what `time_s` says of its work. */
 int proof_study_draw(struct proof_study *study, const struct proof_point *point, int repeat,
                      double (*time_s)(const struct lab_study_work *work, void *state), void *state,
@@ -143,6 +151,9 @@ void proof_study_end(struct proof_study *study);
 /* Its rate without any noise: the truth. Negative on failure. */
 double proof_true_rate(const struct lab_machine *host, const struct proof_truth *truth,
                        const struct proof_point *point, struct lab_err *err);
+
+double proof_true_gang_rate(const struct lab_machine *host, const struct proof_truth *truth,
+                            const struct proof_point *points, int count, struct lab_err *err);
 
 /* Lets the analysis of that name look at the table. The result lies in the study's arena. */
 int proof_analyse(struct proof_study *study, const char *analysis,

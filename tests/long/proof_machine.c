@@ -32,8 +32,11 @@ static void add_nodes(const struct proof_truth *truth, struct lab_str *out) {
                        (i + 1) % truth->nodes);
     for (int i = 0; i < truth->nodes; i++)
         lab_str_printf(out, "  - {name: root%d, bandwidth_gb_s: 26}\n", i);
+    if (truth->shared_gb_s > 0)
+        lab_str_printf(out, "  - {name: shared, bandwidth_gb_s: %.9g}\n", truth->shared_gb_s);
 }
 
+/* Why links that are shared have no latency is said in proof_speedup.c. */
 static void add_gpus(const struct proof_truth *truth, struct lab_str *out) {
     lab_str_printf(out,
                    "models:\n"
@@ -44,11 +47,19 @@ static void add_gpus(const struct proof_truth *truth, struct lab_str *out) {
                    "    tflops: {fp32: %.6g}\n"
                    "    memory_gb_s: 2000\n"
                    "    slot_gb_s: 25\n"
+                   "%s"
                    "    clock_mhz: 2000\n"
                    "    power: {idle_w: 30, compute_w: 100, memory_w: 20, limit_w: 1000}\n"
                    "    heat: {c_per_w: 0.05}\n"
                    "gpus:\n",
-                   truth->tflops > 0 ? truth->tflops : TFLOPS);
+                   truth->tflops > 0 ? truth->tflops : TFLOPS,
+                   truth->shared_gb_s > 0 ? "    slot_us: 0\n" : "");
+    if (truth->shared_gb_s > 0) {
+        lab_str_add(out, "  - {model: gpu, node: 0, path: [shared]}\n"
+                         "  - {model: gpu, node: 0, path: [shared]}\n"
+                         "  - {model: gpu, node: 1, path: [root1]}\n");
+        return;
+    }
     for (int i = 0; i < truth->nodes; i++)
         lab_str_printf(out, "  - {model: gpu, node: %d, path: [root%d]}\n", i, i);
 }

@@ -47,9 +47,16 @@ static struct lab_chart_series points(const struct lab_crossover_feed *feed, boo
                                      .colour = compute ? 0 : 1};
 }
 
+/* Two models with both times have a line between them. */
+static bool is_lined(const struct lab_crossover_feed *feed) {
+    int count = 0;
+    for (int m = 0; m < feed->model_count; m++)
+        count += !isnan(lab_crossover_time_at(feed, true, feed->models[m].complexity));
+    return count > 1;
+}
+
 static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool compute,
                                     struct lab_arena *arena) {
-    const struct lab_fit *fit = compute ? &feed->compute : &feed->copy;
     double first = NAN, last = NAN;
     for (int m = 0; m < feed->model_count; m++)
         if (is_drawn(&feed->models[m])) {
@@ -61,9 +68,10 @@ static struct lab_chart_series line(const struct lab_crossover_feed *feed, bool 
     for (int i = 0; i <= LINE_STEPS; i++) {
         double at = first * pow(last / first, (double)i / LINE_STEPS);
         x[i] = at / 1e9;
-        y[i] = in_us(fit->coefficients[0] + fit->coefficients[1] * at);
+        y[i] = in_us(lab_crossover_time_at(feed, compute, at));
     }
-    return (struct lab_chart_series){.title = compute ? "compute, a line" : "copies, a line",
+    return (struct lab_chart_series){.title = compute ? "compute, between models"
+                                                      : "copies, between models",
                                      .mark = LAB_CHART_DASHES,
                                      .x = x,
                                      .y = y,
@@ -79,7 +87,7 @@ static struct lab_chart_panel make_panel(const struct lab_crossover_feed *feed,
     bool turns = !isnan(feed->turn.at);
     series[count++] = points(feed, true, arena);
     series[count++] = points(feed, false, arena);
-    if (feed->compute.state == LAB_FIT_OK && feed->copy.state == LAB_FIT_OK) {
+    if (is_lined(feed)) {
         series[count++] = line(feed, true, arena);
         series[count++] = line(feed, false, arena);
     }
@@ -112,16 +120,18 @@ bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool
     const char *more =
         left_out ? lab_arena_printf(arena, " %d more devices and nodes aren't drawn.", left_out)
                  : "";
-    *ret_chart = (struct lab_chart){
-        .name = "crossover",
-        .title = "Computing against copying",
-        .caption = lab_arena_printf(arena,
-                                    "Busy times of a sample. Where compute lies above copies, a "
-                                    "pipeline that overlaps them waits for compute.%s",
-                                    more),
-        .panels = panels,
-        .panel_count = made,
-        .columns = made > 1 ? 2 : 1,
-        .simulated = simulated};
+    *ret_chart =
+        (struct lab_chart){.name = "crossover",
+                           .title = "Computing against copying",
+                           .caption = lab_arena_printf(
+                               arena,
+                               "Busy times of a sample. Where compute lies above copies, a "
+                               "pipeline that overlaps them waits for compute. Between models: "
+                               "straight over the work, so bent on these axes.%s",
+                               more),
+                           .panels = panels,
+                           .panel_count = made,
+                           .columns = made > 1 ? 2 : 1,
+                           .simulated = simulated};
     return true;
 }

@@ -38,6 +38,7 @@ struct lab_crossover_model {
     const char *name;
     double complexity;                           /* operations of a sample; NaN = unknown */
     int runs;                                    /* with times */
+    const struct lab_crossover_times *times;     /* of each of them */
     double compute_s, compute_low, compute_high; /* of a sample, with intervals over the runs */
     double copy_s, copy_low, copy_high;
     double ratio, low, high; /* compute / copy, at 95 %; ∞ = nothing is copied */
@@ -52,16 +53,19 @@ struct lab_crossover_feed {             /* a device fed from a node */
     const char *title;                  /* "GPU 0 fed from node 1" */
     struct lab_crossover_model *models; /* ascending by complexity */
     int model_count;
-    /* lines of time over complexity [operations], both models' ones; state tells whether they are there */
-    struct lab_fit compute, copy;
-    struct lab_crossover
-        turn;         /* in operations of a sample; at NaN = they don't meet between models */
     int below, above; /* the largest model bound by copies, the smallest by compute; -1 = none */
+    struct lab_crossover turn; /* in operations of a sample; at NaN = none between those two */
 };
 
 /* The devices and nodes of a study; verdicts hold for all of them together. `prefix` before names. */
 int lab_crossover_feeds(const struct lab_study_table *study, const char *prefix,
                         struct lab_arena *arena, struct lab_crossover_feed **ret_feeds);
+
+/* --- where it turns (crossover/turn.c) --- */
+/* From the models, and `below` and `above`. */
+struct lab_crossover lab_crossover_turn(const struct lab_crossover_feed *feed);
+/* On the straight line between the models beside it; NaN = outside of all that have both times. */
+double lab_crossover_time_at(const struct lab_crossover_feed *feed, bool compute, double work);
 
 /* --- words (crossover/words.c) --- */
 const char *lab_crossover_bound_name(enum lab_crossover_bound bound);    /* "copies" */

@@ -1,4 +1,4 @@
-/* crossover/feeds.c: models of each device and node, judged, and where they turn. */
+/* crossover/feeds.c: models of each device and node, judged. */
 #include "analysis/crossover/crossover.h"
 
 #include "base/str.h"
@@ -11,7 +11,6 @@
 #define CONFIDENCE   0.95
 #define LEVEL        0.05
 #define WITHIN_LEAST 0.02 /* from one run, no smaller difference is a verdict */
-#define POINTS_MIN   3    /* of a line that has an interval */
 #define CERTAIN      1e-9 /* a spread below that is rounding */
 
 /* --- a model --- */
@@ -91,6 +90,7 @@ static struct lab_crossover_model make_model(const struct lab_study_point *point
         model.source = one.source;
         times[model.runs++] = one;
     }
+    model.times = times;
     size_t n = (size_t)model.runs;
     model.compute_s = mean_of(compute, n, &model.compute_low, &model.compute_high);
     model.copy_s = mean_of(copy, n, &model.copy_low, &model.copy_high);
@@ -112,43 +112,7 @@ static void judge(struct lab_crossover_model *model, double p) {
         model->bound = model->ratio > 1 ? LAB_CROSSOVER_BY_COMPUTE : LAB_CROSSOVER_BY_COPIES;
 }
 
-/* --- where it turns --- */
-
-/* Copies without any compute load both directions otherwise than a model does: they are no part. */
-static bool is_fitted(const struct lab_crossover_model *model) {
-    return model->complexity > 0 && model->compute_s > 0 && model->copy_s > 0;
-}
-
-static void fit_lines(struct lab_crossover_feed *feed) {
-    size_t room = (size_t)feed->model_count + 1, n = 0;
-    double *all = lab_mem_alloc(5 * room, sizeof *all);
-    double *x = all, *compute = x + room, *copy = compute + room, *weights = copy + room,
-           *copy_weights = weights + room;
-    for (int m = 0; m < feed->model_count; m++) {
-        const struct lab_crossover_model *model = &feed->models[m];
-        if (!is_fitted(model))
-            continue;
-        x[n] = model->complexity;
-        compute[n] = model->compute_s;
-        copy[n] = model->copy_s;
-        weights[n] = 1 / (compute[n] * compute[n]); /* relative errors count alike */
-        copy_weights[n] = 1 / (copy[n] * copy[n]);
-        n++;
-    }
-    feed->compute.state = feed->copy.state = LAB_FIT_TOO_FEW;
-    feed->turn = (struct lab_crossover){NAN, {NAN, NAN, NAN}};
-    if (n >= POINTS_MIN) {
-        struct lab_fit_data data = {x, compute, weights, n, 1};
-        feed->compute = lab_fit_run(&lab_law_line, &data);
-        data.y = copy;
-        data.weights = copy_weights;
-        feed->copy = lab_fit_run(&lab_law_line, &data);
-        feed->turn = lab_fit_crossover(&feed->compute, &feed->copy, x[0], x[n - 1], CONFIDENCE);
-    }
-    lab_mem_free(all);
-}
-
-/* The models around the turn. A law that puts it elsewhere doesn't describe them, and is dropped. */
+/* The models around the turn. */
 static void find_bracket(struct lab_crossover_feed *feed) {
     feed->below = feed->above = -1;
     for (int m = 0; m < feed->model_count; m++) {
@@ -157,11 +121,6 @@ static void find_bracket(struct lab_crossover_feed *feed) {
         if (feed->models[m].bound == LAB_CROSSOVER_BY_COMPUTE && feed->above < 0)
             feed->above = m;
     }
-    const struct lab_interval *interval = &feed->turn.interval;
-    bool outside = (feed->below >= 0 && feed->models[feed->below].complexity > interval->high) ||
-                   (feed->above >= 0 && feed->models[feed->above].complexity < interval->low);
-    if (isnan(interval->low) || outside || feed->below < 0 || feed->above < 0)
-        feed->turn = (struct lab_crossover){NAN, {NAN, NAN, NAN}};
 }
 
 /* --- all --- */
@@ -232,8 +191,8 @@ int lab_crossover_feeds(const struct lab_study_table *study, const char *prefix,
     for (int i = 0; i < count; i++) {
         qsort(feeds[i].models, (size_t)feeds[i].model_count, sizeof *feeds[i].models,
               by_complexity);
-        fit_lines(&feeds[i]);
         find_bracket(&feeds[i]);
+        feeds[i].turn = lab_crossover_turn(&feeds[i]);
     }
     *ret_feeds = feeds;
     return count;

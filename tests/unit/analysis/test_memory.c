@@ -70,12 +70,27 @@ static void small_differences_of_single_recordings_get_no_verdict(void **state) 
     assert_true(has_note(f->result.notes, "within one recording each"));
 }
 
+/* Nothing varies and nothing differs: a bound of nothing is 0, not -0. */
+static void no_difference_at_all_is_a_plain_zero(void **state) {
+    struct given *f = *state;
+    for (int i = 0; i < 4; i++) {
+        given_recording(f, lab_arena_printf(&f->arena, "r%d", i), i < 2 ? "a" : "b");
+        struct lab_track *gpu = given_gpu(f, 0);
+        for (int t = 0; t < 10; t++)
+            given_tick(gpu, t, 10000, 50, 100, 60);
+    }
+    when_analysed(f, "memory", NULL);
+    assert_string_equal(figure(f, 1, "verdict")->text, "same");
+    assert_non_null(strstr(f->result.parts[1].answer, "no difference larger than 0.0 %."));
+}
+
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
     const struct CMUnitTest tests[] = {
         CASE(peaks_at_different_times_dont_add_up),
         CASE(the_best_comes_first_and_others_are_held_against_it),
         CASE(small_differences_of_single_recordings_get_no_verdict),
+        CASE(no_difference_at_all_is_a_plain_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
