@@ -66,6 +66,14 @@ static const char *gpu_title(enum lab_metric_id metric) {
     }
 }
 
+/* Machines have both a gauge and a counter of the same traffic: each has a name of its own. */
+static const char *counter_title(enum lab_metric_id metric) {
+    return metric == LAB_METRIC_PCIE_TX_BYTES || metric == LAB_METRIC_PCIE_RX_BYTES ||
+                   metric == LAB_METRIC_NVLINK_TX_BYTES || metric == LAB_METRIC_NVLINK_RX_BYTES
+               ? " by its byte counter"
+               : "";
+}
+
 static const char *pressure_title(enum lab_metric_id metric) {
     return metric == LAB_METRIC_PRESSURE_CPU      ? "pressure on CPUs"
            : metric == LAB_METRIC_PRESSURE_MEMORY ? "pressure on memory"
@@ -92,8 +100,8 @@ const char *lab_resource_title(const struct lab_resource *resource, struct lab_a
         return lower_first(fill_number(title, resource->instance, arena), arena);
     const char *own = gpu_title(resource->metric);
     const char *joiner = own && strstr(own, " into") ? "" : "of ";
-    return lab_arena_printf(arena, "%s %s%s %d", own ? own : lower_first(title, arena), joiner,
-                            where, resource->index);
+    return lab_arena_printf(arena, "%s %s%s %d%s", own ? own : lower_first(title, arena), joiner,
+                            where, resource->index, counter_title(resource->metric));
 }
 
 const char *lab_resource_while(const struct lab_resource *resource, bool high,

@@ -17,7 +17,8 @@
 enum lab_resource_role {
     LAB_RESOURCE_OUTSIDE, /* of the host or another GPU: what it does may be why */
     LAB_RESOURCE_STATE, /* of the GPU itself, that its work doesn't set: clocks, heat, strangers */
-    LAB_RESOURCE_OWN,   /* what the GPU does: it follows from the iterations' pace */
+    /* what the GPU, or another of the same run, does: it follows from the iterations' pace */
+    LAB_RESOURCE_OWN,
 };
 
 struct lab_resource {
@@ -98,6 +99,10 @@ bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *pac
 
 /* --- ties --- */
 
+/* A cause that explains less than a tenth of what varies isn't worth a name: with a thousand windows
+ * what merely has the same rhythm reaches ρ = 0.2. */
+#define LAB_TIE_LEAST 0.3
+
 enum lab_tie_figure { LAB_TIE_TIME, LAB_TIE_SPREAD, LAB_TIE_FIGURES };
 
 struct lab_tie { /* a resource and a figure of the iterations */
@@ -107,8 +112,8 @@ struct lab_tie { /* a resource and a figure of the iterations */
     size_t windows;
     double effective; /* windows that are worth an independent one, of the ranks */
     struct lab_correlation spearman, pearson;
-    double p_adjusted;  /* Spearman's, over all that were asked together */
-    bool found;         /* it is at most 5 % */
+    double p_adjusted;  /* Spearman's, over all possible causes, or over all that are none */
+    bool found;         /* it is at most 5 %, and of a possible cause ρ is LAB_TIE_LEAST or more */
     struct lab_lag lag; /* in windows: iterations follow the resource where it is > 0 */
     double window_s;
 };
@@ -141,8 +146,8 @@ struct lab_ties { /* of one device */
 void lab_ties_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
                    size_t budget, struct lab_arena *arena, struct lab_ties *ret_ties);
 
-/* Benjamini and Hochberg over all of them, then lags of what was found, then the order: what was found
- * first, among that what may be a cause, then by the nearer end of the interval. */
+/* Benjamini and Hochberg over all possible causes, and by itself over all else; then lags of what was
+ * found, then the order: what was found first, among that what may be a cause, then by the nearer end of the interval. */
 void lab_ties_adjust(struct lab_ties *ties, int count);
 
 /* Whether the device's pace can follow from it, as far as the sign tells: others are busier, clocks

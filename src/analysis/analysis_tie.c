@@ -2,8 +2,10 @@
  * analysis_tie.c: which resources go together with the pace of a device's iterations.
  *
  * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows resemble
- * their neighbours, so that p values and intervals count as many as are worth an independent one. All
- * questions that are asked together share one false discovery rate.
+ * their neighbours, so that p values and intervals count as many as are worth an independent one.
+ *
+ * Possible causes share one false discovery rate, all else another: what a device does always follows its
+ * pace, and so many true finds in one family would let false causes through.
  */
 #include "analysis/analysis_resource.h"
 
@@ -212,9 +214,26 @@ static bool make_spikes(struct scratch *scratch, struct lab_spikes *spikes) {
 
 /* --- all of a device --- */
 
+/* GPUs of one run do the same work at the same time: a mate's figures follow the same pace. */
+static bool is_mate(const struct lab_resource *resource, const struct lab_paces *paces) {
+    if (resource->kind != LAB_ENTITY_GPU && resource->kind != LAB_ENTITY_MIG)
+        return false;
+    for (int p = 0; p < paces->count; p++)
+        for (int r = 0; r < paces->items[p].run->rank_count; r++)
+            if (lab_resource_gpu(&paces->items[p].run->ranks[r]) == resource->index &&
+                resource->index != paces->gpu)
+                return true;
+    return false;
+}
+
+static enum lab_resource_role role_of(const struct lab_resource *resource,
+                                      const struct lab_paces *paces) {
+    return is_mate(resource, paces) ? LAB_RESOURCE_OWN : lab_resource_role(resource, paces->gpu);
+}
+
 static void add_ties(struct lab_ties *ties, struct scratch *scratch,
                      const struct lab_resource *resource) {
-    enum lab_resource_role role = lab_resource_role(resource, ties->paces.gpu);
+    enum lab_resource_role role = role_of(resource, &ties->paces);
     struct lab_windows *windows = &scratch->windows;
     bool any = false;
     scratch->ranked = 0;
@@ -359,32 +378,59 @@ static void add_lags(struct lab_ties *ties) {
     release_scratch(&scratch);
 }
 
-void lab_ties_adjust(struct lab_ties *ties, int count) {
-    size_t total = 0, spikes = 0;
-    for (int d = 0; d < count; d++) {
-        total += (size_t)ties[d].count;
-        spikes += (size_t)ties[d].spike_count;
-    }
-    double *p = lab_mem_alloc(total + spikes + 1, sizeof *p), *next = p;
-    for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].count; i++)
-            *next++ = ties[d].items[i].spearman.p;
-    for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].spike_count; i++)
-            *next++ = ties[d].spikes[i].p;
-    lab_stats_adjust_bh(p, total, p);
-    lab_stats_adjust_bh(p + total, spikes, p + total);
-    next = p;
+/* One-sided: with the wrong sign it is no cause, however small p. */
+static double cause_p(const struct lab_tie *tie) {
+    return lab_tie_is_suspect(tie) ? tie->spearman.p : 1;
+}
+
+/* Causes are everything that could be one by its role, whichever sign came out, so that a family doesn't
+ * choose its members by their figures; all else is what isn't a suspect. */
+static void adjust_family(struct lab_ties *ties, int count, bool causes, double *p) {
+    size_t n = 0;
     for (int d = 0; d < count; d++)
         for (int i = 0; i < ties[d].count; i++) {
-            ties[d].items[i].p_adjusted = *next;
-            ties[d].items[i].found = *next++ <= LEVEL;
+            const struct lab_tie *tie = &ties[d].items[i];
+            if (causes ? tie->role != LAB_RESOURCE_OWN : !lab_tie_is_suspect(tie))
+                p[n++] = causes ? cause_p(tie) : tie->spearman.p;
         }
+    lab_stats_adjust_bh(p, n, p);
+    n = 0;
+    for (int d = 0; d < count; d++)
+        for (int i = 0; i < ties[d].count; i++) {
+            struct lab_tie *tie = &ties[d].items[i];
+            bool suspect = lab_tie_is_suspect(tie);
+            if (!(causes ? tie->role != LAB_RESOURCE_OWN : !suspect))
+                continue;
+            double adjusted = p[n++];
+            if (suspect != causes)
+                continue;
+            tie->p_adjusted = adjusted;
+            tie->found = adjusted <= LEVEL && (!causes || fabs(tie->spearman.r) >= LAB_TIE_LEAST);
+        }
+}
+
+static void adjust_spikes(struct lab_ties *ties, int count, double *p) {
+    size_t n = 0;
+    for (int d = 0; d < count; d++)
+        for (int i = 0; i < ties[d].spike_count; i++)
+            p[n++] = ties[d].spikes[i].p;
+    lab_stats_adjust_bh(p, n, p);
+    n = 0;
     for (int d = 0; d < count; d++)
         for (int i = 0; i < ties[d].spike_count; i++) {
-            ties[d].spikes[i].p_adjusted = *next;
-            ties[d].spikes[i].found = *next++ <= LEVEL;
+            ties[d].spikes[i].p_adjusted = p[n];
+            ties[d].spikes[i].found = p[n++] <= LEVEL;
         }
+}
+
+void lab_ties_adjust(struct lab_ties *ties, int count) {
+    size_t most = 1;
+    for (int d = 0; d < count; d++)
+        most += (size_t)(ties[d].count + ties[d].spike_count);
+    double *p = lab_mem_alloc(most, sizeof *p);
+    adjust_family(ties, count, true, p);
+    adjust_family(ties, count, false, p);
+    adjust_spikes(ties, count, p);
     lab_mem_free(p);
     for (int d = 0; d < count; d++) {
         if (ties[d].count > 1)

@@ -357,8 +357,9 @@ static const char *make_answer(const struct correlated *made) {
     if (!lab_tie_is_suspect(made->findings[0].tie))
         return lab_arena_printf(arena,
                                 "Nothing that could be a cause goes together with the iterations' "
-                                "times. What follows from their own pace does: %s.",
-                                lab_finding_words(&made->findings[0], arena));
+                                "times by ρ = %.1f or more. What follows from their own pace does: "
+                                "%s.",
+                                LAB_TIE_LEAST, lab_finding_words(&made->findings[0], arena));
     if (made->finding_count == 1)
         return lab_arena_printf(arena, "%s.", first);
     return lab_arena_printf(arena,
@@ -492,9 +493,10 @@ const struct lab_analysis lab_analysis_correlate = {
         "and "
         "their spread, for each device: Spearman's and Pearson's correlation over windows between "
         "samples, counting windows that are worth an independent one; spikes against just before "
-        "them; with a false discovery rate of 5 % over all resources and devices. Runs of "
-        "different "
-        "points are each held against themselves.",
+        "them; with a false discovery rate of 5 % over all possible causes, and by itself over all "
+        "else, of all devices. A cause is named from ρ = 0.3 on. GPUs of one run are no causes of "
+        "each other's times: they do the same work at the same time. Runs of different points are "
+        "each held against themselves.",
     .options = correlate_options,
     .config_size = sizeof(struct correlate_config),
     .source = LAB_ANALYSIS_OF_STUDIES,

@@ -64,6 +64,7 @@ static const struct lab_analysis_column run_columns[RUN_COLUMNS] = {
 enum {
     CHANGE_RUN,
     CHANGE_AT,
+    CHANGE_AT_TEXT,
     CHANGE_BEFORE,
     CHANGE_AFTER,
     CHANGE_SHARE,
@@ -77,7 +78,8 @@ enum {
 
 static const struct lab_analysis_column change_columns[CHANGE_COLUMNS] = {
     [CHANGE_RUN] = {"run", "Run", LAB_ANALYSIS_TEXT},
-    [CHANGE_AT] = {"at_s", "At", LAB_ANALYSIS_DURATION},
+    [CHANGE_AT] = {"at_s", NULL, LAB_ANALYSIS_DURATION},
+    [CHANGE_AT_TEXT] = {NULL, "At", LAB_ANALYSIS_FIGURE},
     [CHANGE_BEFORE] = {"before_ms", "Before", LAB_ANALYSIS_TIME},
     [CHANGE_AFTER] = {"after_ms", "After", LAB_ANALYSIS_TIME},
     [CHANGE_SHARE] = {"change", "Change", LAB_ANALYSIS_CHANGE},
@@ -134,6 +136,7 @@ static struct lab_analysis_table change_table(const struct lab_course *courses, 
             const struct lab_course_change *change = &courses[i].changes[c];
             row[CHANGE_RUN] = lab_analysis_text(courses[i].name);
             row[CHANGE_AT] = lab_analysis_figure(change->at_s);
+            row[CHANGE_AT_TEXT] = lab_analysis_text(lab_course_moment(change->at_s, arena));
             row[CHANGE_BEFORE] = lab_analysis_figure(change->before_s);
             row[CHANGE_AFTER] = lab_analysis_figure(change->after_s);
             row[CHANGE_SHARE] = lab_analysis_figure(change->after_s / change->before_s - 1);
@@ -157,7 +160,7 @@ static struct lab_analysis_table change_table(const struct lab_course *courses, 
 struct stability {
     const struct lab_study_table *study;
     struct lab_course *courses;
-    int count, known, unsteady, warmups, drifts, changes, with_held, held_runs;
+    int count, known, unsteady, warmups, drifts, changes, with_held, held_runs, too_short;
     double held_s, bound; /* no drift is larger than that; NaN = unknown */
     double least;
 };
@@ -172,7 +175,9 @@ static void count_in(struct stability *made, const struct lab_course *course) {
     made->held_runs += course->held_s > 0;
     if (!isnan(course->held_s))
         made->held_s += course->held_s;
-    made->bound = fmax(made->bound, fmax(fabs(course->drift_low), fabs(course->drift_high)));
+    made->too_short += course->steady != LAB_STEADY_UNKNOWN && course->too_short;
+    if (!course->too_short)
+        made->bound = fmax(made->bound, fmax(fabs(course->drift_low), fabs(course->drift_high)));
 }
 
 static void look_at(struct stability *made, struct lab_arena *arena) {
@@ -226,25 +231,36 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
         return "Too few iterations were kept to say how steady the runs are: 21 of each would do.";
     struct lab_str text;
     lab_str_init(&text);
+    bool told = made->known > made->too_short;
     const char *runs = made->count == 1 ? "The run" : "The runs";
+    if (told && made->too_short > 0)
+        runs = lab_arena_printf(arena, "%d of %d runs", made->known - made->too_short, made->count);
     const struct lab_course *worst = worst_course(made);
     if (!worst) {
-        if (made->warmups > 0)
+        if (!told)
+            lab_str_printf(&text,
+                           "%s %s too short to tell a change from how pace wanders by itself: "
+                           "%.1f s would do",
+                           runs, made->count == 1 ? "is" : "are", LAB_COURSE_LEAST_S);
+        else if (made->warmups > 0)
             lab_str_printf(&text,
                            "%d of %d runs still warm up while they are measured, then all "
                            "are steady",
                            made->warmups, made->count);
         else
-            lab_str_printf(&text, "%s %s steady: no change of %.1f %% or more", runs,
+            lab_str_printf(&text, "%s %s steady: no change that is surely %.1f %% or more", runs,
                            made->count == 1 ? "is" : "are", 100 * made->least);
         if (!isnan(made->bound))
             lab_str_printf(&text, ", no drift larger than %.1f %%", ceil(1000 * made->bound) / 10);
     } else if (made->count == 1) {
         lab_str_printf(&text, "The run isn't steady: it %s", lab_course_words(worst, arena));
     } else {
-        lab_str_printf(&text, "%d of %d runs aren't steady; the worst, %s: %s", made->unsteady,
-                       made->count, worst->name, lab_course_words(worst, arena));
+        lab_str_printf(&text, "%d of %d runs %s steady; the worst, %s: %s", made->unsteady,
+                       made->count, made->unsteady == 1 ? "isn't" : "aren't", worst->name,
+                       lab_course_words(worst, arena));
     }
+    if (told && made->too_short > 0)
+        lab_str_printf(&text, "; %d are too short to tell", made->too_short);
     add_held(&text, made);
     lab_str_add(&text, ".");
     const char *answer = lab_arena_strdup(arena, text.text);
@@ -263,7 +279,7 @@ static const char *const *part_notes(const struct stability *made, struct lab_ar
 }
 
 static const char *const *whole_notes(const struct stability *made, struct lab_arena *arena) {
-    const char **notes = lab_study_notes(made->study, 3, arena);
+    const char **notes = lab_study_notes(made->study, 4, arena);
     int count = 0;
     while (notes[count])
         count++;
@@ -271,6 +287,12 @@ static const char *const *whole_notes(const struct stability *made, struct lab_a
         notes[count++] = lab_arena_printf(
             arena, "%d of %d runs kept too few iterations to tell how steady they are.",
             made->count - made->known, made->count);
+    if (made->too_short > 0)
+        notes[count++] = lab_arena_printf(
+            arena,
+            "%d of %d runs measure for less than %.1f s: what a GPU's pace does within tens of "
+            "milliseconds by itself can't be told from changes there.",
+            made->too_short, made->count, LAB_COURSE_LEAST_S);
     if (made->count > 0 && made->with_held < made->count)
         notes[count++] = lab_arena_printf(
             arena, "Of %d of %d runs it isn't known whether clocks were held back.",

@@ -78,17 +78,18 @@ const char *lab_spikes_words(const struct lab_ties *ties, const struct lab_spike
                             lab_resource_title(&spikes->resource, arena));
 }
 
-/* By Fisher's z, with the level shared by all questions. */
+/* By Fisher's z, with the level shared by all that could be a cause; what is found must also reach
+ * the least that is named. */
 double lab_finding_least(const struct lab_ties *ties, int device_count) {
     double questions = 0, fewest = NAN;
-    for (int d = 0; d < device_count; d++) {
-        questions += ties[d].count;
-        for (int i = 0; i < ties[d].count; i++)
+    for (int d = 0; d < device_count; d++)
+        for (int i = 0; i < ties[d].count; i++) {
+            questions += ties[d].items[i].role != LAB_RESOURCE_OWN;
             fewest = fmin(fewest, ties[d].items[i].effective);
-    }
+        }
     if (!(fewest > 3))
-        return questions > 0 ? 1 : (double)NAN;
-    double z =
-        lab_stats_normal_quantile(1 - LEVEL / 2 / questions) + lab_stats_normal_quantile(POWER);
-    return tanh(z / sqrt(fewest - 3));
+        return isnan(fewest) ? (double)NAN : 1;
+    double error = 1 / sqrt(fewest - 3);
+    double threshold = lab_stats_normal_quantile(1 - LEVEL / 2 / fmax(questions, 1)) * error;
+    return tanh(fmax(threshold, atanh(LAB_TIE_LEAST)) + lab_stats_normal_quantile(POWER) * error);
 }

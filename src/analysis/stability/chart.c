@@ -42,7 +42,7 @@ static struct lab_chart_series time_series(const struct lab_course *course, doub
                                      .colour = 0};
 }
 
-/* From one change to the next, broken in between. */
+/* From one change to the next, broken in between; solid, since dashes are lost among the iterations. */
 static struct lab_chart_series level_series(const struct lab_course *course, double unit_s,
                                             struct lab_arena *arena) {
     size_t segments = (size_t)course->change_count + 1, n = 0;
@@ -63,7 +63,7 @@ static struct lab_chart_series level_series(const struct lab_course *course, dou
         y[n++] = NAN;
     }
     return (struct lab_chart_series){
-        .title = "Level", .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = n, .colour = 1};
+        .title = "Level", .mark = LAB_CHART_LINE, .x = x, .y = y, .count = n, .colour = 1};
 }
 
 bool lab_course_chart(const struct lab_course *courses, int count, const char *name, bool simulated,

@@ -25,6 +25,7 @@ struct lab_course {
     size_t count;      /* times between ends of neighbours */
     double duration_s; /* of all of them */
     double median_s;
+    bool too_short;         /* to tell a change or drift from how pace wanders by itself */
     enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
     double steady_from_s;   /* NaN = from the start, or never */
     struct lab_course_change *changes;
@@ -33,7 +34,7 @@ struct lab_course {
     double drift, drift_low, drift_high;
     double drift_p; /* Mann and Kendall's, of as many blocks as are worth an independent value */
     double drift_p_adjusted;
-    bool drifts;          /* it can be told from 0, and is as large as is asked for */
+    bool drifts;          /* it is larger than what is asked for, by all of its interval */
     double held_s;        /* that clocks were held back; NaN = unknown */
     const char *held_why; /* the reason that did most of it; NULL = none */
     /* for pictures, at most LAB_TIMELINE_POINTS: time since the first iteration, mean time of one */
@@ -41,7 +42,10 @@ struct lab_course {
     size_t shown_count;
 };
 
-/* `least`: changes and drifts that are smaller, as a share, don't count. */
+/* Runs that are shorter are too short to tell anything. */
+#define LAB_COURSE_LEAST_S 0.4
+
+/* `least`: changes and drifts that may be smaller, as a share, don't count. */
 void lab_course_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
                      double least, struct lab_arena *arena, struct lab_course *ret_course);
 /* Drifts hold for all of them together (Benjamini and Hochberg at 5 %). */
@@ -52,6 +56,9 @@ bool lab_course_is_steady(const struct lab_course *course);
 
 /* "slows down by 8.1 % at 12.3 s, when heat (driver) held the clocks back" */
 const char *lab_course_words(const struct lab_course *course, struct lab_arena *arena);
+
+/* "12.3 s", "130 ms" */
+const char *lab_course_moment(double seconds, struct lab_arena *arena);
 
 /* "stability": times over time with the levels between changes; the worst courses first. False: there
  * is nothing to draw. */

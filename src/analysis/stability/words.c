@@ -22,10 +22,16 @@ static const struct lab_course_change *largest_change(const struct lab_course *c
     return largest;
 }
 
-static void add_change(struct lab_str *text, const struct lab_course_change *change) {
+const char *lab_course_moment(double seconds, struct lab_arena *arena) {
+    return seconds < 1 ? lab_arena_printf(arena, "%.0f ms", 1e3 * seconds)
+                       : lab_arena_printf(arena, "%.1f s", seconds);
+}
+
+static void add_change(struct lab_str *text, const struct lab_course_change *change,
+                       struct lab_arena *arena) {
     double share = change->after_s / change->before_s - 1;
-    lab_str_printf(text, "iterations take %.1f %% %s from %.1f s on", 100 * fabs(share),
-                   share > 0 ? "longer" : "less", change->at_s);
+    lab_str_printf(text, "iterations take %.1f %% %s from %s on", 100 * fabs(share),
+                   share > 0 ? "longer" : "less", lab_course_moment(change->at_s, arena));
     if (change->reason)
         lab_str_printf(text, ", when clocks were held back by %s", change->reason);
     else if (change->clock_after < 0.99 * change->clock_before && share > 0)
@@ -58,7 +64,7 @@ const char *lab_course_words(const struct lab_course *course, struct lab_arena *
             lab_str_printf(&text, " by %s", course->held_why);
         break;
     case LAB_STEADY_WARMUP:
-        lab_str_printf(&text, "warms up until %.1f s", course->steady_from_s);
+        lab_str_printf(&text, "warms up until %s", lab_course_moment(course->steady_from_s, arena));
         break;
     case LAB_STEADY_SLOWDOWN:
         lab_str_add(&text, "slows down");
@@ -69,7 +75,7 @@ const char *lab_course_words(const struct lab_course *course, struct lab_arena *
     }
     if (change) {
         lab_str_add(&text, ": ");
-        add_change(&text, change);
+        add_change(&text, change, arena);
     }
     if (course->drifts) {
         if (course->steady == LAB_STEADY_FLAT)

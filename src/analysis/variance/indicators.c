@@ -208,7 +208,8 @@ struct asked { /* of some resources and one figure */
     double p;         /* of the best, over all that were asked */
 };
 
-/* The most significant one that rises with the resource, and its p over all of them. */
+/* The most significant one that rises with the resource, and its p over all of them. What follows from
+ * the device's own pace says nothing of others. */
 static struct asked ask(const struct sampled *sampled, is_asked *is, enum lab_tie_figure figure,
                         struct lab_arena *arena) {
     struct asked asked = {.effective = NAN, .p = NAN};
@@ -219,7 +220,7 @@ static struct asked ask(const struct sampled *sampled, is_asked *is, enum lab_ti
     for (int d = 0; d < sampled->device_count; d++)
         for (int i = 0; i < sampled->ties[d].count; i++) {
             const struct lab_tie *tie = &sampled->ties[d].items[i];
-            if (tie->figure != figure || !is(&tie->resource))
+            if (tie->figure != figure || tie->role == LAB_RESOURCE_OWN || !is(&tie->resource))
                 continue;
             asked.effective = fmin(asked.effective, tie->effective);
             if (tie->spearman.r > 0 && (!asked.best || tie->spearman.p < asked.best->spearman.p ||
@@ -229,7 +230,7 @@ static struct asked ask(const struct sampled *sampled, is_asked *is, enum lab_ti
                 asked.whose = &sampled->ties[d];
                 chosen = n;
             }
-            p[n++] = tie->spearman.p;
+            p[n++] = tie->spearman.r > 0 ? tie->spearman.p : 1;
         }
     asked.count = (int)n;
     lab_stats_adjust_bh(p, n, p);
@@ -242,9 +243,9 @@ static struct asked ask(const struct sampled *sampled, is_asked *is, enum lab_ti
 static double least_seen(const struct asked *asked) {
     if (!(asked->effective > 3))
         return 1;
-    double z =
-        lab_stats_normal_quantile(1 - LEVEL / 2 / asked->count) + lab_stats_normal_quantile(0.8);
-    return tanh(z / sqrt(asked->effective - 3));
+    double error = 1 / sqrt(asked->effective - 3);
+    double threshold = lab_stats_normal_quantile(1 - LEVEL / 2 / asked->count) * error;
+    return tanh(fmax(threshold, atanh(LAB_TIE_LEAST)) + lab_stats_normal_quantile(0.8) * error);
 }
 
 static void judge_correlation(const struct asked *asked, const char *what, const char *noun,
@@ -252,7 +253,7 @@ static void judge_correlation(const struct asked *asked, const char *what, const
     if (asked->count == 0) {
         indicator->evidence =
             lab_arena_printf(arena, "%s was not sampled beside enough iterations to tell", what);
-    } else if (asked->p <= LEVEL) {
+    } else if (asked->p <= LEVEL && asked->best->spearman.r >= LAB_TIE_LEAST) {
         const struct lab_correlation *found = &asked->best->spearman;
         indicator->state = LAB_INDICATOR_MET;
         indicator->evidence = lab_arena_printf(
@@ -320,7 +321,8 @@ void lab_phases_indicators(const struct lab_phases *phases, struct lab_arena *ar
     judge_spread(phases, arena, &ret_indicators[0]);
     judge_configurations(phases, arena, &ret_indicators[1]);
     struct asked pcie = ask(sampled, lab_resource_is_pcie, LAB_TIE_SPREAD, arena);
-    judge_correlation(&pcie, "PCIe traffic", "spread of iterations", arena, &ret_indicators[2]);
+    judge_correlation(&pcie, "PCIe traffic of others", "spread of iterations", arena,
+                      &ret_indicators[2]);
     struct asked cpu = ask(sampled, lab_resource_is_cpu, LAB_TIE_TIME, arena);
     if (!find_spikes(sampled, arena, &ret_indicators[3]))
         judge_correlation(&cpu, "CPU utilisation", "time of iterations", arena, &ret_indicators[3]);

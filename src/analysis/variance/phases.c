@@ -87,22 +87,6 @@ static struct lab_study_ratio compare_values(const double *base, int base_count,
 
 /* --- units --- */
 
-/* What a run is without its device, node and phase: its kernel, and whatever else tells it apart. */
-static const char *kernel_of(const struct lab_study_run *run, struct lab_arena *arena) {
-    struct lab_study_point point = {.name = run->point, .runs = &run, .count = 1};
-    const char *name = lab_study_point_model(&point, arena);
-    size_t phase = strlen(run->phase), length = strlen(name);
-    if (phase == 0)
-        return name;
-    if (length > phase + 2 && strcmp(name + length - phase, run->phase) == 0)
-        length -= phase + 2; /* ", baseline" */
-    char *kernel = lab_arena_strndup(arena, name, length);
-    char *within = strstr(kernel, run->phase); /* where the phase is part of the run's id */
-    if (within && within > kernel && within[-1] == '_')
-        memmove(within - 1, within + phase, strlen(within + phase) + 1);
-    return kernel[0] ? kernel : run->model;
-}
-
 static int find_phase(struct lab_phases *phases, const char *name) {
     int phase = 0;
     while (phase < phases->count && strcmp(phases->names[phase], name) != 0)
@@ -114,16 +98,19 @@ static int find_phase(struct lab_phases *phases, const char *name) {
     return phase;
 }
 
-static struct lab_phase_unit *find_unit(struct lab_phases *phases, const char *kernel, int gpu_id,
-                                        const char *device, struct lab_arena *arena) {
+static struct lab_phase_unit *
+find_unit(struct lab_phases *phases, const struct lab_phase_entry *entry, struct lab_arena *arena) {
+    const struct lab_study_rank *rank = &entry->run->ranks[entry->rank];
     for (int i = 0; i < phases->unit_count; i++)
-        if (phases->units[i].gpu_id == gpu_id && strcmp(phases->units[i].kernel, kernel) == 0)
+        if (phases->units[i].gpu_id == rank->gpu_id &&
+            strcmp(phases->units[i].key, entry->key) == 0)
             return &phases->units[i];
     struct lab_phase_unit *unit = &phases->units[phases->unit_count++];
     *unit = (struct lab_phase_unit){
-        .kernel = kernel,
-        .device = device,
-        .gpu_id = gpu_id,
+        .key = entry->key,
+        .kernel = entry->name,
+        .device = lab_study_device_title(rank->device, arena),
+        .gpu_id = rank->gpu_id,
         .points = lab_arena_alloc(arena, LAB_PHASES_MAX, sizeof *unit->points)};
     return unit;
 }
@@ -185,18 +172,23 @@ static int count_alike(const struct lab_phases *phases, int number) {
 }
 
 static void add_units(struct lab_phases *phases, bool by_model, struct lab_arena *arena) {
-    phases->unit_count = 0;
+    int count = 0, room = 1;
+    for (int i = 0; i < phases->run_count; i++)
+        room += phases->runs[i]->rank_count;
+    struct lab_phase_entry *entries = lab_arena_alloc(arena, (size_t)room, sizeof *entries);
     for (int i = 0; i < phases->run_count; i++) {
-        const struct lab_study_run *run = phases->runs[i];
-        const char *kernel = by_model ? run->model : kernel_of(run, arena);
         int phase = find_phase(phases, phases->run_phases[i]);
-        int most = count_alike(phases, i);
-        for (int r = 0; phase >= 0 && r < run->rank_count; r++) {
-            const struct lab_study_rank *rank = &run->ranks[r];
-            struct lab_phase_unit *unit = find_unit(
-                phases, kernel, rank->gpu_id, lab_study_device_title(rank->device, arena), arena);
-            add_run(&unit->points[phase], view_of(run, r, arena), most * run->rank_count, arena);
-        }
+        for (int r = 0; phase >= 0 && r < phases->runs[i]->rank_count; r++)
+            entries[count++] = (struct lab_phase_entry){
+                .run = phases->runs[i], .number = i, .rank = r, .phase = phase};
+    }
+    lab_phases_name(entries, count, by_model, arena);
+    phases->unit_count = 0;
+    for (int i = 0; i < count; i++) {
+        const struct lab_phase_entry *entry = &entries[i];
+        struct lab_phase_unit *unit = find_unit(phases, entry, arena);
+        add_run(&unit->points[entry->phase], view_of(entry->run, entry->rank, arena),
+                count_alike(phases, entry->number) * entry->run->rank_count, arena);
     }
 }
 

@@ -30,6 +30,7 @@ struct lab_phase_pair { /* a phase against the base */
 };
 
 struct lab_phase_unit { /* a kernel on a device */
+    const char *key;    /* what it is told apart by */
     const char *kernel, *device;
     int gpu_id;
     struct lab_phase_point *points; /* one for each phase */
@@ -48,6 +49,19 @@ struct lab_phases {
     int run_count;
     bool simulated;
 };
+
+/* --- which runs are the same --- */
+
+struct lab_phase_entry { /* a rank of a run */
+    const struct lab_study_run *run;
+    int number, rank, phase; /* `number`: of the run */
+    const char *kernel;      /* what the run is without its device, node and phase */
+    const char *key, *name;  /* the unit's, on its device; `name` for people */
+};
+
+/* Fills the rest. `by_model`: kernels may differ between phases, as long as their models don't. */
+void lab_phases_name(struct lab_phase_entry *entries, int count, bool by_model,
+                     struct lab_arena *arena);
 
 /* Several studies without phases are phases themselves, by their names. */
 void lab_phases_make(const struct lab_analysis_input *input, struct lab_arena *arena,

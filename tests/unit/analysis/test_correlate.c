@@ -1,6 +1,8 @@
 /* Whether `correlate` finds what goes together with iterations, and nothing else. */
 #include "resource_fixture.h"
 
+#include "analysis/analysis_resource.h"
+
 #include <stdlib.h>
 
 struct noise { /* pseudo-random, the same for the same time */
@@ -247,6 +249,91 @@ static void test_counters_count_by_their_rate(void **state) {
     given_end(&given);
 }
 
+/* --- what is no cause --- */
+
+static struct lab_tie a_tie(enum lab_resource_role role, double r, double p) {
+    return (struct lab_tie){
+        .resource = {.kind = LAB_ENTITY_CPU, .metric = LAB_METRIC_CPU_UTILIZATION, .instance = -1},
+        .role = role,
+        .effective = 100,
+        .spearman = {.r = r, .p = p, .interval = {NAN, NAN, NAN}}};
+}
+
+#define TIES 40
+
+static void test_own_pace_makes_no_room_for_causes(void **state) {
+    (void)state;
+    /* given thirty figures that follow the pace, and ten of others, one with p = 2 % */
+    struct lab_tie items[TIES];
+    struct lab_ties ties = {.items = items, .count = TIES, .window_s = NAN};
+    for (int i = 0; i < 30; i++)
+        items[i] = a_tie(LAB_RESOURCE_OWN, -0.7, 1e-6);
+    for (int i = 30; i < TIES; i++)
+        items[i] = a_tie(LAB_RESOURCE_OUTSIDE, 0.1, 0.5);
+    items[TIES - 1] = a_tie(LAB_RESOURCE_OUTSIDE, 0.4, 0.02);
+    lab_ties_adjust(&ties, 1);
+    /* then one of ten with p = 2 % is what chance brings */
+    for (int i = 0; i < TIES; i++)
+        assert_int_equal(ties.items[i].found, ties.items[i].role == LAB_RESOURCE_OWN);
+}
+
+static void test_a_sure_but_weak_correlation_is_no_cause(void **state) {
+    (void)state;
+    struct lab_tie items[] = {a_tie(LAB_RESOURCE_OUTSIDE, 0.2, 1e-9),
+                              a_tie(LAB_RESOURCE_OUTSIDE, 0.35, 1e-9),
+                              a_tie(LAB_RESOURCE_OUTSIDE, -0.6, 1e-9)};
+    struct lab_ties ties = {.items = items, .count = 3, .window_s = NAN};
+    lab_ties_adjust(&ties, 1);
+    assert_true(items[0].found && items[0].spearman.r == 0.35);
+    assert_true(items[1].found && !lab_tie_is_suspect(&items[1])); /* what has the wrong sign */
+    assert_false(items[2].found);
+}
+
+static void test_what_a_gang_mate_does_is_no_cause(void **state) {
+    (void)state;
+    static double bytes = 1e9;
+    struct given_study given;
+    given_begin(&given, "gang");
+    struct lab_study_run *run = given_paced(&given, on_gpu(2), 30, slowed, &ten_ms);
+    struct lab_study_rank *ranks = lab_arena_alloc(&given.arena, 2, sizeof *ranks);
+    ranks[0] = run->ranks[0];
+    ranks[1] = (struct lab_study_rank){.gpu_id = 0, .device = "cuda:0", .rate = 1000};
+    run->ranks = ranks;
+    run->rank_count = 2;
+    struct beside beside = given_samples(&given, run, 0.1);
+    struct noise traffic = {9, bytes, bytes};
+    struct lab_track *mate = given_entity(&beside, LAB_ENTITY_GPU, 0);
+    given_column(&beside, mate, LAB_METRIC_UTILIZATION, -1, 1, neighbour_core, &small);
+    given_column(&beside, mate, LAB_METRIC_PCIE_RX_RATE, -1, 1, noisy, &traffic);
+    struct lab_analysis_result result = when_asked(&given, "correlate");
+    if (!lab_str_starts(result.answer, "Nothing that could be a cause"))
+        fail_msg("%s", result.answer);
+    for (int i = 0; i < table_of(&result, "tested")->row_count; i++)
+        assert_string_equal(cell_of(&result, "tested", i, "role")->text, "its own pace");
+    /* but beside a run of GPU 2 alone it may be one */
+    run->rank_count = 1;
+    result = when_asked(&given, "correlate");
+    assert_true(lab_str_starts(result.answer, "Iterations on GPU 2 take longer while GPU 0 is"));
+    given_end(&given);
+}
+
+static void test_each_metric_has_a_name_of_its_own(void **state) {
+    (void)state;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char *titles[LAB_METRIC_COUNT];
+    for (int m = 0; m < LAB_METRIC_COUNT; m++) {
+        struct lab_resource resource = {
+            .kind = LAB_ENTITY_GPU, .metric = (enum lab_metric_id)m, .instance = -1};
+        titles[m] = lab_resource_title(&resource, &arena);
+        for (int k = 0; k < m; k++)
+            if (lab_str_equal(titles[m], titles[k]))
+                fail_msg("%s and %s are both called '%s'", lab_metric((enum lab_metric_id)m)->name,
+                         lab_metric((enum lab_metric_id)k)->name, titles[m]);
+    }
+    lab_arena_release(&arena);
+}
+
 /* --- what is lacking --- */
 
 static void test_what_is_lacking_is_said(void **state) {
@@ -328,6 +415,10 @@ int main(void) {
         cmocka_unit_test(test_slow_metrics_have_windows_of_a_second),
         cmocka_unit_test(test_an_iteration_longer_than_a_window_is_one),
         cmocka_unit_test(test_counters_count_by_their_rate),
+        cmocka_unit_test(test_own_pace_makes_no_room_for_causes),
+        cmocka_unit_test(test_a_sure_but_weak_correlation_is_no_cause),
+        cmocka_unit_test(test_what_a_gang_mate_does_is_no_cause),
+        cmocka_unit_test(test_each_metric_has_a_name_of_its_own),
         cmocka_unit_test(test_what_is_lacking_is_said),
         cmocka_unit_test(test_pictures_show_the_finding_and_the_machine),
     };

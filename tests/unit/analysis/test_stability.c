@@ -45,8 +45,10 @@ static void test_a_steady_run_has_a_bound_on_its_drift(void **state) {
     given_paced(&given, a_run(0), 30, steady, &ten_ms);
     struct lab_analysis_result result = when_asked(&given, "stability");
     assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "flat");
-    if (!lab_str_starts(result.answer,
-                        "The run is steady: no change of 1.0 % or more, no drift larger than "))
+    if (!lab_str_starts(
+            result.answer,
+            "The run is steady: no change that is surely 1.0 % or more, no drift larger "
+            "than "))
         fail_msg("%s", result.answer);
     assert_int_equal(figure_of(&result, "unsteady")->value, 0);
     double low = cell_of(&result, "runs", 0, "drift")->low;
@@ -75,7 +77,7 @@ static void test_a_slow_down_is_dated_and_explained(void **state) {
     assert_true(fabs(cell_of(&result, "change_points", 0, "clock_after_mhz")->value - 1830) < 5);
     assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text, "heat (driver)");
     assert_true(fabs(cell_of(&result, "runs", 1, "throttled_s")->value - 10) < 0.3);
-    assert_non_null(strstr(result.answer, "1 of 2 runs aren't steady"));
+    assert_non_null(strstr(result.answer, "1 of 2 runs isn't steady"));
     assert_non_null(
         strstr(result.answer, "longer from 20.0 s on, when clocks were held back by heat"));
     given_end(&given);
@@ -113,6 +115,73 @@ static void test_what_never_settles_has_no_steady_state(void **state) {
     struct lab_analysis_result result = when_asked(&given, "stability");
     assert_string_equal(cell_of(&result, "runs", 0, "class")->text, "no steady state");
     assert_int_equal(figure_of(&result, "unsteady")->value, 1);
+    given_end(&given);
+}
+
+/* Pace that wanders by half a percent and forgets that after 30 ms, in iterations of a quarter of a
+ * millisecond: what copies do. */
+struct wander {
+    uint64_t seed, drawn;
+    double now, last_s;
+};
+
+static double next_normal(struct wander *wander) {
+    double u = lab_random_uniform(wander->seed, wander->drawn++),
+           v = lab_random_uniform(wander->seed, wander->drawn++);
+    return sqrt(-2 * log(1 - u)) * cos(6.283185307179586 * v);
+}
+
+static double wandering(double seconds, void *context) {
+    struct wander *wander = context;
+    double kept = wander->drawn ? exp(-(seconds - wander->last_s) / 0.03) : 0;
+    wander->now = kept * wander->now + 0.006 * sqrt(1 - kept * kept) * next_normal(wander);
+    wander->last_s = seconds;
+    return 0.00025 * (1 + wander->now);
+}
+
+static double wandering_then_slower(double seconds, void *context) {
+    return wandering(seconds, context) * (seconds < 0.6 ? 1 : 1.08);
+}
+
+static struct lab_analysis_result when_it_wanders(struct given_study *given, double duration_s) {
+    given_begin(given, "stability");
+    for (int gpu = 0; gpu < 30; gpu++) {
+        struct wander wander = {.seed = (uint64_t)(100 + gpu)};
+        struct given_run row = a_run(gpu);
+        row.spread = 0.01;
+        given_paced(given, row, duration_s, wandering, &wander);
+    }
+    return when_asked(given, "stability");
+}
+
+static void test_wander_that_is_forgotten_is_no_change(void **state) {
+    (void)state;
+    struct given_study given;
+    struct lab_analysis_result result = when_it_wanders(&given, 0.13);
+    assert_int_equal(figure_of(&result, "unsteady")->value, 0);
+    if (!lab_str_starts(result.answer, "The runs are too short to tell a change"))
+        fail_msg("%s", result.answer);
+    given_end(&given);
+    result = when_it_wanders(&given, 0.8);
+    assert_int_equal(figure_of(&result, "unsteady")->value, 0);
+    assert_true(lab_str_starts(result.answer, "The runs are steady"));
+    given_end(&given);
+}
+
+static void test_a_change_is_told_from_wander(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct wander wander = {.seed = 7};
+    struct given_run row = a_run(0);
+    row.spread = 0.01;
+    given_paced(&given, row, 1.2, wandering_then_slower, &wander);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_int_equal(table_of(&result, "change_points")->row_count, 1);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "at_s")->value - 0.6) < 0.02);
+    if (!strstr(result.answer, "longer from 60") && !strstr(result.answer, "longer from 59"))
+        fail_msg("%s", result.answer);
+    assert_non_null(strstr(result.answer, " ms on")); /* not "0.6 s" */
     given_end(&given);
 }
 
@@ -197,6 +266,8 @@ int main(void) {
         cmocka_unit_test(test_warm_up_is_no_fault_but_is_said),
         cmocka_unit_test(test_a_slow_drift_is_found_with_its_size),
         cmocka_unit_test(test_what_never_settles_has_no_steady_state),
+        cmocka_unit_test(test_wander_that_is_forgotten_is_no_change),
+        cmocka_unit_test(test_a_change_is_told_from_wander),
         cmocka_unit_test(test_throttling_comes_from_the_result_where_nothing_was_sampled),
         cmocka_unit_test(test_a_constant_series_is_flat),
         cmocka_unit_test(test_what_is_lacking_is_said),

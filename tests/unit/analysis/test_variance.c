@@ -238,7 +238,7 @@ static void test_resources_of_the_concurrent_phase_are_asked(void **state) {
     struct beside beside = given_samples(&given, run, 0.1);
     given_column(&beside, given_entity(&beside, LAB_ENTITY_CPU, 0), LAB_METRIC_CPU_UTILIZATION, -1,
                  1, busy, &percent);
-    given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, 0), LAB_METRIC_PCIE_TX_RATE, -1, 1,
+    given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, 1), LAB_METRIC_PCIE_TX_RATE, -1, 1,
                  unrelated, &bytes);
     struct lab_analysis_result result = when_asked(&given, "variance");
     assert_string_equal(state_of(&result, 2), "not met");
@@ -246,6 +246,98 @@ static void test_resources_of_the_concurrent_phase_are_asked(void **state) {
     assert_non_null(strstr(cell_of(&result, "indicators", 3, "evidence")->text,
                            "CPU utilisation goes together with the time of iterations on GPU 0"));
     given_end(&given);
+}
+
+static double spread_by_burst(double seconds, void *context) {
+    return *(const double *)context *
+           (1 + (burst(seconds) ? 0.4 : 0.02) *
+                    (lab_random_uniform(13, (uint64_t)llround(1e6 * seconds)) - 0.5));
+}
+
+static void test_the_own_traffic_is_no_sign_of_contention(void **state) {
+    (void)state;
+    static double bytes = 8e9;
+    /* given traffic that is high whenever times vary: of the GPU itself, or of another */
+    for (int gpu = 0; gpu < 2; gpu++) {
+        struct given_study given;
+        given_begin(&given, "contention");
+        struct given_run row = {
+            .model = "softmax", .rate = 1000, .spread = 0.01, .phase = "baseline"};
+        given_paced(&given, row, 30, steady, &ten_ms);
+        row.phase = "concurrent";
+        struct lab_study_run *run = given_paced(&given, row, 30, spread_by_burst, &ten_ms);
+        struct beside beside = given_samples(&given, run, 0.1);
+        given_column(&beside, given_entity(&beside, LAB_ENTITY_GPU, gpu), LAB_METRIC_PCIE_TX_RATE,
+                     -1, 1, busy, &bytes);
+        struct lab_analysis_result result = when_asked(&given, "variance");
+        assert_string_equal(state_of(&result, 2), gpu == 0 ? "undecided" : "met");
+        given_end(&given);
+    }
+}
+
+/* --- what is the same --- */
+
+static struct lab_analysis_result when_held_against(struct given_study *a, struct given_study *b) {
+    static struct lab_study_table studies[2];
+    studies[0] = a->table;
+    studies[1] = b->table;
+    struct lab_analysis_input input = {.studies = studies, .study_count = 2};
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_analysis_result result;
+    const struct lab_analysis *analysis = lab_analysis_find("variance", &err);
+    assert_int_equal(
+        analysis->run(lab_analysis_config(analysis, &a->arena), &input, &a->arena, &result, &err),
+        0);
+    return result;
+}
+
+static void test_nodes_are_not_pooled(void **state) {
+    (void)state;
+    struct given_study a, b;
+    given_begin(&a, "a");
+    given_begin(&b, "b");
+    for (int r = 0; r < 4; r++)
+        for (int node = 0; node < 3; node += 2) {
+            /* given a far node that takes twice as long, in both studies alike */
+            struct given_run row = {.model = "vit", .node = node, .repeat = r};
+            row.rate = (node ? 50 : 100) * (1 + 0.001 * r);
+            given_add(&a, row);
+            given_add(&b, row);
+        }
+    struct lab_analysis_result result = when_held_against(&a, &b);
+    assert_int_equal(table_of(&result, "comparisons")->row_count, 2);
+    find_row(&result, "vit, node 0", "GPU 0", "b");
+    int row = find_row(&result, "vit, node 2", "GPU 0", "b");
+    assert_true(cell_of(&result, "comparisons", row, "change")->high < 0.01);
+    if (!strstr(result.answer, "no difference larger than 0."))
+        fail_msg("%s", result.answer);
+    given_end(&a);
+    given_end(&b);
+}
+
+static void test_settings_are_not_pooled(void **state) {
+    (void)state;
+    struct given_study a, b;
+    given_begin(&a, "a");
+    given_begin(&b, "b");
+    for (int r = 0; r < 4; r++) {
+        /* given two batches here and one of them there, so that only here ids tell of them */
+        struct given_run row = {.model = "vit", .repeat = r, .rate = 100 + 0.1 * r};
+        row.test = "{\"batch_size\": 32}";
+        given_add(&b, row);
+        row.suffix = "_batch_size32";
+        given_add(&a, row);
+        row.suffix = "_batch_size16";
+        row.test = "{\"batch_size\": 16}";
+        row.rate /= 2;
+        given_add(&a, row);
+    }
+    struct lab_analysis_result result = when_held_against(&a, &b);
+    assert_int_equal(table_of(&result, "comparisons")->row_count, 1);
+    int row = find_row(&result, "vit, batch_size 32", "GPU 0", "b");
+    assert_true(cell_of(&result, "comparisons", row, "change")->high < 0.01);
+    given_end(&a);
+    given_end(&b);
 }
 
 /* --- what is lacking --- */
@@ -340,6 +432,9 @@ int main(void) {
         cmocka_unit_test(test_one_run_each_is_judged_within),
         cmocka_unit_test(test_ranks_of_a_gang_are_held_against_each_device_alone),
         cmocka_unit_test(test_resources_of_the_concurrent_phase_are_asked),
+        cmocka_unit_test(test_the_own_traffic_is_no_sign_of_contention),
+        cmocka_unit_test(test_nodes_are_not_pooled),
+        cmocka_unit_test(test_settings_are_not_pooled),
         cmocka_unit_test(test_what_is_lacking_is_said),
         cmocka_unit_test(test_two_studies_are_phases),
         cmocka_unit_test(test_the_picture_has_boxes_for_each_phase),
