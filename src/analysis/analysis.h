@@ -78,6 +78,7 @@ struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of
 
 struct lab_analysis_result {
     const char *answer;   /* the first sentence */
+    bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */
     const struct lab_analysis_column *columns;
     int column_count;

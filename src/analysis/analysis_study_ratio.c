@@ -12,13 +12,12 @@
 #include <limits.h>
 #include <math.h>
 
-#define CONFIDENCE   0.95
-#define LEVEL        0.05
-#define POWER        0.8
-#define WITHIN_LEAST 0.02 /* with one run each, no smaller effect is a verdict */
-#define EQUAL        1e-9 /* closer is rounding, not a difference */
-#define VALUES_MIN   4    /* fewer say nothing about how they depend on each other */
-#define VALUES_MAX   8192 /* more are taken together in groups of neighbours */
+#define CONFIDENCE 0.95
+#define LEVEL      0.05
+#define POWER      0.8
+#define EQUAL      1e-9 /* closer is rounding, not a difference */
+#define VALUES_MIN 4    /* fewer say nothing about how they depend on each other */
+#define VALUES_MAX 8192 /* more are taken together in groups of neighbours */
 
 struct estimate { /* of a logarithm */
     double value;
@@ -186,7 +185,7 @@ static void judge(struct lab_study_ratio *ratio, double p) {
     ratio->needed = 0;
     if (isnan(ratio->ratio) || isnan(ratio->low))
         return;
-    if (ratio->within && fabs(ratio->ratio - 1) < WITHIN_LEAST)
+    if (ratio->within && fabs(ratio->ratio - 1) < LAB_STUDY_WITHIN_LEAST)
         return;
     if (p <= LEVEL && !(ratio->low <= 1 && ratio->high >= 1)) {
         ratio->verdict = ratio->ratio > 1 ? LAB_STUDY_MORE : LAB_STUDY_LESS;

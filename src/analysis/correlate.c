@@ -474,6 +474,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         result.chart_count += add_charts(made, i, charts + result.chart_count);
         if (i == 0) {
             result.answer = parts[0].answer;
+            result.lacks = made->questions == 0;
             result.notes = make_notes(made);
         }
     }

@@ -36,7 +36,7 @@ enum {
 };
 
 static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [BEST] = {"best", "Best place", LAB_ANALYSIS_TEXT, "Best place"},
+    [BEST] = {"best", "Fastest place", LAB_ANALYSIS_TEXT, "Fastest place"},
     [DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
     [DEVICE_NAMES] = {"devices", NULL, LAB_ANALYSIS_TEXT},
     [NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
@@ -92,6 +92,29 @@ static const struct lab_analysis_column choice_columns[CHOICE_COLUMNS] = {
     [CHOICE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
 };
 static const char *const choice_names[LAB_PLACE_CHOICES] = {"node", "device", "batch", "compile"};
+
+enum {
+    FACTOR,
+    FACTOR_WORDS,
+    FACTOR_PAIRS,
+    FACTOR_GAIN,
+    FACTOR_VERDICT,
+    FACTOR_VERDICT_WORDS,
+    FACTOR_COLUMNS
+};
+static const struct lab_analysis_column factor_columns[FACTOR_COLUMNS] = {
+    [FACTOR] = {"choice", NULL, LAB_ANALYSIS_TEXT},
+    [FACTOR_WORDS] = {"words", "Choice", LAB_ANALYSIS_TEXT},
+    [FACTOR_PAIRS] = {"pairs", "Pairs", LAB_ANALYSIS_COUNT},
+    [FACTOR_GAIN] = {"gain", "Gain", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [FACTOR_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
+    [FACTOR_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
+};
+static const char *const factor_names[LAB_PLACE_FACTORS] = {
+    [LAB_FACTOR_HOME] = "own_node",   [LAB_FACTOR_NODE] = "node",
+    [LAB_FACTOR_DEVICE] = "device",   [LAB_FACTOR_BATCH] = "batch",
+    [LAB_FACTOR_COMPILE] = "compile",
+};
 
 enum { NEXT_COMMAND, NEXT_WHY, NEXT_COLUMNS };
 static const struct lab_analysis_column next_columns[NEXT_COLUMNS] = {
@@ -155,8 +178,9 @@ static struct lab_analysis_table place_table(const struct lab_place_group *group
         row[PLACE_AGAINST] = i ? ratio_cell(&place->against_best) : lab_analysis_figure(NAN);
         row[PLACE_VERDICT] =
             lab_analysis_text(i ? verdict_names[place->against_best.verdict] : "best");
-        row[PLACE_VERDICT_WORDS] =
-            lab_analysis_text(i ? verdict_words(&place->against_best, arena) : "best");
+        row[PLACE_VERDICT_WORDS] = lab_analysis_text(i ? verdict_words(&place->against_best, arena)
+                                                     : group->alike > 1 ? "fastest"
+                                                                        : "best");
     }
     return (struct lab_analysis_table){.key = "places",
                                        .title = "Places, fastest first",
@@ -181,11 +205,44 @@ static struct lab_analysis_table choice_table(const struct lab_place_group *grou
         row[CHOICE_VERDICT_WORDS] = lab_analysis_text(verdict_words(&list[i].gain, arena));
     }
     return (struct lab_analysis_table){.key = "choices",
-                                       .title = count ? "What each choice gains" : NULL,
+                                       .title = NULL,
                                        .columns = choice_columns,
                                        .column_count = CHOICE_COLUMNS,
                                        .cells = cells,
                                        .row_count = count};
+}
+
+/* The same over all places, which is what people are shown: one pair of places says little. */
+static struct lab_analysis_table factor_table(const struct lab_place_group *group,
+                                              struct lab_arena *arena) {
+    struct lab_place_factor factors[LAB_PLACE_FACTORS];
+    int count = lab_place_factors(group, arena, factors), total = 0, next = 0;
+    for (int f = 0; f < count; f++)
+        total += factors[f].count - 1;
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(arena, (size_t)total * FACTOR_COLUMNS + 1, sizeof *cells);
+    for (int f = 0; f < count; f++)
+        for (int i = 1; i < factors[f].count; i++) {
+            const struct lab_place_factor *factor = &factors[f];
+            struct lab_analysis_cell *row = cells + (ptrdiff_t)next++ * FACTOR_COLUMNS;
+            row[FACTOR] = lab_analysis_text(factor_names[factor->kind]);
+            row[FACTOR_WORDS] = lab_analysis_text(lab_arena_printf(
+                arena, "%s rather than %s",
+                lab_place_level(&group->places[factor->levels[0]], factor->kind, arena),
+                lab_place_level(&group->places[factor->levels[i]], factor->kind, arena)));
+            row[FACTOR_PAIRS] = lab_analysis_figure(factor->blocks[i]);
+            row[FACTOR_GAIN] = ratio_cell(&factor->gains[i]);
+            row[FACTOR_VERDICT] = lab_analysis_text(verdict_names[factor->gains[i].verdict]);
+            row[FACTOR_VERDICT_WORDS] = lab_analysis_text(verdict_words(&factor->gains[i], arena));
+        }
+    return (struct lab_analysis_table){.key = "factors",
+                                       .title = total ? "What each choice gains, over all places "
+                                                        "alike in the others"
+                                                      : NULL,
+                                       .columns = factor_columns,
+                                       .column_count = FACTOR_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = total};
 }
 
 /* Commands are for pasting: they stand on lines of their own, never broken. */
@@ -253,7 +310,7 @@ static struct lab_analysis_part make_part(const struct lab_place_group *group, b
                                           struct lab_arena *arena) {
     const struct lab_place *best = &group->places[0];
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
-    struct lab_analysis_table *tables = lab_arena_alloc(arena, 3, sizeof *tables);
+    struct lab_analysis_table *tables = lab_arena_alloc(arena, 4, sizeof *tables);
     int runs = 0;
     for (int i = 0; i < group->count; i++)
         runs += group->places[i].point->count;
@@ -269,7 +326,8 @@ static struct lab_analysis_part make_part(const struct lab_place_group *group, b
     set_gains(group, cells);
     tables[0] = place_table(group, arena);
     tables[1] = choice_table(group, arena);
-    tables[2] = next_table(group, arena);
+    tables[2] = factor_table(group, arena);
+    tables[3] = next_table(group, arena);
     const char *name =
         several ? lab_arena_printf(arena, "%s: %s", group->study->name, group->name) : group->name;
     return (struct lab_analysis_part){
@@ -279,7 +337,7 @@ static struct lab_analysis_part make_part(const struct lab_place_group *group, b
         .answer = lab_place_answer(group, arena),
         .cells = cells,
         .tables = tables,
-        .table_count = 3,
+        .table_count = 4,
     };
 }
 
@@ -361,7 +419,8 @@ const struct lab_analysis lab_analysis_recommend = {
         "Points of a study that did the same work on different devices, from different nodes, in "
         "different batches, compiled or not, are places to choose from. Each place is held against "
         "the fastest, over runs, and Benjamini and Hochberg's correction makes the verdicts hold "
-        "for all of them together. 'Came first' says in how many resamples of the runs the fastest "
+        "for all of them together. Each choice by itself is measured over all pairs of places that "
+        "agree in the others. 'Came first' says in how many resamples of the runs the fastest "
         "was the fastest again; the spread between runs of all places is pooled for it. The "
         "default "
         "is the same device and batch, fed from its own node, not compiled.\n\n"

@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CONFIDENCE 0.95
 
@@ -230,26 +231,77 @@ static struct lab_analysis_table even_table(const struct lab_gangs *gangs,
 
 /* --- the picture --- */
 
-#define SIZES_MAX 16
+#define BARS_MAX 12
 
-static int list_sizes(const struct lab_gangs *gangs, int *sizes) {
+/* What one colour stands for: a gang of these devices; of too many gangs, a size's extremes. */
+struct bars {
+    int size;
+    const char *gpus;    /* NULL = any of this size */
+    const char *slowest; /* the title where the slowest of the size counts; NULL = the fastest */
+};
+
+static bool comes_before(const struct bars *bars, const struct lab_gang *gang) {
+    return bars->size < gang->size ||
+           (bars->size == gang->size && bars->gpus && strcmp(bars->gpus, gang->gpus) < 0);
+}
+
+/* In order of size, then of devices; `apart`: by the devices. Returns how many, BARS_MAX + 1 = too many.
+ */
+static int list_bars(const struct lab_gangs *gangs, bool apart, struct bars *list) {
     int count = 0;
     for (int i = 0; i < gangs->count; i++) {
+        const struct lab_gang *gang = &gangs->items[i];
         int at = 0;
-        while (at < count && sizes[at] < gangs->items[i].size)
+        while (at < count && comes_before(&list[at], gang))
             at++;
-        if (!gangs->items[i].base || (at < count && sizes[at] == gangs->items[i].size) ||
-            count == SIZES_MAX)
+        bool known = at < count && list[at].size == gang->size &&
+                     (!apart || lab_str_equal(list[at].gpus, gang->gpus));
+        if (!gang->base || known)
             continue;
+        if (count == BARS_MAX)
+            return BARS_MAX + 1;
         for (int k = count++; k > at; k--)
-            sizes[k] = sizes[k - 1];
-        sizes[at] = gangs->items[i].size;
+            list[k] = list[k - 1];
+        list[at] = (struct bars){gang->size, apart ? gang->gpus : NULL, NULL};
     }
     return count;
 }
 
-/* Of several gangs of one size at one work, the fastest. */
-static struct lab_chart_series bars_of(const struct lab_gangs *gangs, int size, int colour,
+/* A bar for every gang; where they are too many, the fastest and the slowest of each size. */
+static int choose_bars(const struct lab_gangs *gangs, struct bars *list, struct lab_arena *arena) {
+    int count = list_bars(gangs, true, list);
+    if (count <= BARS_MAX)
+        return count;
+    count = list_bars(gangs, false, list);
+    if (count > BARS_MAX / 2)
+        count = BARS_MAX / 2;
+    for (int i = count - 1; i >= 0; i--) {
+        list[2 * i] = list[i];
+        list[2 * i + 1] = list[2 * i];
+        list[2 * i + 1].slowest = lab_arena_printf(arena, "%d devices, slowest", list[i].size);
+    }
+    return 2 * count;
+}
+
+static const char *bars_title(const struct bars *list, int count, int number,
+                              struct lab_arena *arena) {
+    const struct bars *bars = &list[number];
+    bool rival = false;
+    for (int i = 0; i < count; i++)
+        rival = rival || (i != number && list[i].size == bars->size);
+    if (bars->slowest)
+        return bars->slowest;
+    if (rival && bars->gpus)
+        return lab_arena_printf(arena, "GPUs %s", bars->gpus);
+    return lab_arena_printf(arena, "%d devices%s", bars->size, rival ? ", fastest" : "");
+}
+
+static bool is_of(const struct lab_gang *gang, const struct bars *bars) {
+    return gang->base && gang->size == bars->size &&
+           (!bars->gpus || lab_str_equal(bars->gpus, gang->gpus));
+}
+
+static struct lab_chart_series bars_of(const struct lab_gangs *gangs, const struct bars *bars,
                                        struct lab_arena *arena) {
     size_t works = (size_t)gangs->work_count;
     double *x = lab_arena_alloc(arena, works, sizeof *x),
@@ -262,20 +314,16 @@ static struct lab_chart_series bars_of(const struct lab_gangs *gangs, int size, 
     }
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
-        if (gang->size != size || !gang->base || gang->ratio.ratio <= y[gang->work])
+        double before = y[gang->work];
+        bool kept = bars->slowest ? gang->ratio.ratio >= before : gang->ratio.ratio <= before;
+        if (!is_of(gang, bars) || kept)
             continue;
         y[gang->work] = gang->ratio.ratio;
         low[gang->work] = gang->ratio.low;
         high[gang->work] = gang->ratio.high;
     }
-    return (struct lab_chart_series){.title = lab_arena_printf(arena, "%d devices", size),
-                                     .mark = LAB_CHART_BARS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = works,
-                                     .colour = colour};
+    return (struct lab_chart_series){
+        .mark = LAB_CHART_BARS, .x = x, .y = y, .low = low, .high = high, .count = works};
 }
 
 static struct lab_chart_series limit(const char *title, double at, int works, int colour,
@@ -290,14 +338,21 @@ static struct lab_chart_series limit(const char *title, double at, int works, in
 
 static bool make_chart(const struct lab_gangs *gangs, const char *name, bool simulated,
                        struct lab_arena *arena, struct lab_chart *ret_chart) {
-    int sizes[SIZES_MAX], count = list_sizes(gangs, sizes);
+    struct bars list[BARS_MAX];
+    int count = choose_bars(gangs, list, arena);
     struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
-    struct lab_chart_series *series = lab_arena_alloc(arena, SIZES_MAX + 2, sizeof *series);
+    struct lab_chart_series *series = lab_arena_alloc(arena, BARS_MAX + 2, sizeof *series);
     const char **names = lab_arena_alloc(arena, (size_t)gangs->work_count + 1, sizeof *names);
     for (int w = 0; w < gangs->work_count; w++)
         names[w] = gangs->works[w].name;
-    for (int i = 0; i < count; i++)
-        series[i] = bars_of(gangs, sizes[i], i, arena);
+    bool within = false;
+    for (int i = 0; i < gangs->count; i++)
+        within = within || gangs->items[i].ratio.within;
+    for (int i = 0; i < count; i++) {
+        series[i] = bars_of(gangs, &list[i], arena);
+        series[i].title = bars_title(list, count, i, arena);
+        series[i].colour = i;
+    }
     series[count] = limit("One device", 1, gangs->work_count, count, arena);
     series[count + 1] =
         limit("Worth it", LAB_SPEEDUP_BENEFICIAL, gangs->work_count, count + 1, arena);
@@ -310,13 +365,15 @@ static bool make_chart(const struct lab_gangs *gangs, const char *name, bool sim
         .y = {.title = "Speed-up over one device [×]", .low = 0, .high = NAN},
         .series = series,
         .series_count = count + 2};
-    *ret_chart = (struct lab_chart){.name = name,
-                                    .title = "Several devices against one",
-                                    .caption = "Whiskers are 95 % intervals.",
-                                    .panels = panel,
-                                    .panel_count = 1,
-                                    .columns = 1,
-                                    .simulated = simulated};
+    *ret_chart =
+        (struct lab_chart){.name = name,
+                           .title = "Several devices against one",
+                           .caption = within ? "Whiskers are 95 % intervals within one run each."
+                                             : "Whiskers are 95 % intervals.",
+                           .panels = panel,
+                           .panel_count = 1,
+                           .columns = 1,
+                           .simulated = simulated};
     return count > 0;
 }
 

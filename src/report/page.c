@@ -36,10 +36,13 @@ void page_add_heading(struct lab_str *out, int level, const char *id, const char
 
 /* One without parts has only said what it lacks. */
 bool page_tells(const struct lab_page_analysis *analysis) {
-    return analysis->result && analysis->result->answer && analysis->result->part_count > 0;
+    return analysis->result && analysis->result->answer && analysis->result->part_count > 0 &&
+           !analysis->result->lacks;
 }
 
 const char *page_answer(const struct lab_page *page) {
+    if (page->answer)
+        return page->answer;
     for (int i = 0; i < page->analysis_count; i++)
         if (page_tells(&page->analyses[i]))
             return page->analyses[i].result->answer;

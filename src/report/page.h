@@ -23,8 +23,9 @@ struct lab_page_analysis {
 };
 
 struct lab_page {
-    const char *title;                        /* "numa_locality_study" */
-    const struct lab_report_study *study;     /* NULL = of recordings */
+    const char *title;                    /* "numa_locality_study" */
+    const struct lab_report_study *study; /* NULL = of recordings */
+    const char *answer; /* the first sentence; NULL = that of the first analysis that has one */
     const struct lab_page_analysis *analyses; /* the one that says most first */
     int analysis_count;
     const char *source;  /* what was read, as the user would write it */

@@ -190,33 +190,50 @@ void lab_page_practices(const struct lab_page *page, struct lab_str *out) {
 
 /* --- terminal --- */
 
-void lab_page_answers(const struct lab_page *page, struct lab_style style, struct lab_str *out) {
+static void add_answer(const char *name, const char *answer, struct lab_style style, int number,
+                       struct lab_str *out) {
     struct lab_str text, plain;
     lab_str_init(&text);
     lab_str_init(&plain);
-    bool first = true, second = false;
+    if (name)
+        lab_str_printf(&text, "%s: ", name);
+    lab_str_add(&text, answer);
+    if (style.unicode)
+        lab_str_add(&plain, text.text);
+    else
+        lab_text_to_ascii(text.text, &plain);
+    if (number == 0 && style.colour)
+        lab_str_add(out, "\033[1m");
+    lab_str_add(out, number == 0 ? "" : number == 1 ? "\n  " : "  ");
+    lab_text_wrap(plain.text, number ? 2 : 0, number ? 4 : 0, style.columns, out);
+    lab_str_add(out, number == 0 && style.colour ? "\033[0m\n" : "\n");
+    lab_str_release(&text);
+    lab_str_release(&plain);
+}
+
+static void add_first(const char *answer, bool simulated, struct lab_style style,
+                      struct lab_str *out) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s%s", answer, simulated ? " (simulated)" : "");
+    add_answer(NULL, text.text, style, 0, out);
+    lab_str_release(&text);
+}
+
+void lab_page_answers(const struct lab_page *page, struct lab_style style, struct lab_str *out) {
+    int number = 0;
+    if (page->answer) {
+        add_first(page->answer, page->simulated, style, out);
+        number++;
+    }
     for (int i = 0; i < page->analysis_count; i++) {
         const struct lab_analysis_result *result = page->analyses[i].result;
         if (!page_tells(&page->analyses[i]))
             continue;
-        lab_str_clear(&text);
-        lab_str_clear(&plain);
-        if (!first)
-            lab_str_printf(&text, "%s: ", page->analyses[i].name);
-        lab_str_printf(&text, "%s%s", result->answer,
-                       result->simulated && first ? " (simulated)" : "");
-        if (style.unicode)
-            lab_str_add(&plain, text.text);
+        if (number == 0)
+            add_first(result->answer, result->simulated, style, out);
         else
-            lab_text_to_ascii(text.text, &plain);
-        if (first && style.colour)
-            lab_str_add(out, "\033[1m");
-        lab_str_add(out, first ? "" : second ? "\n  " : "  ");
-        second = first;
-        lab_text_wrap(plain.text, first ? 0 : 2, first ? 0 : 4, style.columns, out);
-        lab_str_add(out, first && style.colour ? "\033[0m\n" : "\n");
-        first = false;
+            add_answer(page->analyses[i].name, result->answer, style, number, out);
+        number++;
     }
-    lab_str_release(&text);
-    lab_str_release(&plain);
 }

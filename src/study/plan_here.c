@@ -17,6 +17,8 @@ struct hardware_list { /* one of the two hardware keys in all of a job's product
     int64_t missing[SHOWN_MAX];
     int missing_count;        /* at most SHOWN_MAX are kept */
     struct lab_str available; /* elements that are wholly here: "0,[0,1]" */
+    int64_t kept[SHOWN_MAX];  /* those of them that are single numbers */
+    int kept_count, asked;    /* asked: elements, whether here or not */
     bool hint_done;           /* that is complete */
 };
 
@@ -69,7 +71,10 @@ static int check_element(struct hardware_list *list, const struct lab_value *ele
             here = false;
         }
     }
+    list->asked += !list->hint_done;
     if (here && !list->hint_done) {
+        if (!gang && list->kept_count < SHOWN_MAX)
+            list->kept[list->kept_count++] = element->integer;
         lab_str_add(&list->available, list->available.length ? "," : "");
         lab_value_write(element, &list->available);
     }
@@ -134,6 +139,25 @@ static void add_nodes(const struct lab_machine *machine, struct lab_str *out) {
     add_numbers(out, numbers, machine->node_count);
 }
 
+static bool is_kept(const struct hardware_list *list, int number) {
+    for (int i = 0; i < list->kept_count; i++)
+        if (list->kept[i] == number)
+            return true;
+    return false;
+}
+
+/* A study of two nodes is about their difference: as many as were asked for, of those that there are. */
+static void fill_nodes(struct hardware_list *nodes, const struct lab_machine *machine) {
+    int wanted = nodes->asked < SHOWN_MAX ? nodes->asked : SHOWN_MAX;
+    for (int i = 0; i < machine->node_count && nodes->kept_count < wanted; i++) {
+        if (is_kept(nodes, machine->nodes[i].number))
+            continue;
+        nodes->kept[nodes->kept_count++] = machine->nodes[i].number;
+        lab_str_printf(&nodes->available, "%s%d", nodes->available.length ? "," : "",
+                       machine->nodes[i].number);
+    }
+}
+
 static int refuse_missing(const struct plan_book *book, const struct plan_job *job,
                           struct hardware_list *devices, struct hardware_list *nodes,
                           struct lab_err *err) {
@@ -157,6 +181,7 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
     if (devices->missing_count)
         lab_str_printf(&text, " experiment.%s=[%s]", devices->path,
                        devices->available.length ? devices->available.text : "0");
+    fill_nodes(nodes, book->machine);
     if (nodes->missing_count && nodes->available.length)
         lab_str_printf(&text, " experiment.%s=[%s]", nodes->path, nodes->available.text);
     else if (nodes->missing_count)

@@ -42,7 +42,7 @@ expect_out 'no study of this machine has measured vit in more'
 expect_out 'experiment.vit_configs.depth=7'
 run analyze recommend quick_test
 expect_status 0
-expect_out '^vit16x1x64 runs best on device 0 from node 0, batch'
+expect_out '^(vit16x1x64 (runs best on device 0 from node 0,|does best with) batch|Where vit16x1x64 does best)'
 expect_out 'Places, fastest first'
 run analyze recommend quick_test --json
 json 'd["models"][0]["places"][0]["verdict"] == "best" and len(d["models"][0]["places"]) == 2'

@@ -95,10 +95,18 @@ run bench command --device sim:l40s-10:0 'command=[true]'
 expect_status 1
 expect_err "is simulated: a program of one's own can't run on it"
 
-# 5. What can't be
+# 5. A single run: the report opens with what it says itself
+run run quick_test device=sim:l40s-10 'experiment.vit_configs=[{patch_size:32,depth:4,heads:8,dim:512,mlp_dim:0}]'
+expect_status 0
+expect_out '^vit32x4x512 runs at [0-9]+ samples/s on GPU 0 \(one run: nothing to compare with\)'
+run run quick_test device=sim:l40s-10 experiment.test.num_samples=10 'experiment.vit_configs=[{patch_size:32,depth:4,heads:8,dim:512,mlp_dim:0}]'
+expect_status 0
+expect_out '^vit32x4x512 runs at [0-9]+ samples/s on GPU 0'
+
+# 6. What can't be
 run run numa_study device=sim:dgx-h100
 expect_status 2
-expect_err 'NUMA node 2, but sim:dgx-h100 has nodes 0 and 1; to run it here, add: experiment.hardware.numa_nodes=\[0\]'
+expect_err 'NUMA node 2, but sim:dgx-h100 has nodes 0 and 1; to run it here, add: experiment.hardware.numa_nodes=\[0,1\]'
 run run quick_test device=sim:l40s-10 experiment.hardware.gpu_ids=[12]
 expect_status 2
 expect_err 'device=sim:l40s-10 has 10'

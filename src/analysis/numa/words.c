@@ -146,6 +146,14 @@ static void add_nothing_found(const struct lab_numa_grid *grid,
                        device->title, round_up(rest.bound));
 }
 
+/* A best of the nodes that were tried may not be the best of all. */
+static bool is_home_untried(const struct lab_numa_device *device) {
+    for (int n = 0; n < device->node_count; n++)
+        if (device->nodes[n].number == device->home)
+            return false;
+    return device->home >= 0;
+}
+
 static void add_device(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
                        struct lab_arena *arena, struct lab_str *text) {
     int model, node, other_model, other_node;
@@ -173,6 +181,8 @@ static void add_device(const struct lab_numa_grid *grid, const struct lab_numa_d
     } else {
         add_nothing_found(grid, device, text);
     }
+    if (is_home_untried(device))
+        lab_str_printf(text, "; its own node %d wasn't tried", device->home);
 }
 
 const char *lab_numa_device_answer(const struct lab_numa_grid *grid,
@@ -221,11 +231,22 @@ static struct tally count_devices(const struct lab_numa_grid *grids, int count) 
     return tally;
 }
 
+/* "; the own node 1 of GPU 3 wasn't tried" */
+static void add_untried(const struct lab_numa_device *const *devices, int count,
+                        struct lab_str *text) {
+    for (int i = 0; i < count; i++)
+        if (is_home_untried(devices[i]))
+            lab_str_printf(text, "; the own node %d of %s wasn't tried", devices[i]->home,
+                           devices[i]->title);
+}
+
 /* " GPU 0 and GPU 1 are best fed from node 0.", of those with a penalty, by node. */
 static void add_groups(const struct lab_numa_grid *grid, struct lab_arena *arena,
                        struct lab_str *text) {
     bool *told = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *told);
     const char **names = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *names);
+    const struct lab_numa_device **members =
+        lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *members);
     for (int d = 0; d < grid->device_count; d++) {
         const struct lab_numa_device *device = &grid->devices[d];
         int model, node, count = 0;
@@ -238,6 +259,7 @@ static void add_groups(const struct lab_numa_grid *grid, struct lab_arena *arena
                 !lab_str_equal(lab_numa_best_nodes(other, arena), nodes))
                 continue;
             told[k] = true;
+            members[count] = other;
             names[count++] = other->title;
         }
         names[count] = NULL;
@@ -246,7 +268,9 @@ static void add_groups(const struct lab_numa_grid *grid, struct lab_arena *arena
             lab_str_printf(text, "All %d devices", count);
         else
             lab_str_add_list(text, names, "and");
-        lab_str_printf(text, " %s best fed from node %s.", count == 1 ? "is" : "are", nodes);
+        lab_str_printf(text, " %s best fed from node %s", count == 1 ? "is" : "are", nodes);
+        add_untried(members, count, text);
+        lab_str_add(text, ".");
     }
 }
 

@@ -70,6 +70,33 @@ struct lab_place_alternative { /* a place that differs from the best in one choi
 int lab_place_alternatives(const struct lab_place_group *group, struct lab_arena *arena,
                            struct lab_place_alternative **ret_alternatives);
 
+/* --- factors: one choice over all places that agree in the others --- */
+
+enum lab_place_factor_kind {
+    LAB_FACTOR_HOME, /* fed from the device's own node or not, instead of by the nodes' numbers */
+    LAB_FACTOR_NODE,
+    LAB_FACTOR_DEVICE,
+    LAB_FACTOR_BATCH,
+    LAB_FACTOR_COMPILE,
+};
+#define LAB_PLACE_FACTORS 5
+
+struct lab_place_factor {
+    enum lab_place_factor_kind kind;
+    int *levels; /* a place for each; the best level first */
+    int count;
+    struct lab_study_ratio *gains; /* the best level / this one; [0] isn't set */
+    int *blocks;                   /* pairs, alike in all else, that each gain comes from */
+    int alike;                     /* levels that can't be told from the best, the best included */
+};
+
+/* Those that vary; verdicts hold for all of a group together. Returns how many. */
+int lab_place_factors(const struct lab_place_group *group, struct lab_arena *arena,
+                      struct lab_place_factor ret_factors[LAB_PLACE_FACTORS]);
+/* "node 0", "device 3", "batch 32", "compiled" */
+const char *lab_place_level(const struct lab_place *place, enum lab_place_factor_kind kind,
+                            struct lab_arena *arena);
+
 /* --- words and pictures --- */
 
 const char *lab_place_answer(const struct lab_place_group *group, struct lab_arena *arena);

@@ -46,8 +46,70 @@ const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang 
     if (!gang->base || isnan(gang->ratio.ratio))
         return lab_arena_printf(arena, "%s devices%s did %s, but there is no run on one to compare",
                                 number, which, work);
-    return lab_arena_printf(arena, "%s devices%s are %s one for %s: %s", number, which,
-                            times(&gang->ratio, arena), work, advice(gang, arena));
+    return lab_arena_printf(arena, "%s devices%s are %s one for %s%s: %s", number, which,
+                            times(&gang->ratio, arena), work,
+                            gang->ratio.within ? " within one run each" : "", advice(gang, arena));
+}
+
+/* --- gangs of one size that differ --- */
+
+struct contrast {
+    const struct lab_gang *fast, *slow; /* of one size at one work; NULL = all of a size agree */
+};
+
+/* One pays and another doesn't: the pair that is farthest apart. */
+static struct contrast find_contrast(const struct lab_gangs *gangs) {
+    struct contrast found = {NULL, NULL};
+    double most = 1;
+    for (int i = 0; i < gangs->count; i++)
+        for (int k = 0; k < gangs->count; k++) {
+            const struct lab_gang *fast = &gangs->items[i], *slow = &gangs->items[k];
+            if (fast->work != slow->work || fast->size != slow->size ||
+                fast->grade != LAB_SPEEDUP_PAYS || slow->grade == LAB_SPEEDUP_PAYS ||
+                !(fast->ratio.low / slow->ratio.high > most))
+                continue;
+            most = fast->ratio.low / slow->ratio.high;
+            found = (struct contrast){fast, slow};
+        }
+    return found;
+}
+
+/* "0+2 pay in 18 of 18 comparisons" */
+static void add_tally(struct lab_str *text, const struct lab_gangs *gangs, const char *gpus) {
+    int compared = 0, pays = 0;
+    for (int i = 0; i < gangs->count; i++)
+        if (gangs->items[i].base && lab_str_equal(gangs->items[i].gpus, gpus)) {
+            compared++;
+            pays += gangs->items[i].grade == LAB_SPEEDUP_PAYS;
+        }
+    lab_str_printf(text, "%s pay in %d of %d comparisons", gpus, pays, compared);
+}
+
+/* "gain 6.0 % [5.1, 6.4]" */
+static void add_gain(struct lab_str *text, const struct lab_study_ratio *ratio) {
+    bool gains = ratio->ratio >= 1;
+    double low = gains ? ratio->low - 1 : 1 - ratio->high,
+           high = gains ? ratio->high - 1 : 1 - ratio->low;
+    lab_str_printf(text, "%s %.0f %% [%.0f, %.0f]", gains ? "gain" : "lose",
+                   100 * fabs(ratio->ratio - 1), 100 * low, 100 * high);
+}
+
+static void add_contrast(struct lab_str *text, const struct lab_gangs *gangs,
+                         const struct contrast *contrast, struct lab_arena *arena) {
+    const struct lab_gang *fast = contrast->fast, *slow = contrast->slow;
+    bool within = fast->ratio.within && slow->ratio.within;
+    lab_str_printf(text, "It matters which %d devices: for %s, %s ", fast->size,
+                   gangs->works[fast->work].name, fast->gpus);
+    if (fast->size == 2 && fast->ratio.ratio >= 1.9)
+        lab_str_printf(text, "double the throughput of one (%s)", times(&fast->ratio, arena));
+    else
+        lab_str_printf(text, "do %s the work of one", times(&fast->ratio, arena));
+    lab_str_printf(text, ", but %s ", slow->gpus);
+    add_gain(text, &slow->ratio);
+    lab_str_printf(text, "%s; ", within ? ", within one run each" : "");
+    add_tally(text, gangs, fast->gpus);
+    lab_str_add(text, ", ");
+    add_tally(text, gangs, slow->gpus);
 }
 
 static void add_place(struct lab_str *text, double value, enum lab_even_axis axis) {
@@ -161,11 +223,15 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
                "them with.";
     struct lab_str text;
     lab_str_init(&text);
-    lab_str_add(&text, lab_gang_words(gangs, chosen, arena));
+    struct contrast contrast = find_contrast(gangs);
+    if (contrast.fast)
+        add_contrast(&text, gangs, &contrast, arena);
+    else
+        lab_str_add(&text, lab_gang_words(gangs, chosen, arena));
     int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
     if (compared > 1 && stays == compared)
         lab_str_printf(&text, ", as for all %d others", compared - 1);
-    else if (compared > 1)
+    else if (compared > 1 && !contrast.fast)
         lab_str_printf(&text,
                        "; of %d comparisons several devices pay in %d, and one is faster in "
                        "%d",

@@ -165,6 +165,12 @@ static const char *config_text(const char *config, const char *key, struct lab_a
     return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
 }
 
+#define INTEREST_TO_OPEN 20 /* what has less to say is no answer to why a study was run */
+
+static bool tells(const struct lab_page_analysis *item) {
+    return item->result && item->result->part_count > 0 && !item->result->lacks;
+}
+
 static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
     struct lab_study_table study, *whole = lab_arena_alloc(found->arena, 1, sizeof *whole);
     struct candidate candidates[REPORT_ANALYSES_MOST];
@@ -182,8 +188,15 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
     if (lab_studies_read_one(view->path, needs, found->arena, whole, &err) < 0)
         *whole = study;
     struct lab_analysis_input input = {.studies = whole, .study_count = 1};
-    for (int i = 0; i < count; i++)
+    bool told = false;
+    for (int i = 0; i < count; i++) {
+        int before = found->count;
         report_analyse(found, candidates[i].analysis, &input);
+        told = told || (candidates[i].interest >= INTEREST_TO_OPEN && found->count > before &&
+                        tells(&found->items[before]));
+    }
+    if (!told)
+        found->answer = report_runs_answer(whole, found->arena);
     analyse_samples(found, whole);
     struct lab_chart *chart = lab_arena_alloc(found->arena, 1, sizeof *chart);
     if (!has_chart(found, TIMELINE) && lab_timeline_of_study(whole, found->arena, chart))
@@ -200,6 +213,7 @@ int lab_report_build_study(const struct lab_study_view *view,
     *ret_made = (struct lab_report_made){
         .page = {.title = view->report.name,
                  .study = &view->report,
+                 .answer = found->answer,
                  .source = view->report.folder,
                  .config = view->study.config,
                  .order = config_text(view->study.config, "order", arena),

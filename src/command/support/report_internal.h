@@ -9,6 +9,7 @@
 struct report_found { /* analyses, in the order in which they are shown */
     struct lab_page_analysis items[REPORT_ANALYSES_MOST];
     int count;
+    const char *answer;  /* where no analysis has one of its own; NULL = the first that has */
     int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 = none */
     struct lab_arena *arena;
 };
@@ -16,6 +17,10 @@ struct report_found { /* analyses, in the order in which they are shown */
 /* Lets an analysis work and adds what it says, or why it can't. */
 void report_analyse(struct report_found *found, const struct lab_analysis *analysis,
                     const struct lab_analysis_input *input);
+
+/* A sentence from the rates of the runs alone; NULL = they have none, or of different kinds. */
+struct lab_study_table;
+const char *report_runs_answer(const struct lab_study_table *study, struct lab_arena *arena);
 
 /* Draws and writes everything into the folder. `made->page` is complete but for pictures. */
 int report_write(struct report_found *found, const struct lab_report_request *request,

@@ -190,6 +190,31 @@ static void test_another_node_may_be_better_than_the_own(void **state) {
     given_end(&given);
 }
 
+/* A device on a node that fed nothing: the best of the others is told, and that its own is missing. */
+static void test_an_own_node_that_wasnt_tried_is_named(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 2; gpu < 4; gpu++)
+        for (int r = 0; r < 5; r++)
+            for (int node = 0; node < 2; node++)
+                given_add(&given,
+                          (struct given_run){.model = "m",
+                                             .gpu = gpu,
+                                             .node = node,
+                                             .home = gpu == 3 ? 2 : 0,
+                                             .repeat = r,
+                                             .rate = (gpu == 3 ? 1000 : 1100) * (node ? 0.8 : 1) *
+                                                     exp(0.002 * given_normal(&given))});
+    struct lab_analysis_result result = analyze(&given);
+    assert_has(result.answer, "All 2 devices are best fed from node 0; the own node 2 of GPU 3 "
+                              "wasn't tried.");
+    assert_has(result.parts[1].answer, "GPU 3 is best fed from node 0");
+    assert_has(result.parts[1].answer, "; its own node 2 wasn't tried.");
+    assert_null(strstr(result.parts[0].answer, "wasn't tried"));
+    given_end(&given);
+}
+
 static void test_it_may_depend_on_the_model(void **state) {
     (void)state;
     static const double both[MODELS] = {0.2, 0.1, -0.1, 0};
@@ -335,6 +360,7 @@ int main(void) {
         cmocka_unit_test(test_many_devices_are_drawn_by_distance),
         cmocka_unit_test(test_one_run_each_judges_large_effects_only),
         cmocka_unit_test(test_another_node_may_be_better_than_the_own),
+        cmocka_unit_test(test_an_own_node_that_wasnt_tried_is_named),
         cmocka_unit_test(test_it_may_depend_on_the_model),
         cmocka_unit_test(test_without_distances_the_fastest_is_the_reference),
         cmocka_unit_test(test_nodes_that_cost_nothing_are_as_good),

@@ -229,9 +229,121 @@ static void the_chart_marks_the_best(void **state) {
     const struct lab_chart_panel *panel = result.charts[0].panels;
     assert_int_equal(panel->x.name_count, 3);
     assert_string_equal(panel->x.names[0], "0 ← 2");
-    assert_string_equal(panel->series[0].title, "best");
+    assert_string_equal(panel->series[0].title, "fastest");
     assert_int_equal((int)panel->series[0].count, 1);
-    assert_true(panel->series[0].low[0] <= panel->series[0].y[0]);
+    given_end(&given);
+}
+
+/* A slower place with a wide whisker, a faster one with a narrow: both show why they are marked so. */
+static void whiskers_are_the_intervals_of_the_verdicts(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    repeat(&given, (struct given_run){.model = "m", .node = 0, .rate = 1000}, 5, .001);
+    repeat(&given, (struct given_run){.model = "m", .node = 1, .rate = 980}, 5, .001);
+    repeat(&given, (struct given_run){.model = "m", .node = 2, .rate = 940}, 5, .15);
+    struct lab_analysis_result result = analyse(&given);
+    const struct lab_chart_panel *panel = result.charts[0].panels;
+    assert_int_equal(panel->series_count, 4); /* three kinds, and the line at the fastest */
+    const struct lab_chart_series *alike = &panel->series[1], *slower = &panel->series[2],
+                                  *line = &panel->series[3];
+    assert_string_equal(slower->title, "slower");
+    assert_true(alike->y[0] < slower->y[0]);
+    assert_true(line->y[0] == panel->series[0].y[0]);
+    assert_true(slower->high[0] < line->y[0]);
+    assert_true(alike->high[0] >= line->y[0]);
+    assert_true(isnan(panel->series[0].low[0]));
+    given_end(&given);
+}
+
+/* One run in each of 8 places: node 0 is 10 % faster, whatever the device. */
+static void given_grid(struct given_study *given, const char *model, double gain, double spread) {
+    for (int gpu = 0; gpu < 4; gpu++)
+        for (int node = 0; node < 2; node++)
+            repeat(given,
+                   (struct given_run){.model = model,
+                                      .gpu = gpu,
+                                      .node = node,
+                                      .home = 0,
+                                      .rate = node ? 1000 : 1000 * (1 + gain)},
+                   1, spread);
+}
+
+static void a_node_is_told_over_all_devices(void **state) {
+    (void)state;
+    struct given_study given;
+    struct lab_place_group *groups;
+    struct lab_place_factor factors[LAB_PLACE_FACTORS];
+    given_begin(&given, "numa_study");
+    given_grid(&given, "m", 0.1, .005);
+    struct lab_analysis_result result = analyse(&given);
+    assert_non_null(strstr(result.answer, "m does best from node 0 ("));
+    assert_non_null(strstr(result.answer, "which device can't be told"));
+    assert_null(strstr(result.answer, "runs best"));
+    assert_int_equal(lab_place_groups(&given.table, &given.arena, &groups), 1);
+    assert_int_equal(lab_place_factors(groups, &given.arena, factors), 2);
+    assert_int_equal(factors[0].kind, LAB_FACTOR_NODE);
+    assert_int_equal(factors[0].blocks[1], 4);
+    assert_true(factors[0].gains[1].low < 1.1 && factors[0].gains[1].high > 1.1);
+    assert_int_equal(factors[1].kind, LAB_FACTOR_DEVICE);
+    assert_int_equal(factors[1].alike, 4);
+    given_end(&given);
+}
+
+static void models_agree_on_a_node_that_is_never_worse(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    given_grid(&given, "light", 0.1, .005);
+    given_grid(&given, "heavy", 0, .005);
+    struct lab_analysis_result result = analyse(&given);
+    assert_non_null(strstr(result.answer, "Feeding from node 0 is as good as any for all 2 models, "
+                                          "and best for 1"));
+    assert_non_null(strstr(result.answer, "(light); which device can't be told."));
+    assert_null(strstr(result.parts[1].answer, "does best from"));
+    assert_null(strstr(result.parts[1].answer, "runs best"));
+    given_end(&given);
+}
+
+/* Each device does best from its own node: no node's number is the better one. */
+static void own_nodes_are_told_where_homes_differ(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 4; gpu++)
+        for (int node = 0; node < 2; node++)
+            repeat(&given,
+                   (struct given_run){.model = "m",
+                                      .gpu = gpu,
+                                      .node = node,
+                                      .home = gpu / 2,
+                                      .rate = node == gpu / 2 ? 1100 : 1000},
+                   1, .005);
+    struct lab_analysis_result result = analyse(&given);
+    assert_non_null(strstr(result.answer, "m does best from its own node ("));
+    given_end(&given);
+}
+
+/* Nothing is planted in any of 400 grids: choices are told apart no more often than 5 % allow. */
+static void where_nothing_differs_few_choices_seem_to(void **state) {
+    (void)state;
+    struct given_study given;
+    int found = 0, repeated = 0;
+    given_begin(&given, "numa_study");
+    for (int i = 0; i < 400; i++) {
+        struct lab_place_group *groups;
+        struct lab_place_factor factors[LAB_PLACE_FACTORS];
+        given.table.run_count = 0;
+        for (int r = 0; r < 1 + i % 2 * 2; r++)
+            given_grid(&given, "m", 0, .01);
+        lab_place_groups(&given.table, &given.arena, &groups);
+        int count = lab_place_factors(groups, &given.arena, factors), some = 0;
+        for (int f = 0; f < count; f++)
+            some |= factors[f].alike < factors[f].count;
+        *(i % 2 ? &repeated : &found) += some;
+    }
+    assert_in_range(found, 1, 18); /* of 200; 18 = the 99 % point at 5 % */
+    assert_in_range(repeated, 1, 18);
     given_end(&given);
 }
 
@@ -246,6 +358,11 @@ int main(void) {
         cmocka_unit_test(one_run_each_is_no_ground_for_certainty),
         cmocka_unit_test(nothing_done_says_so),
         cmocka_unit_test(the_chart_marks_the_best),
+        cmocka_unit_test(whiskers_are_the_intervals_of_the_verdicts),
+        cmocka_unit_test(a_node_is_told_over_all_devices),
+        cmocka_unit_test(models_agree_on_a_node_that_is_never_worse),
+        cmocka_unit_test(own_nodes_are_told_where_homes_differ),
+        cmocka_unit_test(where_nothing_differs_few_choices_seem_to),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

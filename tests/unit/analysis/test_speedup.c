@@ -234,6 +234,48 @@ static void test_the_picture_has_a_bar_for_each_size_and_work(void **state) {
     given_end(&given);
 }
 
+/* Devices 0 and 1 share a link, 1 and 2 don't: one pair gains nothing, the other doubles. */
+static void test_gangs_of_one_size_are_shown_apart(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    for (int i = 0; i < 3; i++)
+        given_repeats(&given, (struct gang){.model = "a", .first = i, .size = 1, .rate = 100}, 3,
+                      0.005);
+    given_repeats(&given, (struct gang){.model = "a", .size = 2, .rate = 106}, 3, 0.005);
+    given_repeats(&given, (struct gang){.model = "a", .first = 1, .size = 2, .rate = 200}, 3,
+                  0.005);
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    const struct lab_chart_panel *panel = &chart_of(&result, "speedup")->panels[0];
+    assert_int_equal(panel->series_count, 4); /* two gangs, two limits */
+    assert_string_equal(panel->series[0].title, "GPUs 0+1");
+    assert_string_equal(panel->series[1].title, "GPUs 1+2");
+    assert_true(panel->series[0].y[0] < 1.2 && panel->series[1].y[0] > 1.9);
+    assert_non_null(strstr(result.answer, "1+2 double the throughput of one"));
+    assert_non_null(strstr(result.answer, "but 0+1 gain "));
+    assert_null(strstr(result.answer, "within one run"));
+    given_end(&given);
+}
+
+/* Fifteen pairs of neighbours: the fastest and the slowest are what a picture has room for. */
+static void test_of_too_many_gangs_the_extremes_are_shown(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "throughput_study");
+    for (int i = 0; i < 16; i++)
+        given_gang(&given, (struct gang){.model = "a", .first = i, .size = 1, .rate = 100});
+    for (int i = 0; i < 15; i++)
+        given_gang(&given, (struct gang){.model = "a", .first = i, .size = 2, .rate = 110 + i});
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    const struct lab_chart_panel *panel = &chart_of(&result, "speedup")->panels[0];
+    assert_int_equal(panel->series_count, 4);
+    assert_string_equal(panel->series[0].title, "2 devices, fastest");
+    assert_string_equal(panel->series[1].title, "2 devices, slowest");
+    assert_true(fabs(panel->series[0].y[0] - 1.24) < 1e-9);
+    assert_true(fabs(panel->series[1].y[0] - 1.10) < 1e-9);
+    given_end(&given);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices_that_are_slower_mean_stay_single),
@@ -243,6 +285,8 @@ int main(void) {
         cmocka_unit_test(test_a_gang_is_held_against_its_fastest_member),
         cmocka_unit_test(test_what_is_lacking_is_said),
         cmocka_unit_test(test_the_picture_has_a_bar_for_each_size_and_work),
+        cmocka_unit_test(test_gangs_of_one_size_are_shown_apart),
+        cmocka_unit_test(test_of_too_many_gangs_the_extremes_are_shown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

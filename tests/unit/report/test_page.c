@@ -187,6 +187,23 @@ static void what_is_lacking_is_no_answer(void **state) {
     assert_string_equal(g->text.text, "");
 }
 
+/* Given an analysis with parts that says of itself that something is missing, then the same; and a
+ * sentence from the runs stands before all. */
+static void what_lacks_something_opens_no_page(void **state) {
+    struct given *g = *state;
+    g->result.lacks = true;
+    g->result.answer = "The samples don't reach.";
+    lab_page_html(&g->page, &g->text);
+    assert_non_null(strstr(g->text.text, "<p class=\"answer\">4 of 4 runs succeeded"));
+    lab_str_clear(&g->text);
+    g->page.answer = "It runs at 5 samples/s.";
+    lab_page_markdown(&g->page, &g->text);
+    assert_non_null(strstr(g->text.text, "**It runs at 5 samples/s.**"));
+    lab_str_clear(&g->text);
+    lab_page_answers(&g->page, (struct lab_style){.columns = 80, .unicode = true}, &g->text);
+    assert_string_equal(g->text.text, "It runs at 5 samples/s.\n");
+}
+
 /* Given no analysis at all, or recordings without a study, then there still is a page. */
 static void little_makes_a_page_too(void **state) {
     struct given *g = *state;
@@ -225,6 +242,7 @@ int main(void) {
         TEST(page_needs_nothing_else),
         TEST(simulated_is_said_everywhere),
         TEST(what_is_lacking_is_no_answer),
+        TEST(what_lacks_something_opens_no_page),
         TEST(little_makes_a_page_too),
         TEST(page_stays_small),
     };

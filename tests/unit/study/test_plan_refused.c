@@ -28,7 +28,7 @@ static void missing_devices_and_nodes_name_the_way_out(void **state) {
 static void a_hint_keeps_what_is_here(void **state) {
     (void)state;
     REFUSED(FOUR_NODES,
-            "add: experiment.hardware.gpu_ids=[3,[0,1]] experiment.hardware.numa_nodes=[2]",
+            "add: experiment.hardware.gpu_ids=[3,[0,1]] experiment.hardware.numa_nodes=[2,0]",
             "device=cpu", "experiment=quick_test", "experiment.hardware.gpu_ids=[3,[0,1],7,[1,9]]",
             "experiment.hardware.numa_nodes=[2,5]");
     assert_null(strstr(plan_err.text, "only node"));
