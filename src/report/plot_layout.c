@@ -147,7 +147,7 @@ static void count_entry(const struct plot_layout *layout, struct plot_panel *mad
     if (!plot_in_key(layout, made, title))
         return;
     int columns = lab_str_columns(title);
-    columns = columns > PLOT_NAME_MOST ? PLOT_NAME_MOST : columns;
+    columns = columns > PLOT_KEY_MOST ? PLOT_KEY_MOST : columns;
     made->key_count++;
     made->key_columns = columns > made->key_columns ? columns : made->key_columns;
 }
