@@ -6,10 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-#define GAP_READINGS 5 /* a stretch without readings that is longer stays empty */
+#define GAP_READINGS 20 /* a stretch without readings that is longer stays empty; some slow down */
 #define GIB          1073741824.0
 #define GPUS_MAX     64
-#define SHADES_MAX   64 /* more would hide what is behind them */
+#define PHASES_MAX   64
+#define MODELS_MAX   4  /* that have a colour each behind the readings */
+#define NAMES_MAX    12 /* runs that are named there: more have no room for it */
 
 /* --- short series --- */
 
@@ -169,8 +171,33 @@ static size_t read_track(const struct timeline *line, const struct lab_recording
     return n;
 }
 
+/* What one recording ends with and the next begins with are no course of anything. */
+static size_t add_gap(double *x, double *y, size_t count) {
+    if (count == 0 || isnan(y[count - 1]))
+        return count;
+    x[count] = x[count - 1];
+    y[count] = NAN;
+    return count + 1;
+}
+
+/* A line needs two ends: a reading between gaps, as of a short run, is drawn as long as it held. */
+static struct lab_points show_single(struct lab_points points, double apart,
+                                     struct lab_arena *arena) {
+    struct lab_points shown = {.x = lab_arena_alloc(arena, 2 * points.count + 1, sizeof(double)),
+                               .y = lab_arena_alloc(arena, 2 * points.count + 1, sizeof(double))};
+    for (size_t i = 0; i < points.count; i++) {
+        bool single = !isnan(points.y[i]) && (i == 0 || isnan(points.y[i - 1])) &&
+                      (i + 1 == points.count || isnan(points.y[i + 1]));
+        for (int end = 0; end <= single; end++) {
+            shown.x[shown.count] = points.x[i] + (single ? (end - 0.5) * apart : 0);
+            shown.y[shown.count++] = points.y[i];
+        }
+    }
+    return shown;
+}
+
 static struct lab_points read_all(const struct timeline *line, const struct wanted *wanted) {
-    size_t room = 1, n = 0;
+    size_t room = 1 + (size_t)line->recording_count, n = 0; /* readings, and gaps between */
     for (int r = 0; r < line->recording_count; r++)
         for (int t = 0; t < line->recordings[r]->track_count; t++)
             if (line->recordings[r]->tracks[t].entity.kind == wanted->kind)
@@ -179,6 +206,7 @@ static struct lab_points read_all(const struct timeline *line, const struct want
     double apart = 0;
     for (int r = 0; r < line->recording_count; r++) {
         const struct lab_recording *recording = line->recordings[r];
+        n = add_gap(x, y, n);
         for (int t = 0; t < recording->track_count; t++) {
             const struct lab_entity *entity = &recording->tracks[t].entity;
             if (entity->kind != wanted->kind ||
@@ -196,7 +224,7 @@ static struct lab_points read_all(const struct timeline *line, const struct want
         lab_points_thin(x, y, n, LAB_TIMELINE_POINTS, GAP_READINGS * apart, line->arena);
     lab_mem_free(x);
     lab_mem_free(y);
-    return points;
+    return show_single(points, apart, line->arena);
 }
 
 /* --- panels --- */
@@ -313,34 +341,52 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
 
 /* --- a study --- */
 
-/* Runs of one phase that follow each other are one stretch; without phases each run is. */
+/* Index of a name among those that were met; one that is new is added while there is room. */
+static int find_name(const char *name, const char **names, int *count, int most) {
+    int at = 0;
+    while (at < *count && strcmp(names[at], name) != 0)
+        at++;
+    if (at == *count && *count < most)
+        names[(*count)++] = name;
+    return at;
+}
+
+/*
+ * Runs of one phase that follow each other are one stretch; without phases each run is. Few models have
+ * a colour each; more than that, and runs are told from their neighbours alone: by their names within
+ * the picture, or where there are too many for that, by none.
+ */
 static int make_stretches(const struct lab_study_table *study,
                           struct lab_timeline_stretch *stretches) {
-    const char *phases[SHADES_MAX];
+    static const char *const turns[] = {"a run", "the next run"};
+    const char *phases[PHASES_MAX], *models[MODELS_MAX + 1];
     const struct lab_study_run *last = NULL;
-    int count = 0, phase_count = 0, runs = 0;
+    int count = 0, phase_count = 0, model_count = 0, runs = 0;
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].recording)
+            find_name(study->runs[i].model, models, &model_count, MODELS_MAX + 1);
+    bool by_model = model_count <= MODELS_MAX;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
         if (!run->recording)
             continue;
-        int phase = 0;
-        while (phase < phase_count && strcmp(phases[phase], run->phase) != 0)
-            phase++;
-        if (phase == phase_count && phase_count < SHADES_MAX)
-            phases[phase_count++] = run->phase;
+        int phase = find_name(run->phase, phases, &phase_count, PHASES_MAX);
         int64_t from_ns = lab_recording_wall_ns(run->recording, run->run->start_ns);
         int64_t until_ns = lab_recording_wall_ns(run->recording, run->run->end_ns);
         bool more = last && run->phase[0] && strcmp(last->phase, run->phase) == 0;
         last = run;
         if (more && until_ns > stretches[count - 1].until_ns)
             stretches[count - 1].until_ns = until_ns;
+        int turn = by_model ? find_name(run->model, models, &model_count, 0) : runs % 2;
         if (!more)
             stretches[count++] = (struct lab_timeline_stretch){
                 from_ns, until_ns, run->phase[0] ? run->phase : run->model,
-                run->phase[0] ? phase : runs++ % 2};
+                run->phase[0] ? phase : turn};
+        runs += !more && !run->phase[0];
     }
-    for (int i = 0; i < count && count > SHADES_MAX; i++)
-        stretches[i].title = "";
+    for (int i = 0; i < count && !by_model && runs == count && runs > NAMES_MAX; i++)
+        if (stretches[i].colour < 2)
+            stretches[i].title = turns[stretches[i].colour];
     return count;
 }
 

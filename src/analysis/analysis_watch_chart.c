@@ -30,23 +30,25 @@ static double *places(int count, struct lab_arena *arena) {
     return y;
 }
 
-static double longest_s(const struct lab_watch *watches, int count) {
+static double longest_s(const struct lab_watch *const *watches, int count) {
     double longest = 0;
     for (int i = 0; i < count; i++)
-        longest = fmax(longest, watches[i].duration_s);
+        longest = fmax(longest, watches[i]->duration_s);
     return longest;
 }
 
-static int lines_of(int count) {
-    return count > LAB_WATCH_LINES_MOST ? LAB_WATCH_LINES_MOST : count;
+/* "Memory over time, 8 of 12" where not all are drawn. */
+static const char *title_of(const char *text, int drawn, int count, struct lab_arena *arena) {
+    return drawn < count ? lab_arena_printf(arena, "%s, %d of %d", text, drawn, count) : text;
 }
 
-/* "the first 8 of 12" where not all are drawn. */
-static const char *caption(const char *text, const char *noun, int count, struct lab_arena *arena) {
-    if (count <= LAB_WATCH_LINES_MOST)
+/* "8 of 12 recordings are drawn, …" likewise. */
+static const char *caption(const char *text, int drawn, int count, const char *noun,
+                           const char *which, struct lab_arena *arena) {
+    if (drawn >= count)
         return text;
-    return lab_arena_printf(arena, "%s The first %d of %d %s are drawn.", text,
-                            LAB_WATCH_LINES_MOST, count, noun);
+    return lab_arena_printf(arena, "%s%s%d of %d %s are drawn: %s.", text ? text : "",
+                            text ? " " : "", drawn, count, noun, which);
 }
 
 /* --- each GPU over time --- */
@@ -116,16 +118,18 @@ static double memory_end(const struct lab_watch *watches, int count) {
 bool lab_watch_chart_breakdown(const struct lab_watch *watches, int count, bool simulated,
                                struct lab_arena *arena, struct lab_chart *ret_chart) {
     int indices[LAB_WATCH_GPUS_MAX], gpus = find_indices(watches, count, indices);
-    int lines = lines_of(count);
+    const struct lab_watch **chosen = lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
+    int most = gpus > LAB_WATCH_LINES_MOST ? gpus : LAB_WATCH_LINES_MOST;
+    int lines = lab_watch_choose(watches, count, indices, gpus, most, chosen);
     const char *time_title;
-    double unit_s = lab_timeline_unit(longest_s(watches, count), &time_title);
+    double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
     if (gpus == 0 || isnan(memory_end(watches, count)))
         return false;
     struct lab_chart_panel *panels = lab_arena_alloc(arena, (size_t)gpus, sizeof *panels);
     for (int g = 0; g < gpus; g++) {
         struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)lines, sizeof *series);
         for (int i = 0; i < lines; i++) {
-            series[i] = memory_line(&watches[i], indices[g], unit_s, i, arena);
+            series[i] = memory_line(chosen[i], indices[g], unit_s, i, arena);
             if (lines == 1)
                 series[i].title = NULL;
         }
@@ -134,13 +138,15 @@ bool lab_watch_chart_breakdown(const struct lab_watch *watches, int count, bool 
                                              .y = numbers("Memory [GiB]"),
                                              .series = series,
                                              .series_count = lines};
-        panels[g].y.low = 0;
+        panels[g].x.low = panels[g].y.low = 0;
+        panels[g].x.high = longest_s(chosen, lines) / unit_s;
         panels[g].y.high = memory_end(watches, count);
     }
     *ret_chart = (struct lab_chart){
         .name = "per_gpu_memory_breakdown",
-        .title = "Memory of each GPU over time",
-        .caption = caption("All panels have the same scale.", "recordings", count, arena),
+        .title = title_of("Memory of each GPU over time", lines, count, arena),
+        .caption = caption("All panels have the same scale.", lines, count, "recordings",
+                           "of each GPU in turn the one that took most of it", arena),
         .panels = panels,
         .panel_count = gpus,
         .columns = grid_columns(gpus),
@@ -177,7 +183,8 @@ static struct lab_chart_series memory_bars(const struct lab_watch *watch, const 
                                      .colour = colour};
 }
 
-#define BALANCED 3 /* memory, utilisation, power */
+#define BALANCED     3 /* memory, utilisation, power */
+#define BALANCE_MOST 5 /* recordings: as many as there are colours left */
 
 static struct lab_chart_series cv_bars(const struct lab_watch *watch, int colour,
                                        struct lab_arena *arena) {
@@ -209,9 +216,11 @@ static struct lab_chart_series grade_line(int grade, struct lab_arena *arena) {
 bool lab_watch_chart_balance(const struct lab_watch *watches, int count, bool simulated,
                              struct lab_arena *arena, struct lab_chart *ret_chart) {
     static const char *const metrics[BALANCED] = {"memory", "utilisation", "power"};
+    static const int colours[BALANCE_MOST] = {0, 3, 4, 6, 7}; /* others than the grades have */
     int indices[LAB_WATCH_GPUS_MAX], gpus = find_indices(watches, count, indices);
-    int lines = lines_of(count);
-    if (gpus < 2)
+    const struct lab_watch *chosen[BALANCE_MOST];
+    int several, lines = lab_watch_choose_uneven(watches, count, BALANCE_MOST, &several, chosen);
+    if (lines == 0)
         return false;
     const char **names = lab_arena_alloc(arena, (size_t)gpus, sizeof *names);
     struct lab_chart_panel *panels = lab_arena_alloc(arena, 2, sizeof *panels);
@@ -220,8 +229,8 @@ bool lab_watch_chart_balance(const struct lab_watch *watches, int count, bool si
     for (int g = 0; g < gpus; g++)
         names[g] = lab_arena_printf(arena, "GPU %d", indices[g]);
     for (int i = 0; i < lines; i++) {
-        memory[i] = memory_bars(&watches[i], indices, gpus, i == 0 ? 0 : i + 2, arena);
-        cv[i] = cv_bars(&watches[i], i == 0 ? 0 : i + 2, arena);
+        memory[i] = memory_bars(chosen[i], indices, gpus, colours[i], arena);
+        cv[i] = cv_bars(chosen[i], colours[i], arena);
         memory[i].title = NULL; /* the key of the right panel has them */
         if (lines == 1)
             cv[i].title = NULL;
@@ -239,15 +248,15 @@ bool lab_watch_chart_balance(const struct lab_watch *watches, int count, bool si
                                          .series = cv,
                                          .series_count = lines + GRADES};
     panels[1].y.low = 0;
-    *ret_chart =
-        (struct lab_chart){.name = "gpu_load_balance_analysis",
-                           .title = "How evenly the GPUs are loaded",
-                           .caption = caption("The lower the bars on the right, the more evenly.",
-                                              "recordings", count, arena),
-                           .panels = panels,
-                           .panel_count = 2,
-                           .columns = 2,
-                           .simulated = simulated};
+    *ret_chart = (struct lab_chart){
+        .name = "gpu_load_balance_analysis",
+        .title = title_of("How evenly the GPUs are loaded", lines, several, arena),
+        .caption = caption("The lower the bars on the right, the more evenly.", lines, several,
+                           "recordings", "those whose memory is the most uneven", arena),
+        .panels = panels,
+        .panel_count = 2,
+        .columns = 2,
+        .simulated = simulated};
     return true;
 }
 
@@ -340,9 +349,13 @@ static const char *together(const struct lab_watch_label *const *labels, int cou
                      : lab_arena_printf(arena, "%s of %d GPUs together", before, gpus);
 }
 
-bool lab_watch_chart_comparison(const struct lab_watch_label *const *labels, int count,
+#define ENDS "the first and the last of the table"
+
+bool lab_watch_chart_comparison(const struct lab_watch_label *const *all, int all_count,
                                 bool simulated, struct lab_arena *arena,
                                 struct lab_chart *ret_chart) {
+    const struct lab_watch_label *labels[LAB_WATCH_BARS_MOST];
+    int count = lab_watch_choose_ends(all, all_count, LAB_WATCH_BARS_MOST, labels);
     struct lab_chart_series *series = lab_arena_alloc(arena, 2, sizeof *series);
     struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
     if (count < 1)
@@ -357,8 +370,9 @@ bool lab_watch_chart_comparison(const struct lab_watch_label *const *labels, int
                                       .series_count = 2};
     *ret_chart = (struct lab_chart){
         .name = "gpu_memory_comparison",
-        .title = together(labels, count, "Memory", arena),
-        .caption = series[0].low ? "Whiskers span the recordings of a label." : NULL,
+        .title = title_of(together(labels, count, "Memory", arena), count, all_count, arena),
+        .caption = caption(series[0].low ? "Whiskers span the recordings of a label." : NULL, count,
+                           all_count, "labels", ENDS, arena),
         .panels = panel,
         .panel_count = 1,
         .simulated = simulated};
@@ -382,10 +396,10 @@ static struct lab_chart_series total_line(const struct lab_watch *watch, double 
     return (struct lab_chart_series){.mark = LAB_CHART_LINE, .x = x, .y = y, .count = (size_t)rows};
 }
 
-bool lab_watch_chart_timeline(const struct lab_watch_label *const *labels, int count,
-                              bool simulated, struct lab_arena *arena,
-                              struct lab_chart *ret_chart) {
-    int lines = lines_of(count), made = 0;
+bool lab_watch_chart_timeline(const struct lab_watch_label *const *all, int count, bool simulated,
+                              struct lab_arena *arena, struct lab_chart *ret_chart) {
+    const struct lab_watch_label *labels[LAB_WATCH_LINES_MOST];
+    int lines = lab_watch_choose_ends(all, count, LAB_WATCH_LINES_MOST, labels), made = 0;
     double longest = 0;
     const char *time_title;
     for (int i = 0; i < lines; i++)
@@ -411,20 +425,21 @@ bool lab_watch_chart_timeline(const struct lab_watch_label *const *labels, int c
     panel->y.low = 0;
     *ret_chart = (struct lab_chart){
         .name = "gpu_memory_timeline",
-        .title = together(labels, lines, "Memory over time", arena),
-        .caption = caption("Of each label, its first recording.", "labels", count, arena),
+        .title = title_of(together(labels, lines, "Memory over time", arena), lines, count, arena),
+        .caption =
+            caption("Of each label, its first recording.", lines, count, "labels", ENDS, arena),
         .panels = panel,
         .panel_count = 1,
         .simulated = simulated};
     return true;
 }
 
-bool lab_watch_chart_usage(const struct lab_watch_label *labels, int count, bool simulated,
+bool lab_watch_chart_usage(const struct lab_watch_label *labels, int label_count, bool simulated,
                            struct lab_arena *arena, struct lab_chart *ret_chart) {
     static const char *const titles[] = {"Utilisation [%]", "Power, all GPUs [W]"};
-    const struct lab_watch_label **all = lab_arena_alloc(arena, (size_t)count + 1, sizeof *all);
+    const struct lab_watch_label *all[LAB_WATCH_BARS_MOST];
     struct lab_chart_panel *panels = lab_arena_alloc(arena, 2, sizeof *panels);
-    int made = 0;
+    int made = 0, count = label_count < LAB_WATCH_BARS_MOST ? label_count : LAB_WATCH_BARS_MOST;
     for (int i = 0; i < count; i++)
         all[i] = &labels[i];
     for (int p = 0; p < 2; p++) {
@@ -443,11 +458,13 @@ bool lab_watch_chart_usage(const struct lab_watch_label *labels, int count, bool
     }
     if (made == 0)
         return false;
-    *ret_chart = (struct lab_chart){.name = "gpu_usage",
-                                    .title = "How much the GPUs did",
-                                    .panels = panels,
-                                    .panel_count = made,
-                                    .columns = 2,
-                                    .simulated = simulated};
+    *ret_chart = (struct lab_chart){
+        .name = "gpu_usage",
+        .title = title_of("How much the GPUs did", count, label_count, arena),
+        .caption = caption(NULL, count, label_count, "labels", "the first of the table", arena),
+        .panels = panels,
+        .panel_count = made,
+        .columns = 2,
+        .simulated = simulated};
     return true;
 }

@@ -8,6 +8,8 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct recommend_config {
     const char *model;
@@ -343,6 +345,12 @@ static struct lab_analysis_part make_part(const struct lab_place_group *group, b
 
 /* --- the whole --- */
 
+/* By model, those of one model by what else differs, numbers by their value. */
+static int by_name(const void *a, const void *b) {
+    const struct lab_place_group *x = a, *y = b;
+    return strverscmp(x->name, y->name);
+}
+
 static int gather(const struct lab_analysis_input *input, const char *model,
                   struct lab_arena *arena, struct lab_place_group **ret_groups) {
     int count = 0, room = 1;
@@ -351,6 +359,8 @@ static int gather(const struct lab_analysis_input *input, const char *model,
     struct lab_place_group *all = lab_arena_alloc(arena, (size_t)room, sizeof *all), *groups;
     for (int i = 0; i < input->study_count; i++) {
         int own = lab_place_groups(&input->studies[i], arena, &groups);
+        if (own > 1)
+            qsort(groups, (size_t)own, sizeof *groups, by_name);
         for (int k = 0; k < own; k++)
             if (!model || !*model || lab_str_equal(groups[k].model, model))
                 all[count++] = groups[k];

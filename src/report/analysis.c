@@ -1,11 +1,14 @@
 /* analysis.c: what an analysis found, as text, as Markdown and as a tree. */
 #include "report/analysis_internal.h"
 
+#include "base/names.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #define LABEL_COLUMNS 19
+#define NAME_COLUMNS  24 /* of a table; longer names are shortened to what tells them apart */
 
 /* --- one figure --- */
 
@@ -129,9 +132,22 @@ static void wrap(const char *text, int start, int indent, struct lab_style style
     lab_str_release(&plain);
 }
 
+/* The first column, where it has names: those of the rows, shortened. NULL = it has figures. */
+static const char **row_names(const struct lab_analysis_table *table, struct lab_arena *arena) {
+    if (table->column_count == 0 || table->columns[0].unit != LAB_ANALYSIS_TEXT)
+        return NULL;
+    const char **names = lab_arena_alloc(arena, (size_t)table->row_count + 1, sizeof *names);
+    for (int r = 0; r < table->row_count; r++)
+        names[r] = table->cells[r * table->column_count].text;
+    return lab_names_shorten(names, table->row_count, NAME_COLUMNS, arena);
+}
+
 static void add_table(const struct lab_analysis_table *table, struct lab_style style,
                       struct lab_str *out) {
     struct lab_table *shown = lab_table_open();
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char **names = row_names(table, &arena);
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title)
             lab_table_column(shown, table->columns[c].title,
@@ -144,12 +160,18 @@ static void add_table(const struct lab_analysis_table *table, struct lab_style s
         if (!column->title)
             continue;
         lab_str_clear(&text);
-        analysis_add_cell(&table->cells[i], column, true, &text);
+        const char *name =
+            names && column == table->columns ? names[i / table->column_count] : NULL;
+        if (name)
+            lab_str_add(&text, name);
+        else
+            analysis_add_cell(&table->cells[i], column, true, &text);
         lab_table_cell(shown, "%s", text.text);
     }
     lab_table_write(shown, style, out);
     lab_str_release(&text);
     lab_table_close(shown);
+    lab_arena_release(&arena);
 }
 
 static void add_lines(const char *const *lines, const char *indent, struct lab_str *out) {
@@ -162,12 +184,18 @@ static void add_comparison(const struct lab_analysis_result *result, struct lab_
     struct lab_table *shown = lab_table_open();
     struct lab_str text;
     lab_str_init(&text);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char **names = lab_arena_alloc(&arena, (size_t)result->part_count + 1, sizeof *names);
+    for (int i = 0; i < result->part_count; i++)
+        names[i] = result->parts[i].name;
+    names = lab_names_shorten(names, result->part_count, NAME_COLUMNS, &arena);
     lab_table_column(shown, "Name", LAB_ALIGN_LEFT);
     for (int c = 0; c < result->column_count; c++)
         if (result->columns[c].brief)
             lab_table_column(shown, result->columns[c].brief, LAB_ALIGN_RIGHT);
     for (int i = 0; i < result->part_count; i++) {
-        lab_table_cell(shown, "%s", result->parts[i].name);
+        lab_table_cell(shown, "%s", names[i]);
         for (int c = 0; c < result->column_count; c++) {
             if (!result->columns[c].brief)
                 continue;
@@ -178,6 +206,7 @@ static void add_comparison(const struct lab_analysis_result *result, struct lab_
     }
     lab_table_write(shown, style, out);
     lab_str_release(&text);
+    lab_arena_release(&arena);
     lab_table_close(shown);
 }
 

@@ -8,9 +8,10 @@
 #include <ctype.h>
 #include <string.h>
 
-#define SVG_MOST   (400 << 10) /* of one picture; beyond it the PNG is smaller */
-#define PNG_MOST   (1 << 20)
-#define OPEN_PARTS 2 /* so many stand open */
+#define SVG_MOST      (400 << 10) /* of one picture; beyond it the PNG is smaller */
+#define PNG_MOST      (1 << 20)
+#define OPEN_PARTS    2 /* so many stand open */
+#define PRINTED_PARTS 4 /* of those that are folded: on paper all of them lie open */
 
 /* --- pictures --- */
 
@@ -65,9 +66,11 @@ static void add_figure(const struct lab_page *page, const struct lab_plot *plot,
                        struct page_budget *budget, struct lab_str *out) {
     if (!plot->drawn)
         return;
-    lab_str_add(out, "<figure>\n");
+    lab_str_add(out, "<figure>\n<div class=\"picture\">");
     bool shown = add_picture(page, plot, budget, out);
-    lab_str_add(out, "\n<figcaption>");
+    lab_str_add(out, "</div>\n<figcaption>");
+    if (plot->chart->simulated) /* the word in the picture may lie beyond a phone's edge */
+        lab_str_add(out, "<span class=\"simulated\">simulated</span> ");
     if (plot->chart->caption) {
         page_add_text(out, plot->chart->caption);
         lab_str_add(out, " ");
@@ -203,7 +206,8 @@ static void add_part(const struct lab_analysis_result *result, const struct lab_
                      struct lab_str *out) {
     bool folded = result->part_count > OPEN_PARTS;
     if (folded) {
-        lab_str_add(out, "<details><summary>");
+        bool printed = part - result->parts < PRINTED_PARTS;
+        lab_str_add(out, printed ? "<details><summary>" : "<details class=\"more\"><summary>");
         page_add_text(out, part->name);
         lab_str_add(out, "</summary>\n");
     } else {
@@ -243,6 +247,11 @@ static void add_parts(const struct lab_page *page, const struct lab_page_analysi
         }
         add_part(result, &result->parts[i], out);
     }
+    if (result->part_count > OPEN_PARTS && result->part_count > PRINTED_PARTS)
+        lab_str_printf(out,
+                       "<p class=\"paper note\">Printed are the details of the first %d of %d; "
+                       "index.html has all of them.</p>\n",
+                       PRINTED_PARTS, result->part_count);
 }
 
 /* "Which NUMA node feeds which device best": what it tells is its heading. */

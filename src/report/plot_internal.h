@@ -17,7 +17,10 @@
 extern const char *const plot_shades[PLOT_SHADES];
 
 #define PLOT_TIC_BYTES 64
-#define PLOT_NAME_MOST 30 /* columns of a category's name or of an entry of the key */
+#define PLOT_NAME_FITS                                                                             \
+    30 /* columns of a category's name or of an entry of the key: no need to shorten */
+#define PLOT_NAME_MOST 38 /* of a category's name; longer ones are cut */
+#define PLOT_KEY_MOST  40 /* of an entry of the key */
 #define PLOT_TICS_MOST 128
 #define PLOT_SLANTED   40 /* degrees */
 
@@ -70,6 +73,12 @@ int plot_colour(const struct lab_chart_panel *panel, int series);
 size_t plot_points_most(const struct lab_chart *chart);
 
 bool plot_has_whiskers(const struct lab_chart_series *series);
+
+/*
+ * The chart with the names that stand beside each other in it shortened to what tells them apart: entries
+ * of the key, categories of an axis, titles of panels. Cutting alone would leave what they share.
+ */
+struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena);
 
 /* Text cut in its middle to so many columns. */
 void plot_cut(const char *text, int columns, struct lab_str *out);

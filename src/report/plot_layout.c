@@ -147,7 +147,7 @@ static void count_entry(const struct plot_layout *layout, struct plot_panel *mad
     if (!plot_in_key(layout, made, title))
         return;
     int columns = lab_str_columns(title);
-    columns = columns > PLOT_NAME_MOST ? PLOT_NAME_MOST : columns;
+    columns = columns > PLOT_KEY_MOST ? PLOT_KEY_MOST : columns;
     made->key_count++;
     made->key_columns = columns > made->key_columns ? columns : made->key_columns;
 }
@@ -245,7 +245,7 @@ static int below(const struct plot_panel *made) {
         made->x.angle == 0
             ? 22
             : 14 + (int)(made->x.longest * COLUMN_PIXELS * sin(made->x.angle * 3.14159265 / 180));
-    return texts + (made->panel->x.title && *made->panel->x.title ? 24 : 8);
+    return texts + (made->panel->x.title && *made->panel->x.title ? 30 : 8);
 }
 
 static double length_of(const struct lab_chart_panel *panel) {
@@ -315,7 +315,7 @@ static void place_columns(struct plot_layout *layout) {
             const struct lab_chart_panel *panel = made->panel;
             plot_axis_make(&panel, 1, false, area_height(layout, made), &made->y);
             bool titled = panel->y.title && *panel->y.title;
-            int own = 14 + (int)(made->y.longest * TIC_PIXELS) + (titled ? 28 : 0);
+            int own = 14 + (int)(made->y.longest * TIC_PIXELS) + (titled ? 32 : 0);
             before = own > before ? own : before;
             behind = key_width(made) > behind ? key_width(made) : behind;
         }

@@ -226,7 +226,8 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, int pixels,
         int columns = lab_str_columns(from->names[i]);
         longest = columns > longest ? columns : longest;
     }
-    longest = longest > PLOT_NAME_MOST ? PLOT_NAME_MOST : longest;
+    int most = of_x ? PLOT_NAME_FITS : PLOT_NAME_MOST; /* below the area they take of its height */
+    longest = longest > most ? most : longest;
     if (of_x && longest * COLUMN_PIXELS + 8 > each)
         axis->angle = each > 16 ? PLOT_SLANTED : 90;
     bool along = of_x && axis->angle == 0;
@@ -235,7 +236,7 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, int pixels,
         every++;
     for (int i = 0; i<from->name_count; i += every> 0 ? every : 1) {
         lab_str_clear(&cut);
-        plot_cut(from->names[i], PLOT_NAME_MOST, &cut);
+        plot_cut(from->names[i], most, &cut);
         add_tic(axis, i, cut.text);
     }
     lab_str_release(&cut);

@@ -182,7 +182,7 @@ static void add_title(struct script *script, const struct plot_panel *made, cons
         return;
     }
     lab_str_add(script->out, " title ");
-    add_cut(script->out, title, PLOT_NAME_MOST);
+    add_cut(script->out, title, PLOT_KEY_MOST);
 }
 
 struct look { /* of a series */
@@ -454,7 +454,10 @@ static void add_terminals(const struct plot_layout *layout, const char *name, st
 
 void lab_plot_script(const struct lab_chart *chart, const char *name, struct lab_str *out) {
     struct plot_layout layout;
-    plot_layout_make(chart, &layout);
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    struct lab_chart shortened = plot_shorten(chart, &arena);
+    plot_layout_make(&shortened, &layout);
     struct script script = {.layout = &layout, .out = out};
     lab_str_printf(out,
                    "# %s, for gnuplot 5.2 or newer: `gnuplot %s.gp`, here, draws it anew.\n"
@@ -472,4 +475,5 @@ void lab_plot_script(const struct lab_chart *chart, const char *name, struct lab
         add_panel(&script, &layout.panels[p]);
     lab_str_add(out, "    unset multiplot\n    unset output\n}\n");
     lab_mem_free(layout.panels);
+    lab_arena_release(&arena);
 }

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LEAST_SCALE 0.62
+#define LEAST_SCALE 0.58
 
 /* --- colours --- */
 

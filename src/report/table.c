@@ -3,11 +3,14 @@
 
 #include <assert.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define COLUMNS_MAX 64
 #define INDENT      2
 #define GAP         2
-#define WIDTH_MIN   8 /* of a column that is cut */
+#define WIDTH_MIN   8  /* of a column that is cut */
+#define NAME_MIN    40 /* up to which the first column keeps what tells its rows apart */
 
 struct lab_table {
     struct lab_arena arena;
@@ -52,6 +55,39 @@ void lab_table_cell(struct lab_table *table, const char *format, ...) {
     table->cells[table->cell_count++] = text;
 }
 
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static int shared_columns(const char *a, const char *b) {
+    int columns = 0;
+    for (size_t left = strlen(a), length; left > 0; left -= length, a += length, b += length) {
+        bool printable;
+        length = lab_str_next(a, left, &printable);
+        if (strncmp(a, b, length) != 0)
+            break;
+        columns++;
+    }
+    return columns;
+}
+
+/* How far the first column, the rows' names, may be cut before two of them look alike. */
+static int least_width(const struct lab_table *table, char *const *cells) {
+    int rows = table->cell_count / table->column_count, least = WIDTH_MIN;
+    const char **names = lab_mem_alloc((size_t)rows + 1, sizeof *names);
+    for (int r = 0; r < rows; r++)
+        names[r] = cells[r * table->column_count];
+    if (rows > 1)
+        qsort(names, (size_t)rows, sizeof *names, by_text);
+    for (int r = 1; r < rows; r++) {
+        int width = shared_columns(names[r - 1], names[r]) + 2; /* one that differs, and the sign */
+        if (strcmp(names[r - 1], names[r]) != 0 && width > least)
+            least = width;
+    }
+    lab_mem_free(names);
+    return least > NAME_MIN ? WIDTH_MIN : least;
+}
+
 static void measure(const struct lab_table *table, char *const *cells, int columns,
                     int widths[COLUMNS_MAX]) {
     int total = INDENT;
@@ -62,10 +98,11 @@ static void measure(const struct lab_table *table, char *const *cells, int colum
                 widths[c] = lab_str_columns(cells[i]);
         total += widths[c] + (c ? GAP : 0);
     }
+    int least = total > columns ? least_width(table, cells) : WIDTH_MIN;
     while (total > columns) {
         int widest = -1;
         for (int c = 0; c < table->column_count; c++)
-            if (table->aligns[c] == LAB_ALIGN_LEFT && widths[c] > WIDTH_MIN &&
+            if (table->aligns[c] == LAB_ALIGN_LEFT && widths[c] > (c == 0 ? least : WIDTH_MIN) &&
                 (widest < 0 || widths[c] >= widths[widest]))
                 widest = c;
         if (widest < 0)

@@ -4,10 +4,10 @@ set decimalsign '.'
 data = 'bars.dat'
 do for [kind in "png svg"] {
     if (kind eq "png") {
-        set terminal pngcairo size 1720,972 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
+        set terminal pngcairo size 1720,984 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
         large = ',11.5'; small = ',8.5'
     } else {
-        set terminal svg size 860,486 noenhanced font 'sans-serif,12' background rgb '#ffffff'
+        set terminal svg size 860,492 noenhanced font 'sans-serif,12' background rgb '#ffffff'
         large = ',15'; small = ',11'
     }
     set output 'bars'.'.'.kind
@@ -21,10 +21,10 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.09186
+    set lmargin at screen 0.09651
     set rmargin at screen 0.76279
-    set tmargin at screen 0.90535
-    set bmargin at screen 0.20576
+    set tmargin at screen 0.90650
+    set bmargin at screen 0.21545
     set xrange [-0.6:5.6] noextend
     unset logscale x
     set yrange [0:13669.76] noextend
@@ -33,10 +33,10 @@ do for [kind in "png svg"] {
     set ytics norotate ('0' 0, '2000' 2000, '4000' 4000, '6000' 6000, '8000' 8000, '10000' 10000, '12000' 12000)
     set grid noxtics ytics
     set border 3
-    set label 'Throughput by model and by the node that feeds GPU 0' at screen 0.01395,0.95885 left font large tc rgb '#222222'
-    set label 'Throughput [samples/s]' at screen 0.01860,0.55556 center rotate by 90 tc rgb '#222222'
-    set label 'Model' at screen 0.42733,0.03292 center tc rgb '#222222'
-    set key at screen 0.77209,0.91358 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
+    set label 'Throughput by model and by the node that feeds GPU 0' at screen 0.01395,0.95935 left font large tc rgb '#222222'
+    set label 'Throughput [samples/s]' at screen 0.01860,0.56098 center rotate by 90 tc rgb '#222222'
+    set label 'Model' at screen 0.42965,0.03252 center tc rgb '#222222'
+    set key at screen 0.77209,0.91463 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \
         data index 0 using ($1-0.2):2:($1-0.4):($1+0):(0):2 with boxxyerror fillstyle solid 0.85 noborder linecolor rgb '#0072b2' title 'local node', \
         data index 0 using ($1-0.2):3:(0):($4-$3) with vectors heads size screen 0.004,90,90 fixed linewidth 1.4 linecolor rgb '#222222' notitle, \

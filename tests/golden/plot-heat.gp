@@ -4,10 +4,10 @@ set decimalsign '.'
 data = 'heat.dat'
 do for [kind in "png svg"] {
     if (kind eq "png") {
-        set terminal pngcairo size 1720,548 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
+        set terminal pngcairo size 1720,560 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
         large = ',11.5'; small = ',8.5'
     } else {
-        set terminal svg size 860,274 noenhanced font 'sans-serif,12' background rgb '#ffffff'
+        set terminal svg size 860,280 noenhanced font 'sans-serif,12' background rgb '#ffffff'
         large = ',15'; small = ',11'
     }
     set output 'heat'.'.'.kind
@@ -23,8 +23,8 @@ do for [kind in "png svg"] {
     unset colorbox
     set lmargin at screen 0.06512
     set rmargin at screen 0.88837
-    set tmargin at screen 0.83212
-    set bmargin at screen 0.18978
+    set tmargin at screen 0.83571
+    set bmargin at screen 0.20714
     set xrange [-0.5:3.5] noextend
     unset logscale x
     set yrange [3.5:-0.5] noextend
@@ -33,14 +33,14 @@ do for [kind in "png svg"] {
     set ytics norotate ('GPU 0' 0, 'GPU 1' 1, 'GPU 2' 2, 'GPU 3' 3)
     set grid noxtics noytics
     set border 0
-    set label 'What the remote node costs' at screen 0.01395,0.92701 left font large tc rgb '#222222'
-    set label 'simulated' at screen 0.98605,0.92701 right font large tc rgb '#d55e00'
-    set label 'Model' at screen 0.47674,0.05839 center tc rgb '#222222'
+    set label 'What the remote node costs' at screen 0.01395,0.92857 left font large tc rgb '#222222'
+    set label 'simulated' at screen 0.98605,0.92857 right font large tc rgb '#d55e00'
+    set label 'Model' at screen 0.47674,0.05714 center tc rgb '#222222'
     set palette defined (0 '#0071b1', 0.5 '#f7f7f7', 1 '#d45d00')
     set cbrange [-21.5:21.5]
-    set colorbox user origin screen 0.90233,0.18978 size screen 0.01395,0.64234 noborder
+    set colorbox user origin screen 0.90233,0.20714 size screen 0.01395,0.62857 noborder
     set cbtics scale 0.4 font small tc rgb '#555555'
-    set label 'Penalty [%]' at screen 0.98605,0.51095 center rotate by 90 tc rgb '#222222'
+    set label 'Penalty [%]' at screen 0.98605,0.52143 center rotate by 90 tc rgb '#222222'
     unset key
     plot \
         data index 0 using (valid(3) ? $1 : NaN):2:($1-0.485):($1+0.485):($2-0.46):($2+0.46):3 with boxxyerror fillstyle solid noborder linecolor palette notitle, \

@@ -4,10 +4,10 @@ set decimalsign '.'
 data = 'heats.dat'
 do for [kind in "png svg"] {
     if (kind eq "png") {
-        set terminal pngcairo size 2384,492 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
+        set terminal pngcairo size 2384,504 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
         large = ',11.5'; small = ',8.5'
     } else {
-        set terminal svg size 1192,246 noenhanced font 'sans-serif,12' background rgb '#ffffff'
+        set terminal svg size 1192,252 noenhanced font 'sans-serif,12' background rgb '#ffffff'
         large = ',15'; small = ',11'
     }
     set output 'heats'.'.'.kind
@@ -23,8 +23,8 @@ do for [kind in "png svg"] {
     unset colorbox
     set lmargin at screen 0.04698
     set rmargin at screen 0.41946
-    set tmargin at screen 0.73984
-    set bmargin at screen 0.21138
+    set tmargin at screen 0.74603
+    set bmargin at screen 0.23016
     set xrange [-0.5:3.5] noextend
     unset logscale x
     set yrange [1.5:-0.5] noextend
@@ -33,14 +33,14 @@ do for [kind in "png svg"] {
     set ytics norotate ('GPU 0' 0, 'GPU 1' 1)
     set grid noxtics noytics
     set border 0
-    set label 'Copies' at screen 0.01007,0.91870 left font large tc rgb '#222222'
-    set label 'Node of the memory' at screen 0.23322,0.06504 center tc rgb '#222222'
-    set label 'Host to device' at screen 0.04698,0.78455 left tc rgb '#222222'
+    set label 'Copies' at screen 0.01007,0.92063 left font large tc rgb '#222222'
+    set label 'Node of the memory' at screen 0.23322,0.06349 center tc rgb '#222222'
+    set label 'Host to device' at screen 0.04698,0.78968 left tc rgb '#222222'
     set palette defined (0 '#f7fbff', 0.35 '#9ecae1', 0.7 '#2171b5', 1 '#08306b')
     set cbrange [0:25.1]
-    set colorbox user origin screen 0.42953,0.21138 size screen 0.01007,0.52846 noborder
+    set colorbox user origin screen 0.42953,0.23016 size screen 0.01007,0.51587 noborder
     set cbtics scale 0.4 font small tc rgb '#555555'
-    set label 'Bandwidth [GB/s]' at screen 0.48993,0.47561 center rotate by 90 tc rgb '#222222'
+    set label 'Bandwidth [GB/s]' at screen 0.48993,0.48810 center rotate by 90 tc rgb '#222222'
     unset key
     plot \
         data index 0 using (valid(3) ? $1 : NaN):2:($1-0.485):($1+0.485):($2-0.46):($2+0.46):3 with boxxyerror fillstyle solid noborder linecolor palette notitle, \
@@ -50,8 +50,8 @@ do for [kind in "png svg"] {
     unset colorbox
     set lmargin at screen 0.54698
     set rmargin at screen 0.91946
-    set tmargin at screen 0.73984
-    set bmargin at screen 0.21138
+    set tmargin at screen 0.74603
+    set bmargin at screen 0.23016
     set xrange [-0.5:3.5] noextend
     unset logscale x
     set yrange [1.5:-0.5] noextend
@@ -60,13 +60,13 @@ do for [kind in "png svg"] {
     set ytics norotate ('GPU 0' 0, 'GPU 1' 1)
     set grid noxtics noytics
     set border 0
-    set label 'Node of the memory' at screen 0.73322,0.06504 center tc rgb '#222222'
-    set label 'Device to host' at screen 0.54698,0.78455 left tc rgb '#222222'
+    set label 'Node of the memory' at screen 0.73322,0.06349 center tc rgb '#222222'
+    set label 'Device to host' at screen 0.54698,0.78968 left tc rgb '#222222'
     set palette defined (0 '#f7fbff', 0.35 '#9ecae1', 0.7 '#2171b5', 1 '#08306b')
     set cbrange [0:25.1]
-    set colorbox user origin screen 0.92953,0.21138 size screen 0.01007,0.52846 noborder
+    set colorbox user origin screen 0.92953,0.23016 size screen 0.01007,0.51587 noborder
     set cbtics scale 0.4 font small tc rgb '#555555'
-    set label 'Bandwidth [GB/s]' at screen 0.98993,0.47561 center rotate by 90 tc rgb '#222222'
+    set label 'Bandwidth [GB/s]' at screen 0.98993,0.48810 center rotate by 90 tc rgb '#222222'
     unset key
     plot \
         data index 1 using (valid(3) ? $1 : NaN):2:($1-0.485):($1+0.485):($2-0.46):($2+0.46):3 with boxxyerror fillstyle solid noborder linecolor palette notitle, \

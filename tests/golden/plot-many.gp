@@ -4,10 +4,10 @@ set decimalsign '.'
 data = 'many.dat'
 do for [kind in "png svg"] {
     if (kind eq "png") {
-        set terminal pngcairo size 1720,876 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
+        set terminal pngcairo size 1720,888 noenhanced font 'Sans,9' fontscale 2 linewidth 2 pointscale 2 background rgb '#ffffff'
         large = ',11.5'; small = ',8.5'
     } else {
-        set terminal svg size 860,438 noenhanced font 'sans-serif,12' background rgb '#ffffff'
+        set terminal svg size 860,444 noenhanced font 'sans-serif,12' background rgb '#ffffff'
         large = ',15'; small = ',11'
     }
     set output 'many'.'.'.kind
@@ -21,10 +21,10 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.07442
+    set lmargin at screen 0.07907
     set rmargin at screen 0.88140
-    set tmargin at screen 0.89498
-    set bmargin at screen 0.11872
+    set tmargin at screen 0.89640
+    set bmargin at screen 0.13063
     set xrange [-0.9998:50.9898] noextend
     unset logscale x
     set yrange [0:17236000] noextend
@@ -33,10 +33,10 @@ do for [kind in "png svg"] {
     set ytics norotate ('0' 0, '2M' 2000000, '4M' 4000000, '6M' 6000000, '8M' 8000000, '10M' 10000000, '12M' 12000000, '14M' 14000000, '16M' 16000000)
     set grid xtics ytics
     set border 3
-    set label 'Sixteen GPUs' at screen 0.01395,0.95434 left font large tc rgb '#222222'
-    set label 'Parameters' at screen 0.01860,0.50685 center rotate by 90 tc rgb '#222222'
-    set label 'Time [s]' at screen 0.47791,0.03653 center tc rgb '#222222'
-    set key at screen 0.89070,0.90411 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
+    set label 'Sixteen GPUs' at screen 0.01395,0.95495 left font large tc rgb '#222222'
+    set label 'Parameters' at screen 0.01860,0.51351 center rotate by 90 tc rgb '#222222'
+    set label 'Time [s]' at screen 0.48023,0.03604 center tc rgb '#222222'
+    set key at screen 0.89070,0.90541 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \
         data index 0 using 1:2 with lines linewidth 1.2 dashtype 1 linecolor rgb '#0072b2' title 'GPU 0', \
         data index 1 using 1:2 with lines linewidth 1.2 dashtype 1 linecolor rgb '#e69f00' title 'GPU 1', \

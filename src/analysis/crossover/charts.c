@@ -117,12 +117,15 @@ bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool
     }
     if (made == 0)
         return false;
-    const char *more =
-        left_out ? lab_arena_printf(arena, " %d more devices and nodes aren't drawn.", left_out)
-                 : "";
+    const char *more = "", *title = "Computing against copying";
+    if (left_out) {
+        more = lab_arena_printf(arena, " Drawn are the first %d of %d devices and nodes.", made,
+                                made + left_out);
+        title = lab_arena_printf(arena, "%s, %d of %d", title, made, made + left_out);
+    }
     *ret_chart =
         (struct lab_chart){.name = "crossover",
-                           .title = "Computing against copying",
+                           .title = title,
                            .caption = lab_arena_printf(
                                arena,
                                "Busy times of a sample. Where compute lies above copies, a "

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#define STEPS      8   /* of a drawn law between two models */
+#define STEPS      32  /* of a drawn law between two models */
 #define MARGIN     1.6 /* of axes beyond what was measured, as a factor */
 #define SERIES_MAX 6   /* in a panel */
 #define PANELS_MAX (SCALING_KEYS + 1)
@@ -23,8 +23,14 @@ static double *room(struct lab_arena *arena, size_t count) {
     return lab_arena_alloc(arena, count + 1, sizeof(double));
 }
 
+/* Of a band: it ends at the panel's edge. */
 static double within(double value, const struct sketch *sketch) {
     return isnan(value) ? value : fmin(fmax(value, sketch->low), sketch->high);
+}
+
+/* Of a line: it leaves the panel, it doesn't run along its edge. */
+static double inside(double value, const struct sketch *sketch) {
+    return value >= sketch->low && value <= sketch->high ? value : (double)NAN;
 }
 
 static void add_series(struct sketch *sketch, struct lab_chart_series series) {
@@ -78,7 +84,7 @@ static void add_law(struct sketch *sketch, const struct scaling_law *law,
             scaling_law_rate(law, rows, between(from->flops, to->flops, share),
                              between(from->bytes, to->bytes, share), from->samples);
         x[i] = between(where(from, key), where(to, key), share);
-        y[i] = within(rate.value, sketch);
+        y[i] = inside(rate.value, sketch);
         low[i] = within(rate.next.low, sketch);
         high[i] = within(rate.next.high, sketch);
     }
@@ -99,6 +105,17 @@ static void add_law(struct sketch *sketch, const struct scaling_law *law,
                            .count = total,
                            .colour = law->kind == SCALING_POWER ? POWER : LAW,
                        });
+}
+
+/* The law that predicts best, as the answer has it, and the power law that it is held against. */
+static void add_laws(struct sketch *sketch, const struct scaling_laws *laws,
+                     const struct scaling_rows *rows, const struct scaling_row *const *members,
+                     int count, place *where, enum scaling_key key) {
+    const struct scaling_law *best = scaling_laws_best(laws), *power = &laws->items[SCALING_POWER];
+    if (best)
+        add_law(sketch, best, rows, members, count, where, key, true);
+    if (best != power && !power->lacks)
+        add_law(sketch, power, rows, members, count, where, key, false);
 }
 
 static void add_measured(struct sketch *sketch, const struct scaling_row *const *members, int count,
@@ -143,11 +160,7 @@ static struct lab_chart_panel series_panel(const struct scaling_rows *rows,
                                            struct lab_arena *arena) {
     static const char *const axes[SCALING_KEYS] = {"Depth [blocks]", "Width [values a token]"};
     struct sketch sketch = open_sketch(series->rows, series->count, false, arena);
-    const struct scaling_law *best = scaling_laws_best(laws), *power = &laws->items[SCALING_POWER];
-    if (best)
-        add_law(&sketch, best, rows, series->rows, series->count, by_key, series->key, true);
-    if (best != power && !power->lacks)
-        add_law(&sketch, power, rows, series->rows, series->count, by_key, series->key, false);
+    add_laws(&sketch, laws, rows, series->rows, series->count, by_key, series->key);
     add_measured(&sketch, series->rows, series->count, by_key, series->key);
     const struct scaling_row *first = series->rows[0];
     const char *title = series->key == SCALING_DEPTH
@@ -161,9 +174,7 @@ static struct lab_chart_panel work_panel(const struct scaling_rows *rows,
                                          const struct scaling_row *const *all,
                                          struct lab_arena *arena) {
     struct sketch sketch = open_sketch(all, rows->count, false, arena);
-    const struct scaling_law *power = &laws->items[SCALING_POWER];
-    if (!power->lacks)
-        add_law(&sketch, power, rows, all, rows->count, by_work, SCALING_DEPTH, true);
+    add_laws(&sketch, laws, rows, all, rows->count, by_work, SCALING_DEPTH);
     add_measured(&sketch, all, rows->count, by_work, SCALING_DEPTH);
     return close_sketch(&sketch, "By work", "Work [GFLOP a sample]", "Throughput [samples/s]");
 }
@@ -188,7 +199,7 @@ static struct lab_chart_panel memory_panel(const struct scaling_rows *rows,
     for (size_t i = 0; i < total; i++) {
         x[i] = between(least, most, (double)i / (double)(total - 1));
         struct lab_fit_prediction made = lab_fit_predict(fit, &x[i], 1, SCALING_CONFIDENCE);
-        y[i] = within(made.value, &sketch);
+        y[i] = inside(made.value, &sketch);
         low[i] = within(made.next.low, &sketch);
         high[i] = within(made.next.high, &sketch);
     }

@@ -2,6 +2,8 @@
 #include "analysis/transfer/transfer.h"
 
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define SERIES_MAX 8 /* more would be a tangle; those left out are in the table */
 #define MILLION    1e6
@@ -92,31 +94,94 @@ static struct lab_chart_series draw_pressure(const struct transfer_pressure *pre
                                      .colour = colour};
 }
 
-int transfer_charts(const struct transfer_sets *sets, const struct transfer_pressure *pressures,
-                    int pressure_count, const char *suffix, bool simulated, struct lab_arena *arena,
-                    struct lab_chart *ret_charts) {
-    static const struct look pressure_look = {
+/* --- which ones --- */
+
+struct choice { /* a series that could be drawn */
+    const struct lab_study_group *group;
+    int points;
+    int index;
+};
+
+/* By model and settings, then by place: neighbours in the key are those that are compared. */
+static int by_group(const void *a, const void *b) {
+    const struct choice *x = a, *y = b;
+    int order = strverscmp(x->group->what, y->group->what);
+    order = order ? order : strverscmp(x->group->place, y->group->place);
+    return order ? order : (x->index > y->index) - (x->index < y->index);
+}
+
+static int by_points(const void *a, const void *b) {
+    const struct choice *x = a, *y = b;
+    return x->points != y->points ? (x->points < y->points) - (x->points > y->points)
+                                  : by_group(a, b);
+}
+
+/* Those with the most sizes, in order. Returns how many. */
+static int choose(struct choice *choices, int count) {
+    int chosen = count < SERIES_MAX ? count : SERIES_MAX;
+    if (count > 1) {
+        qsort(choices, (size_t)count, sizeof *choices, by_points);
+        qsort(choices, (size_t)chosen, sizeof *choices, by_group);
+    }
+    return chosen;
+}
+
+static void tell_choice(struct lab_chart *chart, int drawn, int count, struct lab_arena *arena) {
+    if (drawn == count)
+        return;
+    chart->title = lab_arena_printf(arena, "%s, %d of %d", chart->title, drawn, count);
+    chart->caption = lab_arena_printf(
+        arena, "%s Drawn are %d of %d, those with the most sizes; the table has all.",
+        chart->caption, drawn, count);
+}
+
+static struct lab_chart draw_question(const struct transfer_sets *sets,
+                                      enum transfer_question question, const char *suffix,
+                                      bool simulated, struct lab_arena *arena) {
+    struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
+    struct choice *choices = lab_arena_alloc(arena, (size_t)sets->count, sizeof *choices);
+    bool copies = transfer_is_copies(question);
+    const struct look *look = &looks[question];
+    struct lab_chart_axis y = {look->y, !copies, copies ? 0 : NAN, NAN, NULL, 0};
+    for (int i = 0; i < sets->count; i++)
+        choices[i] = (struct choice){sets->items[i].group, sets->items[i].count, i};
+    int drawn = choose(choices, sets->count);
+    for (int i = 0; i < drawn; i++)
+        series[i] = draw_set(&sets->items[choices[i].index], question, i, arena);
+    struct lab_chart chart = make_chart(look, suffix, series, drawn, y, simulated, arena);
+    tell_choice(&chart, drawn, sets->count, arena);
+    return chart;
+}
+
+static struct lab_chart draw_pressures(const struct transfer_pressure *pressures, int count,
+                                       const char *suffix, bool simulated,
+                                       struct lab_arena *arena) {
+    static const struct look look = {
         "transfer_pressure", "What a far node costs, by size of the input pool", "Pool [MiB]",
         "Throughput lost [%]",
         "A line that rises is memory pressure: far memory costs more of it."};
-    int count = 0;
-    for (int q = 0; q < TRANSFER_QUESTIONS; q++) {
-        struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
-        int drawn = sets[q].count < SERIES_MAX ? sets[q].count : SERIES_MAX;
-        bool copies = transfer_is_copies((enum transfer_question)q);
-        struct lab_chart_axis y = {looks[q].y, !copies, copies ? 0 : NAN, NAN, NULL, 0};
-        for (int i = 0; i < drawn; i++)
-            series[i] = draw_set(&sets[q].items[i], (enum transfer_question)q, i, arena);
-        if (drawn > 0)
-            ret_charts[count++] = make_chart(&looks[q], suffix, series, drawn, y, simulated, arena);
-    }
     struct lab_chart_series *series = lab_arena_alloc(arena, SERIES_MAX, sizeof *series);
-    int drawn = pressure_count < SERIES_MAX ? pressure_count : SERIES_MAX;
+    struct choice *choices = lab_arena_alloc(arena, (size_t)count, sizeof *choices);
+    struct lab_chart_axis y = {look.y, false, NAN, NAN, NULL, 0};
+    for (int i = 0; i < count; i++)
+        choices[i] = (struct choice){pressures[i].group, pressures[i].count, i};
+    int drawn = choose(choices, count);
     for (int i = 0; i < drawn; i++)
-        series[i] = draw_pressure(&pressures[i], i, arena);
-    struct lab_chart_axis y = {pressure_look.y, false, NAN, NAN, NULL, 0};
-    if (drawn > 0)
-        ret_charts[count++] =
-            make_chart(&pressure_look, suffix, series, drawn, y, simulated, arena);
+        series[i] = draw_pressure(&pressures[choices[i].index], i, arena);
+    struct lab_chart chart = make_chart(&look, suffix, series, drawn, y, simulated, arena);
+    tell_choice(&chart, drawn, count, arena);
+    return chart;
+}
+
+int transfer_charts(const struct transfer_sets *sets, const struct transfer_pressure *pressures,
+                    int pressure_count, const char *suffix, bool simulated, struct lab_arena *arena,
+                    struct lab_chart *ret_charts) {
+    int count = 0;
+    for (int q = 0; q < TRANSFER_QUESTIONS; q++)
+        if (sets[q].count > 0)
+            ret_charts[count++] =
+                draw_question(&sets[q], (enum transfer_question)q, suffix, simulated, arena);
+    if (pressure_count > 0)
+        ret_charts[count++] = draw_pressures(pressures, pressure_count, suffix, simulated, arena);
     return count;
 }

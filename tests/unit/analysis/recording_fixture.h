@@ -23,7 +23,7 @@
 #define GIVEN_WALL   1794739323000000000LL /* 2026-11-15 10:42:03 UTC */
 #define GIVEN_TICKS  4096
 #define GIVEN_TRACKS 16
-#define GIVEN_FILES  16
+#define GIVEN_FILES  48
 #define NONE         NAN
 
 struct given {

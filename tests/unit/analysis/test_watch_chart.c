@@ -109,7 +109,50 @@ static void too_many_lines_are_said(void **state) {
     when_analysed(f, "balance", NULL);
     const struct lab_chart *chart = find(f, "per_gpu_memory_breakdown");
     assert_int_equal(chart->panels[0].series_count, 8);
-    assert_non_null(strstr(chart->caption, "The first 8 of 12 recordings are drawn."));
+    assert_non_null(strstr(chart->caption, "8 of 12 recordings are drawn: of each GPU"));
+    assert_string_equal(chart->title, "Memory of each GPU over time, 8 of 12");
+    chart = find(f, "gpu_load_balance_analysis");
+    assert_string_equal(chart->title, "How evenly the GPUs are loaded, 5 of 12");
+    const struct lab_chart_panel *right = &chart->panels[1];
+    for (int i = 0; i < right->series_count; i++)
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(right->series[i].colour % 8, right->series[k].colour % 8);
+}
+
+/* Given ten recordings of GPU 0 before one of GPU 1, then GPU 1 is drawn, on the same time axis. */
+static void no_gpu_is_left_out(void **state) {
+    struct given *f = *state;
+    for (int i = 0; i < 11; i++) {
+        given_recording(f, lab_arena_printf(&f->arena, "r%d", i), "a");
+        struct lab_track *track = given_gpu(f, i < 10 ? 0 : 1);
+        for (int t = 0; t <= 10 + i; t++)
+            given_tick(track, t, 1024, 80, 100, 50);
+    }
+    when_analysed(f, "balance", NULL);
+    const struct lab_chart *chart = find(f, "per_gpu_memory_breakdown");
+    assert_int_equal(chart->panel_count, 2);
+    size_t points = 0;
+    for (int s = 0; s < chart->panels[1].series_count; s++)
+        points += chart->panels[1].series[s].count;
+    assert_true(points > 0);
+    assert_float_equal(chart->panels[0].x.high, chart->panels[1].x.high, 0);
+    assert_null(find(f, "gpu_load_balance_analysis")); /* none has two GPUs to compare */
+}
+
+/* Given forty labels, then the least and the most of them are drawn, and the picture says so. */
+static void of_many_labels_both_ends_are_drawn(void **state) {
+    struct given *f = *state;
+    for (int i = 0; i < 40; i++)
+        given_gpus(f, lab_arena_printf(&f->arena, "r%d", i), lab_arena_printf(&f->arena, "l%d", i),
+                   1 + i / 20);
+    when_analysed(f, "memory", NULL);
+    const struct lab_chart *chart = find(f, "gpu_memory_comparison");
+    assert_int_equal(chart->panels[0].x.name_count, 24);
+    assert_non_null(strstr(chart->title, ", 24 of 40"));
+    assert_float_equal(chart->panels[0].series[1].y[0], 10, 1e-9);
+    assert_float_equal(chart->panels[0].series[1].y[23], 21, 1e-9);
+    chart = find(f, "gpu_memory_timeline");
+    assert_non_null(strstr(chart->title, ", 8 of 40"));
 }
 
 /* Given two labels, when they are compared, then only what one of them has is on the axis. */
@@ -149,6 +192,8 @@ int main(void) {
         TEST(labels_are_compared),
         TEST(a_gap_stays_one),
         TEST(too_many_lines_are_said),
+        TEST(no_gpu_is_left_out),
+        TEST(of_many_labels_both_ends_are_drawn),
         TEST(comparison_has_what_there_is),
         TEST(simulated_travels_to_the_picture),
     };
