@@ -22,7 +22,9 @@ grep -q "numa_locality_study (simulated): 48 of 48 runs succeeded" "$work/answer
     fail "it doesn't say that 48 of 48 simulated runs succeeded: $(head -3 "$work/answer")"
 json 'len(d) == 48 and all(r["success"] and r["simulated"] and r["validity"]["valid"] for r in d)'
 json 'all(r["ranks"][0]["simulated"] and r["ranks"][0]["gpu"]["simulated"] for r in d)'
-json 'all(r["energy_j"] > 0 and r["power_w"] > 30 and r["sm_clock_mhz"] == 2520 for r in d)'
+# figures that are means of a second need runs that last one
+json '(lambda long: len(long) >= 8 and all(r["energy_j"] > 0 and r["power_w"] > 30 and r["sm_clock_mhz"] == 2520
+       for r in long))([r for r in d if r["label"] == "vit16x12x1024"])'
 json 'all(r["ranks"][0]["verification"]["text"] == "simulated" for r in d)'
 # GPU 3 sits on node 1; node 0 is near, node 2 is far
 json '({(r["gpu_id"], r["numa_node"], r["ranks"][0]["device_node"], r["ranks"][0]["distance"]) for r in d}
