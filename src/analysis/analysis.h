@@ -27,11 +27,11 @@ enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
                          LAB_ANALYSIS_TIME,  /* seconds; key_ms */
                          LAB_ANALYSIS_SHARE, /* 1 = all of it */
                          LAB_ANALYSIS_RATIO,
-                         LAB_ANALYSIS_RATE,       /* bytes a second; key_gb_per_s */
-                         LAB_ANALYSIS_SIZE,       /* bytes */
-                         LAB_ANALYSIS_DURATION,   /* seconds, of something long; key_s */
-                         LAB_ANALYSIS_PERCENT,    /* 100 = all of it; key_percent */
-                         LAB_ANALYSIS_MEBIBYTES,  /* shown as "12800.0 MB"; key_mib */
+                         LAB_ANALYSIS_RATE,     /* bytes a second; key_gb_per_s */
+                         LAB_ANALYSIS_SIZE,     /* bytes */
+                         LAB_ANALYSIS_DURATION, /* seconds, of something long; key_s */
+                         LAB_ANALYSIS_PERCENT,  /* 100 = all of it; key_percent */
+                         LAB_ANALYSIS_MEBIBYTES, /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
                          LAB_ANALYSIS_WATTS,      /* key_w */
                          LAB_ANALYSIS_JOULES,     /* key_j */
                          LAB_ANALYSIS_CELSIUS,    /* key_c */

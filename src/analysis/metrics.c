@@ -168,6 +168,10 @@ static bool is_sure(const struct metric *metric) {
     return metric->better == HIGHER ? best->low > next->high : best->high < next->low;
 }
 
+static bool is_tie(const struct metric *metric) {
+    return metric->settings[0].value.median == metric->settings[metric->count - 1].value.median;
+}
+
 /* "accuracy is highest with lr0.01: 0.913; next lr0.1 with 0.902, too near to tell them apart." */
 static const char *make_answer(const struct metric *metric, struct lab_arena *arena) {
     struct lab_str text;
@@ -177,7 +181,7 @@ static const char *make_answer(const struct metric *metric, struct lab_arena *ar
         lab_str_printf(&text, "%s ended at ", metric->name);
         add_value(&text, best->value.median, metric->unit);
         lab_str_printf(&text, " with %s, the only setting that said it.", best->point->name);
-    } else if (best->value.median == last->value.median) {
+    } else if (is_tie(metric)) {
         lab_str_printf(&text, "%s ended at ", metric->name);
         add_value(&text, best->value.median, metric->unit);
         lab_str_add(&text, " with all settings.");
@@ -207,8 +211,8 @@ enum { SETTINGS, BEST, BEST_VALUE, WORST_VALUE, FIGURES };
 static const struct lab_analysis_column figure_columns[FIGURES] = {
     [SETTINGS] = {"settings", "Settings", LAB_ANALYSIS_COUNT},
     [BEST] = {"best", "Best", LAB_ANALYSIS_TEXT, "Best"},
-    [BEST_VALUE] = {"first_value", "First value", LAB_ANALYSIS_NUMBER, "First"},
-    [WORST_VALUE] = {"last_value", "Last value", LAB_ANALYSIS_NUMBER, "Last"},
+    [BEST_VALUE] = {"first_value", "Best value, or least", LAB_ANALYSIS_NUMBER, "Best or least"},
+    [WORST_VALUE] = {"last_value", "Worst value, or most", LAB_ANALYSIS_NUMBER, "Worst or most"},
 };
 
 enum { SETTING, VALUE, LOW, HIGH, RUNS, MEMORY, COLUMNS };
@@ -244,8 +248,8 @@ static struct lab_analysis_part make_part(const struct metric *metric, struct la
                                          .cells = rows,
                                          .row_count = metric->count};
     cells[SETTINGS] = lab_analysis_figure(metric->count);
-    cells[BEST] =
-        lab_analysis_text(metric->better == EITHER ? NULL : metric->settings[0].point->name);
+    cells[BEST] = lab_analysis_text(
+        metric->better == EITHER || is_tie(metric) ? NULL : metric->settings[0].point->name);
     cells[BEST_VALUE] = lab_analysis_figure(metric->settings[0].value.median);
     cells[WORST_VALUE] = lab_analysis_figure(metric->settings[metric->count - 1].value.median);
     return (struct lab_analysis_part){.name = metric->name,

@@ -276,9 +276,9 @@ static int choose_bars(const struct lab_gangs *gangs, struct bars *list, struct 
     if (count > BARS_MAX / 2)
         count = BARS_MAX / 2;
     for (int i = count - 1; i >= 0; i--) {
-        list[2 * i] = list[i];
-        list[2 * i + 1] = list[2 * i];
-        list[2 * i + 1].slowest = lab_arena_printf(arena, "%d devices, slowest", list[i].size);
+        struct bars *pair = list + (ptrdiff_t)2 * i;
+        pair[0] = pair[1] = list[i];
+        pair[1].slowest = lab_arena_printf(arena, "%d devices, slowest", pair[1].size);
     }
     return 2 * count;
 }

@@ -9,6 +9,7 @@
 
 #define LABEL_COLUMNS 19
 #define NAME_COLUMNS  24 /* of a table; longer names are shortened to what tells them apart */
+#define LARGE_MIB     (300 * 1024.0) /* more than one GPU has: totals, easier to read in GiB */
 
 /* --- one figure --- */
 
@@ -41,7 +42,10 @@ static void add_value(double value, enum lab_analysis_unit kind, const char *uni
         lab_str_printf(out, "%.1f %%", value);
         break;
     case LAB_ANALYSIS_MEBIBYTES:
-        lab_str_printf(out, "%.1f MB", value);
+        if (value >= LARGE_MIB)
+            lab_str_printf(out, "%.1f GiB", value / 1024);
+        else
+            lab_str_printf(out, "%.1f MB", value);
         break;
     case LAB_ANALYSIS_WATTS:
         lab_str_printf(out, "%.1f W", value);

@@ -131,15 +131,15 @@ static void add_difference(struct lab_str *name, const struct lab_study_run *run
     }
 }
 
-/* A model that did several works is told apart by what differs from the first of them. */
-static const char *name_group(const struct lab_place_group *groups, int at,
+/* A model that did several works is told apart by what differs from the first other of them. */
+static const char *name_group(const struct lab_place_group *groups, int count, int at,
                               struct lab_arena *arena) {
     const struct lab_study_run *run = groups[at].places[0].point->runs[0];
     struct lab_str name;
     lab_str_init(&name);
     lab_str_add(&name, groups[at].model);
-    for (int i = 0; i < at; i++)
-        if (lab_str_equal(groups[i].model, groups[at].model)) {
+    for (int i = 0; i < count; i++)
+        if (i != at && lab_str_equal(groups[i].model, groups[at].model)) {
             add_difference(&name, run, groups[i].places[0].point->runs[0]);
             break;
         }
@@ -271,9 +271,11 @@ int lab_place_groups(const struct lab_study_table *study, struct lab_arena *aren
         group->places = lab_arena_alloc(arena, (size_t)member_count, sizeof *group->places);
         for (; group->count < member_count; group->count++)
             group->places[group->count] = make_place(&points[members[group->count]], arena);
-        group->name = name_group(groups, count++, arena);
         finish(group, arena);
+        count++;
     }
+    for (int i = 0; i < count; i++)
+        groups[i].name = name_group(groups, count, i, arena);
     *ret_groups = groups;
     return count;
 }

@@ -40,20 +40,22 @@ static const char *image_words(const struct lab_study_run *run, struct lab_arena
     return copy;
 }
 
+static enum lab_stage stage_of(enum transfer_question question) {
+    return question == TRANSFER_D2H ? LAB_STAGE_D2H : LAB_STAGE_H2D;
+}
+
+/* Where it lies in the set's order; what was measured there comes later, since it takes long. */
 static struct transfer_row make_row(enum transfer_question question,
                                     const struct lab_study_point *point, struct lab_arena *arena) {
     const struct lab_study_run *run = point->runs[0];
-    enum lab_stage stage = question == TRANSFER_D2H ? LAB_STAGE_D2H : LAB_STAGE_H2D;
-    struct transfer_row row = {.point = point,
-                               .rate = lab_study_point_rate(point),
-                               .bandwidth = transfer_bandwidth(point, stage)};
+    struct transfer_row row = {.point = point};
     switch (question) {
     case TRANSFER_H2D:
-        row.x = transfer_bytes(point, stage);
+        row.x = transfer_bytes(point, stage_of(question));
         row.label = image_words(run, arena);
         break;
     case TRANSFER_D2H:
-        row.x = transfer_bytes(point, stage);
+        row.x = transfer_bytes(point, stage_of(question));
         row.label = lab_arena_printf(arena, "%s, %s", run->model, image_words(run, arena));
         break;
     case TRANSFER_BATCH:
@@ -66,6 +68,11 @@ static struct transfer_row make_row(enum transfer_question question,
         break;
     }
     return row;
+}
+
+static void measure(struct transfer_row *row, enum transfer_question question) {
+    row->rate = lab_study_point_rate(row->point);
+    row->bandwidth = transfer_bandwidth(row->point, stage_of(question));
 }
 
 static bool is_usable(const struct transfer_row *row, enum transfer_question question) {
@@ -129,6 +136,28 @@ static void compare_rates(struct transfer_sets *sets, struct lab_arena *arena) {
             sets->items[s].rows[i].change = ratios[next++];
 }
 
+/* The points of a group that have a place in its order, rising; a million iterations aren't looked at for
+ * a set that has nothing to hold against each other. */
+static struct transfer_set make_set(enum transfer_question question,
+                                    const struct lab_study_group *group, struct lab_arena *arena) {
+    struct transfer_set set = {.group = group};
+    set.rows = lab_arena_alloc(arena, (size_t)group->count + 1, sizeof *set.rows);
+    for (int i = 0; i < group->count; i++) {
+        struct transfer_row row = make_row(question, group->points[i], arena);
+        if (row.x > 0)
+            set.rows[set.count++] = row;
+    }
+    qsort(set.rows, (size_t)set.count, sizeof *set.rows, by_x);
+    int found = count_distinct(set.rows, set.count) < 2 ? 0 : set.count;
+    set.count = 0;
+    for (int i = 0; i < found; i++) {
+        measure(&set.rows[i], question);
+        if (is_usable(&set.rows[i], question))
+            set.rows[set.count++] = set.rows[i];
+    }
+    return set;
+}
+
 struct transfer_sets transfer_sets_make(enum transfer_question question,
                                         const struct lab_study_point *points, int count,
                                         struct lab_arena *arena) {
@@ -137,14 +166,7 @@ struct transfer_sets transfer_sets_make(enum transfer_question question,
     int group_count = lab_study_groups(points, count, varying[question], arena, &groups);
     sets.items = lab_arena_alloc(arena, (size_t)group_count + 1, sizeof *sets.items);
     for (int g = 0; g < group_count; g++) {
-        struct transfer_set set = {.group = &groups[g]};
-        set.rows = lab_arena_alloc(arena, (size_t)groups[g].count + 1, sizeof *set.rows);
-        for (int i = 0; i < groups[g].count; i++) {
-            struct transfer_row row = make_row(question, groups[g].points[i], arena);
-            if (is_usable(&row, question))
-                set.rows[set.count++] = row;
-        }
-        qsort(set.rows, (size_t)set.count, sizeof *set.rows, by_x);
+        struct transfer_set set = make_set(question, &groups[g], arena);
         if (count_distinct(set.rows, set.count) < 2)
             continue;
         if (transfer_is_copies(question))

@@ -73,7 +73,9 @@ static const char *gain_words(const struct lab_advice_line *line, struct lab_are
         return lab_arena_printf(arena,
                                 "none larger than %.1f %%: ", 100 * farther_end(line) + 0.05);
     case LAB_ADVICE_UNDECIDED:
-        return lab_arena_printf(arena, "%+.1f %%, undecided: ", 100 * line->gain);
+        return fabs(line->gain) < 0.0005
+                   ? "no difference seen, undecided: "
+                   : lab_arena_printf(arena, "%+.1f %%, undecided: ", 100 * line->gain);
     case LAB_ADVICE_SAME_PLACE:
     case LAB_ADVICE_NOT_MEASURED:
         break;

@@ -82,6 +82,16 @@ static void one_run_each_proves_nothing(void **state) {
     assert_says(g, "can't tell apart for sure");
 }
 
+/* Given the same value of all, then none is the best. */
+static void equal_values_have_no_best(void **state) {
+    struct given *g = *state;
+    add(g, "sgd", 0, "loss", 0.5, 9000);
+    add(g, "adamw", 0, "loss", 0.5, 12000);
+    analyse(g);
+    assert_says(g, "loss ended at 0.5 with all settings.");
+    assert_null(g->result.parts[0].cells[1].text);
+}
+
 /* Given a name that tells no direction, then none is called best. */
 static void unknown_metrics_have_no_best(void **state) {
     struct given *g = *state;
@@ -138,9 +148,13 @@ static void nothing_said_is_said(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(the_best_setting_is_named),    TEST(one_run_each_proves_nothing),
-        TEST(unknown_metrics_have_no_best), TEST(memory_is_drawn_against_accuracy),
-        TEST(many_settings_share_a_colour), TEST(nothing_said_is_said),
+        TEST(the_best_setting_is_named),
+        TEST(one_run_each_proves_nothing),
+        TEST(equal_values_have_no_best),
+        TEST(unknown_metrics_have_no_best),
+        TEST(memory_is_drawn_against_accuracy),
+        TEST(many_settings_share_a_colour),
+        TEST(nothing_said_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,7 +188,7 @@ static void other_work_is_another_group(void **state) {
            2, .01);
     struct lab_analysis_result result = analyse(&given);
     assert_int_equal(result.part_count, 2);
-    assert_string_equal(result.parts[0].name, "m");
+    assert_string_equal(result.parts[0].name, "m, memory_size_mb 512");
     assert_string_equal(result.parts[1].name, "m, memory_size_mb 1024");
     assert_int_equal(result.chart_count, 0);
     given_end(&given);

@@ -3,6 +3,8 @@
 
 #include "stats/stats.h"
 
+#include <sys/mman.h>
+
 #define WAIT_S      20e-6
 #define BYTES_PER_S 25e9
 
@@ -271,6 +273,26 @@ static void every_question_has_its_picture(void **state) {
     given_end(&given);
 }
 
+/* Iterations that may not be read: a study with nothing to hold against each other never asks. */
+static void test_iterations_of_single_points_arent_looked_at(void **state) {
+    (void)state;
+    struct given_study given;
+    size_t size = 1000 * sizeof(struct lab_iteration);
+    void *closed = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(closed != MAP_FAILED);
+    given_begin(&given, "transfer_study");
+    for (int node = 0; node < 2; node++) {
+        struct lab_study_run *run = given_copy(&given, (struct asked){.node = node});
+        run->ranks[0].iterations = closed;
+        run->ranks[0].iteration_count = 1000;
+    }
+    struct lab_analysis_result result = when_asked(&given, "transfer", NULL);
+    assert_int_equal(result.part_count, 0);
+    assert_non_null(strstr(result.answer, "nothing to hold against each other"));
+    given_end(&given);
+    munmap(closed, size);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_links_law_is_found_again),
@@ -284,6 +306,7 @@ int main(void) {
         cmocka_unit_test(one_point_has_nothing_to_say),
         cmocka_unit_test(single_runs_without_a_spread_stay_undecided),
         cmocka_unit_test(what_varies_makes_it_worth_a_report),
+        cmocka_unit_test(test_iterations_of_single_points_arent_looked_at),
         cmocka_unit_test(every_question_has_its_picture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
