@@ -142,7 +142,7 @@ static const char **row_names(const struct lab_analysis_table *table, struct lab
         return NULL;
     const char **names = lab_arena_alloc(arena, (size_t)table->row_count + 1, sizeof *names);
     for (int r = 0; r < table->row_count; r++)
-        names[r] = table->cells[r * table->column_count].text;
+        names[r] = table->cells[(ptrdiff_t)r * table->column_count].text;
     return lab_names_shorten(names, table->row_count, NAME_COLUMNS, arena);
 }
 

@@ -13,6 +13,8 @@
 #define OPEN_PARTS    2 /* so many stand open */
 #define PRINTED_PARTS 4 /* of those that are folded: on paper all of them lie open */
 
+#define PRINTED_ROWS 24 /* of a long table; the style has the same number */
+
 /* --- pictures --- */
 
 static void add_base64(const unsigned char *bytes, size_t length, struct lab_str *out) {
@@ -131,7 +133,8 @@ static void add_table(const struct lab_analysis_table *table, struct lab_str *ou
         add_lines(table->lines, out);
         return;
     }
-    lab_str_add(out, "<div class=\"wide\"><table>\n<thead><tr>");
+    lab_str_printf(out, "<div class=\"wide%s\"><table>\n<thead><tr>",
+                   table->row_count > PRINTED_ROWS ? " long" : "");
     for (int c = 0; c < table->column_count; c++)
         if (table->columns[c].title)
             add_head_cell(table->columns[c].title, is_figure(&table->columns[c]), out);

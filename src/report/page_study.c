@@ -141,7 +141,9 @@ void page_add_method(const struct lab_page *page, const struct study_digest *dig
                        study_plural(digest->concurrent), STUDY_CONCURRENT);
     if (!page->config)
         return;
-    lab_str_add(out, "<details><summary>The study's configuration, as it ran</summary>\n<pre>");
+    lab_str_add(
+        out,
+        "<details class=\"more\"><summary>The study's configuration, as it ran</summary>\n<pre>");
     page_add_text(out, page->config);
     lab_str_add(out, "</pre></details>\n");
 }

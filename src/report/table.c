@@ -76,7 +76,7 @@ static int least_width(const struct lab_table *table, char *const *cells) {
     int rows = table->cell_count / table->column_count, least = WIDTH_MIN;
     const char **names = lab_mem_alloc((size_t)rows + 1, sizeof *names);
     for (int r = 0; r < rows; r++)
-        names[r] = cells[r * table->column_count];
+        names[r] = cells[(ptrdiff_t)r * table->column_count];
     if (rows > 1)
         qsort(names, (size_t)rows, sizeof *names, by_text);
     for (int r = 1; r < rows; r++) {

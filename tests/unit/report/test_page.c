@@ -216,6 +216,23 @@ static void little_makes_a_page_too(void **state) {
     assert_non_null(strstr(g->text.text, "Nothing could be told from this."));
 }
 
+/* Given more parts than paper should carry, then those beyond a few stay folded there, and it is said. */
+static void paper_has_some_of_many_parts(void **state) {
+    struct given *g = *state;
+    struct lab_analysis_part *parts = lab_arena_alloc(&g->study.arena, 9, sizeof *parts);
+    for (int i = 0; i < 9; i++)
+        parts[i] = g->result.parts[0];
+    g->result.parts = parts;
+    g->result.part_count = 9;
+    lab_page_html(&g->page, &g->text);
+    int folded = 0;
+    const char *more = "<details class=\"more\"><summary>GPU 0";
+    for (const char *at = g->text.text; (at = strstr(at, more)); at++)
+        folded++;
+    assert_int_equal(folded, 5);
+    assert_non_null(strstr(g->text.text, "Printed are the details of the first 4 of 9"));
+}
+
 /* Given 60,000 runs, then the page stays small enough to be sent, and says what it leaves out. */
 static void page_stays_small(void **state) {
     struct given *g = *state;
@@ -244,6 +261,7 @@ int main(void) {
         TEST(what_is_lacking_is_no_answer),
         TEST(what_lacks_something_opens_no_page),
         TEST(little_makes_a_page_too),
+        TEST(paper_has_some_of_many_parts),
         TEST(page_stays_small),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

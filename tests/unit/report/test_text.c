@@ -1,6 +1,8 @@
 /* Text in a given width and character set, and tables. */
 #include "report/report.h"
 
+#include <string.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -119,6 +121,23 @@ static void table_cuts_words_but_never_figures(void **state) {
     lab_table_close(table);
 }
 
+/* Given names that differ at their ends alone, then they aren't cut so far that they look alike. */
+static void table_keeps_its_rows_apart(void **state) {
+    (void)state;
+    struct lab_table *table = two_columns();
+    lab_table_cell(table, "a device called 1 of many");
+    lab_table_cell(table, "123456789 ms");
+    lab_table_cell(table, "a device called 2 of many");
+    lab_table_cell(table, "5 ms");
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_table_write(table, narrow, &out);
+    assert_non_null(strstr(out.text, "  a device called 1…  123456789 ms\n"));
+    assert_non_null(strstr(out.text, "  a device called 2…          5 ms\n"));
+    lab_str_release(&out);
+    lab_table_close(table);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ascii_replaces_what_it_knows),
@@ -128,6 +147,7 @@ int main(void) {
         cmocka_unit_test(a_figure_stays_with_its_sign),
         cmocka_unit_test(table_aligns_by_kind),
         cmocka_unit_test(table_cuts_words_but_never_figures),
+        cmocka_unit_test(table_keeps_its_rows_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
