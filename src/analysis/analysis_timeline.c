@@ -188,7 +188,8 @@ static struct lab_points show_single(struct lab_points points, double apart,
     for (size_t i = 0; i < points.count; i++) {
         bool single = !isnan(points.y[i]) && (i == 0 || isnan(points.y[i - 1])) &&
                       (i + 1 == points.count || isnan(points.y[i + 1]));
-        for (int end = 0; end <= single; end++) {
+        int ends = single ? 2 : 1;
+        for (int end = 0; end < ends; end++) {
             shown.x[shown.count] = points.x[i] + (single ? (end - 0.5) * apart : 0);
             shown.y[shown.count++] = points.y[i];
         }

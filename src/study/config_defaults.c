@@ -360,7 +360,7 @@ static int read_list(struct expansion *e, const struct level *level, struct entr
     bool has_self = false;
     int count = 0;
     for (int i = 0; list && i < list->count; i++) {
-        struct entry entry;
+        struct entry entry = {0};
         if (read_entry(e, level, list->items[i], &entry) < 0)
             return -1;
         if (entry.kind == SELF && has_self)

@@ -109,7 +109,7 @@ static int find_truth(const struct proof_cell *cell, double *ret_gflop, struct l
 
 static int one_study(const struct proof_cell *cell, uint64_t seed, double truth,
                      struct proof_count *counts, struct lab_err *err) {
-    struct lab_analysis_result result;
+    struct lab_analysis_result result = {0};
     struct proof_study study;
     int status = 0;
     proof_study_begin(&study, cell->machine, "proof", "scaling_study", seed);

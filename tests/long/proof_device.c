@@ -38,7 +38,7 @@ static struct proof_point point_at(int gpu) {
 static int one_study(const struct proof_cell *cell, uint64_t seed, double loss,
                      struct proof_count *counts, struct lab_err *err) {
     struct proof_study study;
-    struct lab_analysis_result result;
+    struct lab_analysis_result result = {0};
     int status = 0;
     proof_study_begin(&study, cell->machine, "proof", "numa_study", seed);
     for (int r = 0; r < REPEATS && status == 0; r++)

@@ -40,7 +40,7 @@ static struct proof_point point_at(int node) {
 static int one_study(const struct proof_cell *cell, const struct planted *planted, uint64_t seed,
                      double penalty, struct proof_count *counts, struct lab_err *err) {
     struct proof_study study;
-    struct lab_analysis_result result;
+    struct lab_analysis_result result = {0};
     proof_study_begin(&study, cell->machine, "proof", "numa_study", seed);
     int status = 0;
     for (int r = 0; r < planted->repeats && status == 0; r++)

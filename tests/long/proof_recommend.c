@@ -67,7 +67,7 @@ static void judge(const struct lab_analysis_result *result, const double *rates,
 static int one_study(const struct proof_cell *cell, const struct planted *planted, uint64_t seed,
                      const double *rates, struct proof_count *counts, struct lab_err *err) {
     struct proof_study study;
-    struct lab_analysis_result result;
+    struct lab_analysis_result result = {0};
     int status = 0;
     proof_study_begin(&study, cell->machine, "proof", "numa_study", seed);
     for (int r = 0; r < planted->repeats && status == 0; r++)

@@ -60,7 +60,7 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
     struct law law = law_at(cell->index);
     for (int i = 0; i < cell->studies; i++) {
         struct proof_study study;
-        struct lab_analysis_result result;
+        struct lab_analysis_result result = {0};
         int status = 0;
         law.seed = cell->seed + (uint64_t)i;
         law.drawn = 0;

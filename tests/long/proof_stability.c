@@ -29,7 +29,7 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
     proof_define("proof", &truth);
     for (int i = 0; i < cell->studies; i++) {
         struct proof_study study;
-        struct lab_analysis_result result;
+        struct lab_analysis_result result = {0};
         proof_study_begin(&study, cell->machine, "proof", "stability", cell->seed + (uint64_t)i);
         int status = proof_study_add(&study, &point, 0, err);
         if (status == 0)

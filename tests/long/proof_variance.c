@@ -47,7 +47,7 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
     int status = slow < 0 ? -1 : 0;
     for (int i = 0; i < cell->studies && status == 0; i++) {
         struct proof_study study;
-        struct lab_analysis_result result;
+        struct lab_analysis_result result = {0};
         proof_study_begin(&study, cell->machine, "proof", "contention", cell->seed + (uint64_t)i);
         status = add_runs(&study, cell->index, err);
         if (status == 0)
