@@ -77,7 +77,7 @@ test-long: setup-test build ## every test, the long ones too, ten times; then te
 
 .PHONY: portable
 portable: setup ## build build/portable/gpulab, which runs on any Linux with glibc 2.36 or later
-	@cmake --preset portable >build/portable.log || { cat build/portable.log; exit 1; }
+	@cmake --preset portable $(PORTABLE_FLAGS) >build/portable.log || { cat build/portable.log; exit 1; }
 	@cmake --build --preset portable
 
 .PHONY: clean

@@ -34,8 +34,16 @@ endif()
 file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/version.h CONTENT
      "#define LAB_VERSION \"${PROJECT_VERSION}\"\n" @ONLY)
 
-add_library(lab STATIC ${lab_sources} ${lab_generated})
-target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
+# The portable build's objects are those of a release build but for one: where there is such a build, its
+# archive saves the time to compile them (.ci/run).
+set(GPULAB_OBJECTS "" CACHE FILEPATH "portable: liblab.a of a release build of the same sources")
+if(GPULAB_OBJECTS)
+    add_library(lab OBJECT ${CMAKE_SOURCE_DIR}/src/device/cpu/blas.c)
+    target_link_libraries(lab PUBLIC lab_flags ${GPULAB_OBJECTS} lab_dependencies)
+else()
+    add_library(lab STATIC ${lab_sources} ${lab_generated})
+    target_link_libraries(lab PUBLIC lab_flags lab_dependencies)
+endif()
 
 # OpenBLAS's buffers are ours (src/device/cpu/blas.c): the shared library finds our functions by
 # itself, an archive has to be told.
@@ -56,7 +64,7 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
     set(simd_flags_avx512 -mavx512f -mavx512dq -mavx512vl -mavx512bw -mavx2 -mfma -mf16c
                           -mprefer-vector-width=512)
 endif()
-if(simd_sources)
+if(simd_sources AND NOT GPULAB_OBJECTS)
     foreach(variant ${simd_variants})
         add_library(lab_simd_${variant} OBJECT ${simd_sources})
         target_link_libraries(lab_simd_${variant} PUBLIC lab_flags)
