@@ -202,6 +202,7 @@ void prove_study(const struct lab_machine *machine) {
         PROGRAM,
         "run",
         "numa_study",
+        "--no-report", /* which would start more than workers */
         "device=cpu",
         "experiment.hardware.gpu_ids=[0,1,2]",
         "experiment.hardware.numa_nodes=[0,1,2,3]",
