@@ -19,14 +19,14 @@ static bool cpu_supports(const struct lab_device *device, enum lab_op_id op, enu
 
 static void cpu_close(struct lab_device *base) {
     struct cpu_device *device = (struct cpu_device *)base;
-    assert(device->span_count == 0 && "all buffers are closed");
+    assert(device->buffers.count == 0 && "all buffers are closed");
     for (int i = 0; i < device->stream_count; i++)
         assert(!device->streams[i]->open && "all streams are closed");
     cpu_pool_close(device->pool); /* first: helpers touch the streams' counters */
     for (int i = 0; i < device->stream_count; i++)
         cpu_stream_free(device->streams[i]);
     lab_mem_free(device->streams);
-    lab_mem_free(device->spans);
+    lab_mem_free(device->buffers.items);
     cpu_trace_free(device->trace);
     lab_arena_release(&device->arena);
     lab_mem_free(device);

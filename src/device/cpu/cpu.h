@@ -17,6 +17,7 @@
 #ifndef LAB_DEVICE_CPU_CPU_H
 #define LAB_DEVICE_CPU_CPU_H
 
+#include "device/buffers.h"
 #include "device/device.h"
 
 #include <pthread.h>
@@ -140,12 +141,6 @@ void cpu_pool_run(struct cpu_pool *pool, const struct cpu_work *work, struct cpu
 
 /* --- the device and what belongs to it --- */
 
-struct cpu_buffer_span { /* a buffer's addresses, to check what commands name */
-    const char *begin;
-    size_t size_bytes;
-    enum lab_memory_kind kind;
-};
-
 struct cpu_op_count { /* added to by the streams' threads */
     _Atomic int64_t launches, time_ns, flops;
 };
@@ -160,8 +155,7 @@ struct cpu_device {
     /* Streams are kept when closed and used again, so that a wait may refer to a closed one. */
     struct cpu_stream **streams;
     int stream_count, stream_capacity;
-    struct cpu_buffer_span *spans; /* ascending by address */
-    int span_count, span_capacity;
+    struct lab_buffers buffers;
     struct cpu_op_count op_counts[LAB_OP_COUNT];
     bool limits_known;
     struct lab_device_limits limits;

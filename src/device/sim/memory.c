@@ -6,33 +6,7 @@
 #include "device/sim/sim.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
-
-static const char *kind_name(enum lab_memory_kind kind) {
-    switch (kind) {
-    case LAB_MEMORY_DEVICE:
-        return "device memory";
-    case LAB_MEMORY_HOST_PINNED:
-        return "pinned host memory";
-    case LAB_MEMORY_HOST_PAGEABLE:
-        break;
-    }
-    return "pageable host memory";
-}
-
-/* Index of the first span that begins behind `data`. */
-static int span_behind(const struct sim_device *device, const void *data) {
-    int low = 0, high = device->span_count;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if ((uintptr_t)device->spans[middle].begin <= (uintptr_t)data)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
 
 static int refuse(const struct lab_buffer *buffer, const char *where, int64_t there_bytes,
                   struct lab_err *err) {
@@ -71,7 +45,7 @@ static int take(struct sim_device *device, const struct lab_buffer *buffer, int 
     return size <= left ? 0 : refuse(buffer, where, left, err);
 }
 
-static void give(struct sim_device *device, const struct sim_span *span) {
+static void give(struct sim_device *device, const struct lab_buffer_span *span) {
     if (span->kind == LAB_MEMORY_DEVICE) {
         device->memory_used -= (int64_t)span->size_bytes;
         return;
@@ -99,7 +73,8 @@ int sim_buffer_open(struct lab_device *base, struct lab_buffer *buffer, struct l
     int node = node_of(device, buffer, err);
     if (node < 0 || take(device, buffer, node, err) < 0)
         return -1;
-    struct sim_span span = {.size_bytes = buffer->size_bytes, .kind = buffer->kind, .node = node};
+    struct lab_buffer_span span = {
+        .size_bytes = buffer->size_bytes, .kind = buffer->kind, .node = node};
     void *data = mmap(NULL, buffer->size_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED) {
@@ -108,12 +83,7 @@ int sim_buffer_open(struct lab_device *base, struct lab_buffer *buffer, struct l
                                  buffer->size_bytes);
     }
     span.begin = buffer->data = data;
-    LAB_MEM_GROW(&device->spans, device->span_count, &device->span_capacity);
-    int at = span_behind(device, data);
-    memmove(&device->spans[at + 1], &device->spans[at],
-            (size_t)(device->span_count - at) * sizeof *device->spans);
-    device->spans[at] = span;
-    device->span_count++;
+    lab_buffers_add(&device->buffers, span);
     return 0;
 }
 
@@ -121,38 +91,19 @@ int sim_buffer_open(struct lab_device *base, struct lab_buffer *buffer, struct l
 void sim_buffer_close(struct lab_buffer *buffer) {
     struct sim_device *device = (struct sim_device *)buffer->device;
     sim_stream_settle(device);
-    int at = span_behind(device, buffer->data) - 1;
-    give(device, &device->spans[at]);
-    device->span_count--;
-    memmove(&device->spans[at], &device->spans[at + 1],
-            (size_t)(device->span_count - at) * sizeof *device->spans);
+    struct lab_buffer_span span = lab_buffers_remove(&device->buffers, buffer->data);
+    give(device, &span);
     munmap(buffer->data, buffer->size_bytes);
 }
 
 int sim_memory_check(const struct sim_device *device, const void *data, size_t size_bytes,
                      enum lab_memory_kind kind, const char *what, int *ret_node,
                      struct lab_err *err) {
-    if (!data)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is NULL", what);
-    int at = span_behind(device, data) - 1;
-    const struct sim_span *span = at >= 0 ? &device->spans[at] : NULL;
-    size_t offset = span ? (size_t)((const char *)data - span->begin) : 0;
-    if (!span || offset >= span->size_bytes) {
-        if (kind != LAB_MEMORY_HOST_PAGEABLE)
-            return lab_err_set(err, LAB_ERR_SYSTEM, "%s isn't in a buffer of %s", what,
-                               device->base.ref.name);
-        if (ret_node) /* any memory of the program is that */
-            *ret_node = device->host_node;
-        return 0;
-    }
-    if (span->kind != kind)
-        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is %s, not %s", what, kind_name(span->kind),
-                           kind_name(kind));
-    if (size_bytes > span->size_bytes - offset)
-        return lab_err_set(err, LAB_ERR_SYSTEM,
-                           "%s of %zu bytes reaches %zu bytes beyond its buffer", what, size_bytes,
-                           size_bytes - (span->size_bytes - offset));
+    const struct lab_buffer_span *span;
+    if (lab_buffers_check(&device->buffers, device->base.ref.name, data, size_bytes, kind, what,
+                          &span, err) < 0)
+        return -1;
     if (ret_node)
-        *ret_node = span->node;
+        *ret_node = span ? span->node : device->host_node;
     return 0;
 }

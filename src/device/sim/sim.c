@@ -19,13 +19,13 @@ static bool sim_supports(const struct lab_device *base, enum lab_op_id op, enum 
 
 static void sim_close(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
-    assert(device->span_count == 0 && "all buffers are closed");
+    assert(device->buffers.count == 0 && "all buffers are closed");
     if (device->world)
         sim_world_leave(device);
     for (int i = 0; i < device->stream_count; i++)
         sim_stream_free(device->streams[i]);
     lab_mem_free(device->streams);
-    lab_mem_free(device->spans);
+    lab_mem_free(device->buffers.items);
     sim_trace_free(device->trace);
     lab_arena_release(&device->arena);
     lab_mem_free(device);

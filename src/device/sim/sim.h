@@ -30,6 +30,7 @@
 #define LAB_DEVICE_SIM_SIM_H
 
 #include "base/option.h"
+#include "device/buffers.h"
 #include "device/device.h"
 #include "model/sample.h"
 
@@ -279,13 +280,6 @@ struct sim_stream {
     struct sim_route route;
 };
 
-struct sim_span { /* a buffer's addresses */
-    const char *begin;
-    size_t size_bytes;
-    enum lab_memory_kind kind;
-    int node; /* index */
-};
-
 struct sim_load { /* since the last tick */
     double busy_s, compute_s, memory_s, energy_j;
     double to_bytes, from_bytes;
@@ -318,8 +312,7 @@ struct sim_device {
     struct sim_stream **streams; /* kept when closed, so that a wait may refer to a closed one */
     int stream_count, stream_capacity;
     int computing, copies_to, copies_from; /* under way */
-    struct sim_span *spans;                /* ascending by address */
-    int span_count, span_capacity;
+    struct lab_buffers buffers;
     int64_t memory_used;
     bool used_op[LAB_OP_COUNT];
     struct lab_op_time op_times[LAB_OP_COUNT];
