@@ -1,155 +1,5 @@
-/*
- * The loop, on subjects that only pretend to work: they move a clock that stands still otherwise, so
- * that every figure is known beforehand.
- */
-#include "base/random.h"
-#include "measure/measure.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <math.h>
-#include <string.h>
-#include <cmocka.h>
-
-#define MS LAB_NS_PER_MS
-#define US LAB_NS_PER_US
-
-static int64_t now_ns;
-static struct lab_clock clock_by_hand;
-static struct lab_arena arena;
-static char run_order[4096]; /* the first letter of each stretch's subject */
-
-struct fake {
-    char letter;
-    int64_t (*duration_ns)(int64_t index); /* of iteration `index` since the beginning */
-    int64_t index;                         /* next */
-    int64_t fails_at;                      /* 0 = never */
-    int64_t stage_ns;                      /* > 0: H2D, compute and D2H of this length each */
-    int64_t stretches, longest;
-};
-
-static int run_fake(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
-    struct fake *fake = state;
-    size_t length = strlen(run_order);
-    if (length + 1 < sizeof run_order)
-        run_order[length] = fake->letter;
-    fake->stretches++;
-    fake->longest = count > fake->longest ? count : fake->longest;
-    for (int i = 0; i < count; i++) {
-        if (fake->fails_at > 0 && fake->index == fake->fails_at)
-            return lab_err_set(err, LAB_ERR_MEMORY, "no room for 8 GB");
-        records[i].start_ns = now_ns;
-        now_ns += fake->duration_ns(fake->index++);
-        records[i].end_ns = now_ns;
-        for (int s = 0; fake->stage_ns > 0 && s < LAB_STAGE_COUNT; s++) {
-            records[i].stages[s].start_ns = records[i].start_ns + s * fake->stage_ns;
-            records[i].stages[s].end_ns = records[i].start_ns + (s + 1) * fake->stage_ns;
-        }
-    }
-    return 0;
-}
-
-/* ± `spread` of noise, uniform, by counter. */
-static int64_t noisy(int64_t duration_ns, double spread, int64_t index) {
-    double u = lab_random_uniform(99, (uint64_t)index);
-    return duration_ns + (int64_t)((double)duration_ns * spread * (2 * u - 1));
-}
-
-static int64_t steady_1ms(int64_t index) {
-    return noisy(MS, 0.02, index);
-}
-
-static struct lab_measure_plan plan_by_hand(void) {
-    struct lab_measure_plan plan = LAB_MEASURE_PLAN;
-    plan.clock = &clock_by_hand;
-    return plan;
-}
-
-static struct lab_measurement measure_one(struct lab_measure_plan plan, struct fake *fake) {
-    struct lab_subject subject = {.name = "fake", .run = run_fake, .state = fake};
-    struct lab_measurement m;
-    struct lab_err err = LAB_ERR_INIT;
-    int result = lab_measure(&plan, &subject, 1, &arena, &m, &err);
-    assert_string_equal(err.text, "");
-    assert_int_equal(result, 0);
-    return m;
-}
-
-static int set_up(void **state) {
-    (void)state;
-    now_ns = 1000 * LAB_NS_PER_S;
-    clock_by_hand = lab_clock_manual(&now_ns);
-    memset(run_order, 0, sizeof run_order);
-    lab_arena_init(&arena);
-    return 0;
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    lab_arena_release(&arena);
-    return 0;
-}
-
-/* --- one by one ---------------------------------------------------------------------------- */
-
-static int emptied; /* how often, outside of what is timed */
-
-static int empty_caches(void *state, struct lab_err *err) {
-    (void)state, (void)err;
-    emptied++;
-    now_ns += 7 * MS;
-    return 0;
-}
-
-static int refuse_to_empty(void *state, struct lab_err *err) {
-    (void)state;
-    return lab_err_set(err, LAB_ERR_MEMORY, "no room to empty them");
-}
-
-static double mhz_now;
-static double falling_clock(void *state) {
-    (void)state;
-    return mhz_now -= 10;
-}
-
-static void what_comes_before_an_iteration_is_not_in_its_time(void **state) {
-    (void)state;
-    struct fake a = {.letter = 'a', .duration_ns = steady_1ms};
-    struct fake b = {.letter = 'b', .duration_ns = steady_1ms};
-    struct lab_subject subjects[] = {
-        {.name = "a", .run = run_fake, .state = &a, .before = empty_caches},
-        {.name = "b", .run = run_fake, .state = &b, .before = empty_caches}};
-    struct lab_measure_plan plan = plan_by_hand();
-    struct lab_measurement m[2];
-    struct lab_err err = LAB_ERR_INIT;
-    plan.iterations = 30;
-    plan.warmup_iterations = 2;
-    plan.stretch_iterations = 3;
-    plan.clock_mhz = falling_clock;
-    mhz_now = 2000;
-    emptied = 0;
-    assert_int_equal(lab_measure(&plan, subjects, 2, &arena, m, &err), 0);
-    assert_int_equal(emptied, 2 * (30 + 2));
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(m[i].count, 30);
-        assert_int_equal(m[i].interval.n, 0); /* they are no neighbours */
-        assert_ptr_equal(lab_measure_primary(&m[i]), &m[i].latency);
-        assert_true(fabs(m[i].latency.median - 1e-3) < 2e-5);
-        assert_true(m[i].wall_s > 0.029 && m[i].wall_s < 0.031);
-        assert_int_equal(m[i].round_count, 10);
-        assert_int_equal(m[i].round_ends[0], 3);
-        assert_int_equal(m[i].round_ends[9], 30);
-        assert_true(m[i].clock_max_mhz > m[i].clock_min_mhz);
-        assert_true(m[i].warnings & LAB_WARN_CLOCK);
-    }
-    assert_int_equal(a.longest, 1);
-    subjects[1].before = refuse_to_empty;
-    assert_int_equal(lab_measure(&plan, subjects, 2, &arena, m, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_MEMORY);
-}
+/* The loop on one subject: when it stops, what it drops, what it notices, and its rates. */
+#include "measure_fixture.h"
 
 /* --- stopping ------------------------------------------------------------------------------ */
 
@@ -190,10 +40,6 @@ static void all_iterations_are_kept_in_stretches(void **state) {
         assert_true(m.iterations[i].start_ns >= m.iterations[i - 1].end_ns);
     /* a tenth of a second each */
     assert_in_range(fake.longest, 60, 140);
-}
-
-static int64_t wild_1ms(int64_t index) {
-    return noisy(MS, 0.3, index);
 }
 
 static void noise_is_measured_until_the_limit(void **state) {
@@ -467,153 +313,6 @@ static void stages_are_summed_up(void **state) {
     assert_true(isnan(m.overlap));
 }
 
-/* --- several subjects ---------------------------------------------------------------------- */
-
-static int64_t steady_2ms(int64_t index) {
-    return noisy(2 * MS, 0.02, index);
-}
-
-static int measure_three(uint64_t seed, struct fake fakes[3], struct lab_measurement ret[3],
-                         struct lab_err *err) {
-    struct lab_subject subjects[3] = {{"alpha", run_fake, &fakes[0]},
-                                      {"beta", run_fake, &fakes[1]},
-                                      {"gamma", run_fake, &fakes[2]}};
-    struct lab_measure_plan plan = plan_by_hand();
-    plan.seed = seed;
-    return lab_measure(&plan, subjects, 3, &arena, ret, err);
-}
-
-static void subjects_take_turns_in_random_order(void **state) {
-    (void)state;
-    char orders[2][sizeof run_order];
-    for (int run = 0; run < 2; run++) {
-        set_up(NULL);
-        struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms}, {'c', wild_1ms}};
-        struct lab_measurement m[3];
-        struct lab_err err = LAB_ERR_INIT;
-        assert_int_equal(measure_three(42, fakes, m, &err), 0);
-        memcpy(orders[run], run_order, sizeof run_order);
-        assert_string_equal(m[1].name, "beta");
-        assert_true(fabs(m[1].interval.median - 2e-3) < 4e-5);
-        /* from the first measured round to the last, each ran once a round */
-        assert_int_equal(m[0].stretch_count, m[1].stretch_count);
-        assert_int_equal(m[0].stretch_count, m[2].stretch_count);
-        lab_arena_release(&arena);
-    }
-    assert_string_equal(orders[0], orders[1]);
-    size_t length = strlen(orders[0]), rounds = 0, different = 0;
-    for (size_t i = length % 3; i + 6 <= length; i += 3, rounds++)
-        different += memcmp(orders[0] + i, orders[0] + i + 3, 3) != 0;
-    assert_true(rounds > 5 && different > 0);
-    for (size_t i = length - 9; i < length; i += 3) { /* whole rounds at the end */
-        assert_non_null(memchr(orders[0] + i, 'a', 3));
-        assert_non_null(memchr(orders[0] + i, 'b', 3));
-        assert_non_null(memchr(orders[0] + i, 'c', 3));
-    }
-    set_up(NULL);
-    struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms}, {'c', wild_1ms}};
-    struct lab_measurement m[3];
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(measure_three(43, fakes, m, &err), 0);
-    assert_string_not_equal(run_order, orders[0]);
-}
-
-static void a_failing_subject_is_named(void **state) {
-    (void)state;
-    struct fake fakes[3] = {{'a', steady_1ms}, {'b', steady_2ms, .fails_at = 150}, {'c', wild_1ms}};
-    struct lab_measurement m[3];
-    memset(m, 0x5a, sizeof m);
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(measure_three(42, fakes, m, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_MEMORY);
-    assert_string_equal(err.text, "beta: no room for 8 GB");
-    for (size_t i = 0; i < sizeof m; i++)
-        assert_int_equal(((unsigned char *)m)[i], 0x5a);
-}
-
-static int64_t backwards(int64_t index) {
-    return index == 3 ? -5 : MS;
-}
-
-static void records_that_make_no_sense_are_refused(void **state) {
-    (void)state;
-    struct fake fake = {.letter = 'a', .duration_ns = backwards};
-    struct lab_subject subject = {"odd", run_fake, &fake};
-    struct lab_measure_plan plan = plan_by_hand();
-    struct lab_measurement m;
-    struct lab_err err = LAB_ERR_INIT;
-    assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), -1);
-    assert_int_equal(err.code, LAB_ERR_WRONG);
-    assert_non_null(strstr(err.text, "odd: iteration"));
-}
-
-/* --- progress ------------------------------------------------------------------------------ */
-
-struct watch {
-    int calls, stop_at;
-    enum lab_measure_phase stop_phase;
-    struct lab_measure_progress last[2];
-    bool fell;
-};
-
-static bool watch_progress(const struct lab_measure_progress *progress, void *state) {
-    struct watch *watch = state;
-    struct lab_measure_progress *last = &watch->last[progress->phase];
-    watch->fell = watch->fell || progress->fraction < last->fraction || progress->fraction > 1;
-    *last = *progress;
-    watch->calls += progress->phase == watch->stop_phase;
-    return watch->stop_at > 0 && watch->calls == watch->stop_at &&
-           progress->phase == watch->stop_phase;
-}
-
-static void progress_only_grows(void **state) {
-    (void)state;
-    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
-    struct watch watch = {.stop_phase = LAB_MEASURE_MEASURE};
-    struct lab_measure_plan plan = plan_by_hand();
-    plan.progress = watch_progress;
-    plan.progress_state = &watch;
-    struct lab_measurement m = measure_one(plan, &fake);
-    assert_false(watch.fell);
-    const struct lab_measure_progress *last = &watch.last[LAB_MEASURE_MEASURE];
-    assert_true(last->fraction == 1);
-    assert_true(last->left_s == 0);
-    assert_int_equal(last->iterations, m.count);
-    assert_string_equal(last->name, "fake");
-    assert_true(last->median_s == m.interval.median);
-    assert_true(last->precision == m.precision);
-    assert_int_equal(watch.calls, m.stretch_count);
-}
-
-static void the_user_can_stop_it_and_keep_what_there_is(void **state) {
-    (void)state;
-    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
-    struct watch watch = {.stop_phase = LAB_MEASURE_MEASURE, .stop_at = 2};
-    struct lab_measure_plan plan = plan_by_hand();
-    plan.progress = watch_progress;
-    plan.progress_state = &watch;
-    struct lab_measurement m = measure_one(plan, &fake);
-    assert_int_equal(m.stop, LAB_MEASURE_STOPPED);
-    assert_int_equal(m.stretch_count, 2);
-    assert_true(m.count > 0 && !isnan(m.interval.median));
-    assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
-}
-
-static void stopped_while_warming_up_there_is_nothing(void **state) {
-    (void)state;
-    struct fake fake = {.letter = 'a', .duration_ns = wild_1ms};
-    struct watch watch = {.stop_phase = LAB_MEASURE_WARMUP, .stop_at = 1};
-    struct lab_measure_plan plan = plan_by_hand();
-    plan.progress = watch_progress;
-    plan.progress_state = &watch;
-    struct lab_measurement m = measure_one(plan, &fake);
-    assert_int_equal(m.stop, LAB_MEASURE_STOPPED);
-    assert_int_equal(m.count, 0);
-    assert_int_equal(m.latency.n, 0);
-    assert_true(isnan(m.latency.median) && isnan(m.precision) && isnan(m.overlap));
-    assert_int_equal(m.warnings, 0);
-}
-
 /* --- the machine's own clock ---------------------------------------------------------------- */
 
 static int spin(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
@@ -651,8 +350,6 @@ static void another_clock_leaves_conditions_unknown(void **state) {
     assert_true(isnan(m.conditions.foreign_cpu) && isnan(m.conditions.load_before));
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 /* --- rates --------------------------------------------------------------------------------- */
 
 static void a_rate_has_the_interval_of_its_time(void **state) {
@@ -684,7 +381,6 @@ static void rates_of_nothing_are_unknown(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(what_comes_before_an_iteration_is_not_in_its_time),
         TEST(a_steady_subject_is_measured_until_precise),
         TEST(all_iterations_are_kept_in_stretches),
         TEST(noise_is_measured_until_the_limit),
@@ -707,12 +403,6 @@ int main(void) {
         TEST(outliers_are_kept_and_told),
         TEST(a_slow_first_iteration_is_dropped_and_told),
         TEST(stages_are_summed_up),
-        TEST(subjects_take_turns_in_random_order),
-        TEST(a_failing_subject_is_named),
-        TEST(records_that_make_no_sense_are_refused),
-        TEST(progress_only_grows),
-        TEST(the_user_can_stop_it_and_keep_what_there_is),
-        TEST(stopped_while_warming_up_there_is_nothing),
         TEST(real_time_works_and_conditions_are_read),
         TEST(another_clock_leaves_conditions_unknown),
     };
