@@ -10,6 +10,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define CONFIDENCE 0.95
@@ -188,10 +189,17 @@ static void set_best(struct lab_gangs *gangs) {
     }
 }
 
+static int by_name(const void *a, const void *b) {
+    const struct lab_study_point *x = a, *y = b;
+    return strverscmp(x->name, y->name);
+}
+
 void lab_gangs_make(const struct lab_study_table *study, struct lab_arena *arena,
                     struct lab_gangs *ret_gangs) {
     struct lab_study_point *points;
     int count = lab_study_points(study, arena, &points);
+    /* runs come in a random order: tables and pictures go by model */
+    qsort(points, (size_t)count, sizeof *points, by_name);
     size_t room = (size_t)count + 1;
     struct lab_gangs gangs = {.works = lab_arena_alloc(arena, room, sizeof *gangs.works),
                               .items = lab_arena_alloc(arena, room, sizeof *gangs.items)};
