@@ -231,7 +231,8 @@ int lab_spans_wait(const struct lab_spans *spans, int iteration, enum lab_stage 
  * The loop that workloads share: `enqueue` puts one iteration on the streams (NULL ones are
  * skipped). When every slot is in use the host waits for the older half of them alone and reads
  * their records, so that the streams have work all the time: a pipeline fills and drains once in a
- * stretch, not at each wait. When it returns, also with a failure, the streams are idle.
+ * stretch, not at each wait. `enqueue` may also put stages of the next iteration there, one ahead.
+ * When it returns, also with a failure, the streams are idle.
  */
 int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *streams,
                   int stream_count, int count,

@@ -19,7 +19,7 @@ static struct lab_event **event_at(const struct lab_spans *spans, int iteration,
 
 int lab_spans_open(struct lab_device *device, int sync_frequency, unsigned stages,
                    struct lab_spans *ret_spans, struct lab_err *err) {
-    int slots = 2 * sync_frequency;
+    int slots = 2 * sync_frequency + 1; /* the one more is for a stage that is enqueued ahead */
     size_t count = (size_t)slots * LAB_STAGE_COUNT * 2;
     ret_spans->slots = slots;
     ret_spans->events = lab_mem_alloc(count, sizeof *ret_spans->events);
@@ -122,7 +122,7 @@ int lab_spans_run(const struct lab_spans *spans, struct lab_stream *const *strea
     assert(spans->slots > 0 && count > 0);
     int half = spans->slots / 2, read = 0, failed = 0;
     for (int i = 0; i < count && !failed; i++) {
-        if (i - read == spans->slots) {
+        if (i - read == 2 * half) {
             failed = read_records(spans, read, read + half, records, err);
             read += half;
         }

@@ -9,6 +9,9 @@
  * computes, its successor arrives and its predecessor leaves. With overlap=false h2d waits for the
  * batch before it instead: the same commands, one after the other.
  *
+ * A batch's copy is enqueued before the kernels of the batch before it. Enqueueing those takes longer
+ * than a small model computes, and the copy would come when there is nothing left to hide it under.
+ *
  * The host runs ahead of the device and waits for it each `sync_frequency` iterations, but only for
  * those enqueued before the last wait (lab_spans_run), so that the pipeline stays full.
  */
@@ -178,9 +181,9 @@ void vit_pipeline_close(struct vit_pipeline *pipeline) {
 
 /* --- an iteration --- */
 
-static int enqueue_h2d(struct vit_pipeline *pipeline, int iteration, int buffer,
-                       struct lab_err *err) {
+static int enqueue_h2d(struct vit_pipeline *pipeline, int iteration, struct lab_err *err) {
     struct lab_stream *stream = pipeline->streams[LAB_STAGE_H2D];
+    int buffer = iteration % VIT_BUFFERS;
     int behind = iteration - (pipeline->config->overlap ? VIT_BUFFERS : 1);
     size_t bytes = pipeline->shape.input_bytes;
     const char *batch = (const char *)pipeline->pool.data + (size_t)pipeline->pool_next * bytes;
@@ -226,7 +229,9 @@ static int enqueue_d2h(struct vit_pipeline *pipeline, int iteration, int buffer,
 static int enqueue(void *state, int iteration, struct lab_err *err) {
     struct vit_pipeline *pipeline = state;
     int buffer = iteration % VIT_BUFFERS;
-    if (enqueue_h2d(pipeline, iteration, buffer, err) ||
+    bool ahead = pipeline->config->overlap;
+    if (((iteration == 0 || !ahead) && enqueue_h2d(pipeline, iteration, err)) ||
+        (ahead && iteration + 1 < pipeline->count && enqueue_h2d(pipeline, iteration + 1, err)) ||
         (pipeline->forward && enqueue_compute(pipeline, iteration, buffer, err)))
         return -1;
     return enqueue_d2h(pipeline, iteration, buffer, err);
@@ -234,6 +239,7 @@ static int enqueue(void *state, int iteration, struct lab_err *err) {
 
 int vit_pipeline_run(struct vit_pipeline *pipeline, int count, struct lab_iteration *records,
                      struct lab_err *err) {
+    pipeline->count = count;
     return lab_spans_run(&pipeline->spans, pipeline->streams, LAB_STAGE_COUNT, count, enqueue,
                          pipeline, records, err);
 }

@@ -138,6 +138,7 @@ struct vit_pipeline {
     struct lab_spans spans;
     struct lab_buffer pool; /* host: pool_batches batches, cycled */
     int64_t pool_batches, pool_next;
+    int count; /* batches of this run */
     struct lab_buffer device_in[VIT_BUFFERS], device_out[VIT_BUFFERS], host_out[VIT_BUFFERS];
     struct vit_model model;
     struct lab_graph *graphs[VIT_BUFFERS]; /* the forward pass of each buffer; NULL = launch it */
