@@ -43,6 +43,11 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
     return variant;
 }
 
+static bool is_made(int kernel, int dtype, int capability) {
+    return cuda_kernel_runs_on((enum cuda_kernel_id)kernel, capability) &&
+           cuda_kernel_rows[kernel].dtypes >> dtype & 1;
+}
+
 static void require(int status, const struct lab_err *err) {
     if (status)
         fail_msg("%s", err->text);
@@ -52,7 +57,7 @@ static bool is_cubin(struct cuda_code code) {
     return code.length > 64 && memcmp(code.bytes, "\177ELF", 4) == 0;
 }
 
-static void every_kernel_compiles_for_every_architecture(void **state) {
+static void every_kernel_compiles_for_each_of_its_architectures(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
     for (int pass = 0; pass < 2; pass++) /* asked for, then taken */
@@ -61,6 +66,8 @@ static void every_kernel_compiles_for_every_architecture(void **state) {
                 for (int i = 0; i < ARCHITECTURES; i++) {
                     struct cuda_variant variant = usual((enum cuda_kernel_id)kernel, dtype);
                     struct cuda_code code;
+                    if (!is_made(kernel, dtype, architectures[i]))
+                        continue;
                     if (pass == 0) {
                         cuda_code_request(&variant, architectures[i]);
                         continue;
@@ -118,7 +125,8 @@ static void shapes_at_random_compile(void **state) {
         struct cuda_call call;
         enum cuda_way way;
         require(lab_launch_complete(&launch, &err), &err);
-        require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10}, &way, &call, &err), &err);
+        require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10, 90}, &way, &call, &err),
+                &err);
         assert_int_equal(way, CUDA_WAY_KERNEL);
         variants[i] = call.variant;
         cuda_code_request(&variants[i], 90);
@@ -139,7 +147,8 @@ static void parameters_of(const char *ptx, const char *name, struct lab_str *out
     const char *end = strchr(at, ')');
     while ((at = strstr(at, ".param .")) && at < end) {
         at += strlen(".param .");
-        lab_str_add(out, strncmp(at, "f32", 3) == 0      ? "f"
+        lab_str_add(out, strncmp(at, "align", 5) == 0    ? "m" /* bytes: .align 64 .b8 x[128] */
+                         : strncmp(at, "f32", 3) == 0    ? "f"
                          : strncmp(at + 1, "32", 2) == 0 ? "i"
                                                          : "8");
     }
@@ -153,7 +162,9 @@ static void the_table_knows_every_kernels_parameters(void **state) {
         struct lab_str found, expected;
         char *ptx;
         size_t length;
-        require(cuda_compile(&variant, "compute_90", &ptx, &length, &err), &err);
+        bool alone = cuda_kernel_rows[kernel].architectures == CUDA_ONLY_90;
+        const char *architecture = alone ? "compute_90a" : "compute_90";
+        require(cuda_compile(&variant, architecture, &ptx, &length, &err), &err);
         lab_str_init(&found);
         lab_str_init(&expected);
         parameters_of(ptx, cuda_kernel_rows[kernel].name, &found);
@@ -178,6 +189,22 @@ static void what_does_not_compile_is_named_with_the_reason(void **state) {
     assert_non_null(strstr(err.text, "layer_norm bf16 COLUMNS=512 THREADS=0 VECTOR=1"));
     assert_non_null(strstr(err.text, "layer_norm.cu("));
     assert_null(strchr(err.text, '\n'));
+}
+
+static void a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct cuda_code code;
+    struct cuda_variant variant = usual(CUDA_KERNEL_fill, LAB_FP32);
+    assert_int_equal(cuda_code_get(&variant, 75, &code, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "'fill' isn't for GPUs of compute capability 7.5"));
+}
+
+static void a_source_is_known_by_its_text(void **state) {
+    (void)state;
+    assert_true(cuda_source_hash("softmax.cu") == cuda_source_hash("softmax.cu"));
+    assert_true(cuda_source_hash("softmax.cu") != cuda_source_hash("attention.cu"));
 }
 
 static void an_unknown_gpu_gets_code_of_the_newest_before_it(void **state) {
@@ -387,10 +414,12 @@ int main(void) {
         return 77; /* CTest's word for it */
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_compiles_for_every_architecture),
+        cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
         cmocka_unit_test(shapes_at_random_compile),
         cmocka_unit_test(the_table_knows_every_kernels_parameters),
         cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),
+        cmocka_unit_test(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it),
+        cmocka_unit_test(a_source_is_known_by_its_text),
         cmocka_unit_test(an_unknown_gpu_gets_code_of_the_newest_before_it),
         cmocka_unit_test(code_comes_from_the_cache_the_second_time),
         cmocka_unit_test(damaged_files_are_compiled_again),

@@ -15,52 +15,96 @@
 
 #include <cmocka.h>
 
-static const struct cuda_room h200 = {132, 227 << 10};
+static const struct cuda_room h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80};
 
-static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
+static enum cuda_way plan_on(struct cuda_room room, const struct lab_launch *launch,
+                             struct cuda_call *ret_call) {
     struct lab_err err = LAB_ERR_INIT;
     enum cuda_way way = 0;
     struct lab_launch complete = *launch;
     *ret_call = (struct cuda_call){0};
-    if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, h200, &way, ret_call, &err))
+    if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, room, &way, ret_call, &err))
         fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
     return way;
 }
 
-/* What holds for any launch that a GPU accepts. */
-static void check_call(const struct cuda_call *call) {
+static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
+    return plan_on(h200, launch, ret_call);
+}
+
+/* What holds for any launch that such a GPU accepts. */
+static void check_call(struct cuda_room room, const struct cuda_call *call) {
     const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
+    struct lab_err err = LAB_ERR_INIT;
+    assert_true(cuda_kernel_runs_on((enum cuda_kernel_id)call->variant.kernel, room.capability));
+    assert_true(row->dtypes >> call->variant.dtype & 1);
     assert_int_equal(call->argument_count, strlen(row->arguments));
     assert_true(call->grid[0] >= 1 && call->grid[0] <= 0x7fffffffu);
     assert_true(call->grid[1] >= 1 && call->grid[1] <= 65535);
     assert_true(call->grid[2] >= 1 && call->grid[2] <= 65535);
     assert_true(call->threads >= 32 && call->threads <= 1024 && call->threads % 32 == 0);
-    assert_true(call->shared_bytes <= 227 << 10);
+    assert_true(call->shared_bytes <= (unsigned)room.shared_bytes_max);
+    if (call->cluster > 1) {
+        assert_true(room.capability >= 90 && call->cluster <= 16);
+        assert_int_equal(call->grid[0] % call->cluster, 0);
+    }
+    int maps = 0;
+    for (int i = 0; i < call->argument_count; i++)
+        if (row->arguments[i] == 'm')
+            assert_true(call->arguments[i] < (uint64_t)call->map_count && ++maps);
+    assert_true(maps >= call->map_count);
+    for (int i = 0; i < call->map_count; i++)
+        if (cuda_map_check(&call->maps[i], &err))
+            fail_msg("%s: %s", row->name, err.text);
     for (int i = 0; i < CUDA_MACROS; i++)
         if (!row->macros[i])
             for (; i < CUDA_MACROS; i++)
                 assert_int_equal(call->variant.macros[i], 0); /* or equal ones would differ */
 }
 
-static void every_op_in_every_dtype_has_a_way(void **state) {
-    (void)state;
+static void every_op_in_every_dtype_has_a_way_on(struct cuda_room room) {
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int dtype = 0; dtype < 4; dtype++) {
             const struct lab_op *op = lab_op_get((enum lab_op_id)id);
             struct lab_launch launch;
-            if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype)) {
+            if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype, room.capability)) {
                 assert_true(op->lower || op->optional);
                 continue;
             }
             for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
                 struct cuda_call call;
-                enum cuda_way way = plan(&launch, &call);
+                enum cuda_way way = plan_on(room, &launch, &call);
                 if (way == CUDA_WAY_KERNEL) {
                     assert_int_equal(call.variant.dtype, dtype);
-                    check_call(&call);
+                    check_call(room, &call);
                 }
             }
         }
+}
+
+static void every_op_in_every_dtype_has_a_way(void **state) {
+    (void)state;
+    every_op_in_every_dtype_has_a_way_on(a100);
+    every_op_in_every_dtype_has_a_way_on(h200);
+}
+
+/* Which kernels an example of an op reaches, and which with a last block that rows don't fill: its
+ * warps without one must do nothing. */
+static void reach(struct cuda_room room, enum lab_dtype dtype, bool *seen, bool *shared) {
+    for (int id = 0; id < LAB_OP_COUNT; id++) {
+        struct lab_launch launch;
+        const struct lab_op *op = lab_op_get((enum lab_op_id)id);
+        for (int i = 0; op->example(i, dtype, &launch) == 0; i++) {
+            struct cuda_call call;
+            int64_t rows = lab_tensor_rows(&launch.out);
+            if (!cuda_supports((enum lab_op_id)id, dtype, room.capability) ||
+                plan_on(room, &launch, &call) != CUDA_WAY_KERNEL)
+                continue;
+            seen[call.variant.kernel] = true;
+            shared[call.variant.kernel] |=
+                call.grid[0] < rows && (int64_t)call.grid[0] * (call.threads / 32) > rows;
+        }
+    }
 }
 
 /* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of them. */
@@ -68,23 +112,10 @@ static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     (void)state;
     for (int dtype = 0; dtype < 4; dtype++) {
         bool seen[CUDA_KERNEL_COUNT] = {false}, shared[CUDA_KERNEL_COUNT] = {false};
-        for (int id = 0; id < LAB_OP_COUNT; id++) {
-            struct lab_launch launch;
-            const struct lab_op *op = lab_op_get((enum lab_op_id)id);
-            for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
-                struct cuda_call call;
-                int64_t rows = lab_tensor_rows(&launch.out);
-                if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype) ||
-                    plan(&launch, &call) != CUDA_WAY_KERNEL)
-                    continue;
-                seen[call.variant.kernel] = true;
-                /* rows that don't fill the last block: its warps without one must do nothing */
-                shared[call.variant.kernel] |=
-                    call.grid[0] < rows && (int64_t)call.grid[0] * (call.threads / 32) > rows;
-            }
-        }
+        reach(a100, (enum lab_dtype)dtype, seen, shared);
+        reach(h200, (enum lab_dtype)dtype, seen, shared);
         for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++)
-            if (!seen[kernel])
+            if (!seen[kernel] && cuda_kernel_rows[kernel].dtypes >> dtype & 1)
                 fail_msg("no example reaches %s", cuda_kernel_rows[kernel].name);
         assert_true(shared[CUDA_KERNEL_layer_norm] && shared[CUDA_KERNEL_softmax]);
         assert_true(shared[CUDA_KERNEL_layer_norm_embed]);
@@ -92,11 +123,43 @@ static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     }
 }
 
+static void a_tensor_map_is_checked_before_the_driver_sees_it(void **state) {
+    (void)state;
+    /* given rows of 4096 in bf16, moved in boxes of 64 by 128 */
+    const struct cuda_map good = {.data = (void *)0x1000,
+                                  .dtype = LAB_BF16,
+                                  .rank = 2,
+                                  .sizes = {4096, 1000},
+                                  .strides_bytes = {8192},
+                                  .box = {64, 128},
+                                  .swizzle_bytes = 128};
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(cuda_map_check(&good, &err), 0);
+    /* then what the hardware can't do is named */
+    struct cuda_map map = good;
+    map.data = (void *)0x1008;
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "at a multiple of 16 bytes"));
+    map = good;
+    map.strides_bytes[0] = 8194;
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "multiples of 16 bytes, not of 8194"));
+    map = good;
+    map.box[1] = 257;
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "not of 257"));
+    map = good;
+    map.box[0] = 128; /* 256 bytes of a row don't fit a swizzle of 128 */
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "rows of 256 bytes swizzled by 128"));
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
-    assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32));
-    assert_true(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_TF32));
-    assert_true(cuda_supports(LAB_OP_GEMM_BIAS, LAB_FP32));
+    assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
+    assert_true(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_TF32, 90));
+    assert_true(cuda_supports(LAB_OP_GEMM_BIAS, LAB_FP32, 90));
 }
 
 static struct lab_launch layer_norm(int64_t rows, int64_t columns, enum lab_dtype dtype) {
@@ -151,11 +214,11 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
     struct lab_launch launch = layer_norm(3, 100000, LAB_FP32);
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "layer_norm_long fp32");
-    check_call(&call);
+    check_call(h200, &call);
     launch.op = LAB_OP_SOFTMAX;
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "softmax_long fp32");
-    check_call(&call);
+    check_call(h200, &call);
     /* a fused one is done as its parts */
     struct lab_launch patches = {
         .op = LAB_OP_PATCHIFY_LAYER_NORM,
@@ -247,6 +310,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_in_every_dtype_has_a_way),
         cmocka_unit_test(the_examples_reach_every_kernel_and_shared_blocks),
+        cmocka_unit_test(a_tensor_map_is_checked_before_the_driver_sees_it),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
