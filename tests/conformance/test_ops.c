@@ -1,12 +1,14 @@
 /*
  * test_ops.c: every op on every backend that has a device here, in every dtype that it computes in:
  * the ops' own examples, in place where that is allowed, aligned and not, against double precision;
- * fused ops against their composition as well.
+ * fused ops against their composition as well, and where a kernel can be tuned, its default
+ * configuration, which isn't always what a launch without one gets.
  *
  * With GPULAB_TEST_CUDA=real only GPUs are tried, and where there is none it is skipped.
  */
 #include "conformance/op_check.h"
 #include "device/device.h"
+#include "device/tunable.h"
 #include "machine/machine.h"
 
 #include <setjmp.h>
@@ -24,6 +26,7 @@ static void require(int result, const struct lab_err *err, const char *what) {
 }
 
 struct bench { /* a device, a stream and the memory of one case */
+    const struct lab_machine *machine;
     struct lab_device *device;
     struct lab_stream *stream;
     struct lab_buffer host; /* staging */
@@ -99,12 +102,27 @@ static void compare(struct bench *bench, const struct op_case *c, const void *ou
                  manner.shift, error);
 }
 
+/* Gives the launch its kernel's default; false = nothing can be tuned there. */
+static bool tune(const struct bench *bench, struct lab_launch *launch) {
+    struct lab_tunable_place place = {bench->machine, &bench->device->ref};
+    const struct lab_tunable *tunable = lab_tunable_find(&place, launch);
+    if (tunable)
+        tunable->fallback(&place, launch, &launch->tuning);
+    return tunable != NULL;
+}
+
 static void try_manner(struct bench *bench, const struct op_case *c, struct manner manner) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_launch launch = prepare(bench, c, manner);
     manner.how = "as one op";
     require(lab_launch(bench->stream, &launch, &err), &err, c->name);
     compare(bench, c, launch.out.data, manner);
+    launch = prepare(bench, c, manner);
+    if (tune(bench, &launch)) {
+        manner.how = "as tuned by default";
+        require(lab_launch(bench->stream, &launch, &err), &err, c->name);
+        compare(bench, c, launch.out.data, manner);
+    }
     if (!c->op->lower)
         return;
     launch = prepare(bench, c, manner);
@@ -142,6 +160,21 @@ static bool supports(const struct lab_device *device, enum lab_op_id op, enum la
     return device->ops->supports(device, op, dtype);
 }
 
+/* What the op's examples will need is made beside each other, not one after the other. */
+static void prepare_op(struct bench *bench, const struct lab_op *op, enum lab_dtype dtype) {
+    struct lab_launch launch;
+    for (int i = 0; op->example(i, dtype, &launch) == 0; i++)
+        for (int shift = 0; shift < 2; shift++) {
+            for (int j = 0; j < op->inputs; j++)
+                launch.in[j].data = (void *)(uintptr_t)(0x1000 * (j + 1) + shift * 4);
+            launch.out.data = (void *)(uintptr_t)(0x10000000 + shift * 4);
+            launch.tuning.count = 0;
+            lab_prepare(bench->device, &launch, 1);
+            if (tune(bench, &launch))
+                lab_prepare(bench->device, &launch, 1);
+        }
+}
+
 static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype) {
     const struct lab_op *op = lab_op_get(id);
     bool there = supports(bench->device, id, dtype);
@@ -158,6 +191,7 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
     struct op_case c;
     int examples = 0;
     lab_arena_init(&arena);
+    prepare_op(bench, op, dtype);
     while (op_case_make(id, examples, dtype, &arena, &c, &err) == 0) {
         try_case(bench, &c);
         examples++;
@@ -169,7 +203,7 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
 
 static void try_device(const struct lab_machine *machine, const struct lab_device_ref *ref) {
     struct lab_err err = LAB_ERR_INIT;
-    struct bench bench = {NULL};
+    struct bench bench = {.machine = machine};
     require(lab_device_open(machine, ref, LAB_DEVICE_SETUP, &bench.device, &err), &err, ref->name);
     require(lab_stream_open(bench.device, LAB_STREAM_COMPUTE, &bench.stream, &err), &err,
             ref->name);

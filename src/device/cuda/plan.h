@@ -36,7 +36,11 @@
     X(patchify, "patches.cu", FROM_80, ANY, "ppiiii", NULL)                                        \
     X(embed, "patches.cu", FROM_80, ANY, "ppppii", NULL)                                           \
     X(attention, "attention.cu", FROM_80, ANY, "ppiif", "STAGES")                                  \
-    X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)
+    X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)                                 \
+    X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "ppppiiiif", "WIDTH", "CAUSAL", \
+      "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
+    X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
+      "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
@@ -56,7 +60,7 @@ enum { /* the dtypes that a kernel exists in, a bit for each */
 
 #define CUDA_ARCHITECTURES                                                                         \
     { 80, 86, 89, 90 } /* compute capability × 10 */
-#define CUDA_MACROS    8
+#define CUDA_MACROS    10
 #define CUDA_ARGUMENTS 16
 #define CUDA_MAPS      4
 
