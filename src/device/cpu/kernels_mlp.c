@@ -19,11 +19,12 @@
 #include <math.h>
 #include <string.h>
 
-#define TILE_FLOPS  4e5 /* below, a tile is done before another thread has noticed */
-#define ROW_STEP    4   /* tiles keep to the micro-kernels' steps, and to lines of cache */
-#define COLUMN_STEP 16  /* also what dropout wants */
-#define BLOCK_BYTES                                                                                \
-    (1 << 19) /* of a gradient that is used at once: stays in the second-level cache */
+#define TILE_FLOPS   4e5 /* below, a tile is done before another thread has noticed */
+#define UPDATE_FLOPS 40  /* a parameter */
+#define ROW_STEP     4   /* tiles keep to the micro-kernels' steps, and to lines of cache */
+#define COLUMN_STEP  16  /* also what dropout wants */
+/* of a gradient that is used up at once: stays in the second-level cache */
+#define BLOCK_BYTES (1 << 19)
 
 struct training { /* a launch, looked at */
     const struct lab_launch *launch;
@@ -70,8 +71,10 @@ struct tile {
     int64_t row, rows, column, columns;
 };
 
-static int64_t tiles_of(const struct lab_mlp *mlp, int layer, int threads) {
-    double flops = 2.0 * (double)mlp->rows * mlp->widths[layer] * mlp->widths[layer + 1];
+/* `updates`: with Adam behind it, which takes as long as so many flops of a product. */
+static int64_t tiles_of(const struct lab_mlp *mlp, int layer, bool updates, int threads) {
+    double weights = (double)mlp->widths[layer] * mlp->widths[layer + 1];
+    double flops = weights * (2.0 * (double)mlp->rows + (updates ? UPDATE_FLOPS : 0));
     double most = flops / TILE_FLOPS;
     return most >= threads ? threads : cpu_max(1, (int64_t)most);
 }
@@ -268,8 +271,9 @@ static void finish_state(const float *state, float *new_state, int64_t parameter
     for (int part = 0; part < 3 && new_state != state; part++)
         memcpy(new_state + part * stride + parameters, state + part * stride + parameters,
                (size_t)(stride - parameters) * sizeof *state);
+    int64_t high = (step + 1) / LAB_MLP_STEP_BASE;
     tail[LAB_MLP_STEP_LOW] = (float)((step + 1) % LAB_MLP_STEP_BASE);
-    tail[LAB_MLP_STEP_HIGH] = (float)((step + 1) / LAB_MLP_STEP_BASE);
+    tail[LAB_MLP_STEP_HIGH] = (float)high;
     tail[LAB_MLP_MSE] = losses[0];
     tail[LAB_MLP_MAE] = losses[1];
 }
@@ -317,9 +321,9 @@ static struct phase phase_at(const struct training *t, int index) {
 static int phases(const struct lab_launch *launch) {
     struct training t = look(launch, NULL);
     int count = t.forward ? t.layers + 1 : 0;
-    if (t.range.end > t.range.begin)
-        while (!phase_at(&t, count++).end)
-            continue;
+    bool more = t.range.end > t.range.begin;
+    for (; more; count++)
+        more = !phase_at(&t, count).end;
     return count;
 }
 
@@ -331,7 +335,7 @@ static int64_t phase_units(const struct lab_launch *launch, int index, int threa
     const int layers[] = {phase.forward, phase.delta, phase.gradients[0], phase.gradients[1]};
     for (int i = 0; i < 4; i++)
         if (layers[i] >= 0)
-            units += tiles_of(t.mlp, layers[i], threads);
+            units += tiles_of(t.mlp, layers[i], t.update && i >= 2, threads);
     return units;
 }
 
@@ -339,7 +343,8 @@ static void run_unit(const struct training *t, const struct phase *phase, int th
                      struct cpu_scratch *scratch) {
     const int layers[] = {phase->forward, phase->delta, phase->gradients[0], phase->gradients[1]};
     for (int i = 0; i < 4; i++) {
-        int64_t tiles = layers[i] >= 0 ? tiles_of(t->mlp, layers[i], threads) : 0;
+        bool updates = t->update && i >= 2;
+        int64_t tiles = layers[i] >= 0 ? tiles_of(t->mlp, layers[i], updates, threads) : 0;
         if (unit >= tiles) {
             unit -= tiles;
             continue;

@@ -54,8 +54,9 @@ void op_adam(const struct lab_adam *adam, int64_t parameters, const double *stat
         new_v[i] += (gradient[i] * gradient[i] - new_v[i]) * (1 - (double)adam->beta2);
         out[i] -= rate * new_m[i] / (sqrt(new_v[i]) + (double)adam->epsilon);
     }
+    int64_t high = (step + 1) / LAB_MLP_STEP_BASE;
     new_tail[LAB_MLP_STEP_LOW] = (double)((step + 1) % LAB_MLP_STEP_BASE);
-    new_tail[LAB_MLP_STEP_HIGH] = (double)((step + 1) / LAB_MLP_STEP_BASE);
+    new_tail[LAB_MLP_STEP_HIGH] = (double)high;
     new_tail[LAB_MLP_MSE] = gradient[parameters];
     new_tail[LAB_MLP_MAE] = gradient[parameters + 1];
 }

@@ -149,10 +149,10 @@ static int64_t step_of(const struct lab_mlp *mlp, const double *state) {
 static const double *input_row(const struct lab_launch *launch, const double *x,
                                const double *outputs, int64_t step, int layer, int64_t row) {
     const struct lab_mlp *mlp = &launch->mlp;
+    int64_t width = mlp->widths[layer];
     if (layer > 0)
-        return outputs + lab_mlp_output_at(mlp, layer - 1) + row * mlp->widths[layer];
-    int64_t first = lab_mlp_row(mlp, lab_tensor_rows(&launch->in[OP_MLP_X]), step);
-    return x + (first + row) * mlp->widths[0];
+        return outputs + lab_mlp_output_at(mlp, layer - 1) + row * width;
+    return x + (lab_mlp_row(mlp, lab_tensor_rows(&launch->in[OP_MLP_X]), step) + row) * width;
 }
 
 static void forward_row(const struct lab_launch *launch, const double *state, const double *from,

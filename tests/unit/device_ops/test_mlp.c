@@ -330,10 +330,10 @@ static void dropout_has_its_rate_everywhere(void **state) {
 
 /* How often two outputs share their fate, against independence. */
 static double agreement(const struct lab_mlp *mlp, int step, int layer, int row, int column) {
-    double same = 0, all = 0, rate = (double)lab_mlp_threshold(mlp) / 0x1p16;
+    double same = 0, all = 3.0 * ROWS * COLUMNS, rate = (double)lab_mlp_threshold(mlp) / 0x1p16;
     for (int s = 0; s < 3; s++)
         for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < COLUMNS; c++, all++)
+            for (int c = 0; c < COLUMNS; c++)
                 same += lab_mlp_keeps(mlp, s, 0, r, c) ==
                         lab_mlp_keeps(mlp, s + step, layer, r + row, c + column);
     double expected = rate * rate + (1 - rate) * (1 - rate);
