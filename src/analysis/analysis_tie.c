@@ -2,10 +2,10 @@
  * analysis_tie.c: which resources go together with the pace of a device's iterations.
  *
  * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows resemble
- * their neighbours, for as long as each series remembers its past: how far chance alone would bring two such
- * series is told from their waves (stats/signs.h). That gives as many windows as are worth an independent
- * one, for intervals and Student's t, and a p value of its own; the larger of the two counts, so that a
- * cause never has an interval that holds 0.
+ * their neighbours, for as long as each series remembers its past. Two tests allow for that: Student's t over
+ * as many windows as are worth an independent one, and how far chance signs of their waves would bring two
+ * such series (stats/signs.h). The larger p value counts: the first is too sure where few windows are left to
+ * tell how long memory is, the second of what merely rises or falls throughout.
  *
  * Possible causes and spikes share one false discovery rate, all else has another: what a device does always
  * follows its pace, and so many true finds in one family would let false causes through.
@@ -153,7 +153,7 @@ static bool make_tie(struct scratch *scratch, enum lab_tie_figure figure, struct
     tie->window_s = scratch->windows.length_s;
     struct lab_signs_result chance =
         lab_signs_test(&scratch->signs, scratch->ranks_x, scratch->ranks_y, scratch->runs, n);
-    tie->effective = chance.effective_n;
+    tie->effective = lab_stats_pair_effective_size(scratch->ranks_x, scratch->ranks_y, n);
     tie->spearman = lab_stats_spearman_ranked(scratch->ranks_x, scratch->ranks_y, n, tie->effective,
                                               CONFIDENCE);
     tie->spearman.p = fmax(tie->spearman.p, chance.p);
