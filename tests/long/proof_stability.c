@@ -61,8 +61,8 @@ static int run(const struct proof_cell *cell, struct proof_count *counts, struct
 const struct proof_experiment proof_stability = {
     .name = "stability",
     .about =
-        "A GPU takes longer by the share planted for each minute that it runs; one run of about "
-        "three seconds. Rough noise wanders within runs, forgotten after 5 ms, has stalls with a "
+        "A GPU takes longer by the share planted for each minute that it runs; one run of the time "
+        "said. Rough noise wanders within runs, forgotten after the time said, has stalls with a "
         "heavy tail, and gives each run a slope of its own of about 1 % a minute.",
     .claims = {{"a steady run is called unsteady", PROOF_ALARMS},
                {"a run that grows slower is called unsteady", PROOF_FINDS}},
