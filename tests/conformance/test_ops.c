@@ -96,9 +96,10 @@ static void compare(struct bench *bench, const struct op_case *c, const void *ou
     double error = op_case_error(c, found);
     lab_mem_free(found);
     bool on_cpu = lab_str_equal(bench->device->ref.backend->name, "cpu");
-    if (!(error <= op_case_tolerance(dtype, on_cpu)))
+    enum lab_dtype computed = lab_launch_dtype(&c->launch);
+    if (!(error <= op_case_tolerance(computed, on_cpu)))
         fail_msg("%s in %s on %s, %s, over input %d, shifted by %d: relative error %g", c->name,
-                 lab_dtype_name(dtype), bench->device->ref.name, manner.how, manner.over,
+                 lab_dtype_name(computed), bench->device->ref.name, manner.how, manner.over,
                  manner.shift, error);
 }
 
@@ -160,6 +161,19 @@ static bool supports(const struct lab_device *device, enum lab_op_id op, enum la
     return device->ops->supports(device, op, dtype);
 }
 
+/* By itself or by what it is made of. */
+static bool can_do(const struct lab_device *device, const struct lab_launch *launch) {
+    const struct lab_op *op = lab_op_get(launch->op);
+    if (supports(device, launch->op, lab_launch_dtype(launch)))
+        return true;
+    struct lab_launch parts[LAB_OP_PARTS];
+    int count = op->lower ? op->lower(launch, parts) : 0;
+    for (int i = 0; i < count; i++)
+        if (!can_do(device, &parts[i]))
+            return false;
+    return count > 0;
+}
+
 static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype) {
     const struct lab_op *op = lab_op_get(id);
     bool there = supports(bench->device, id, dtype);
@@ -168,8 +182,11 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
         assert_true(dtype != LAB_FP32 && !there);
         return;
     }
-    assert_true(there || op->lower || op->optional);
-    if (!there && !op->lower)
+    struct lab_launch first;
+    assert_int_equal(op->example(0, dtype, &first), 0);
+    bool possible = can_do(bench->device, &first);
+    assert_true(possible || op->optional);
+    if (!possible)
         return;
     struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;

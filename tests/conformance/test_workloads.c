@@ -30,6 +30,8 @@ static const struct {
     {"memcpy", {"size=100003", "direction=h2d"}},
     {"memcpy", {"size=100003", "direction=d2h", "memory=pageable"}},
     {"memcpy", {"size=1MiB", "direction=both"}},
+    {"mlp", {"widths=50-33-7-3", "batch_size=16", "dataset_size=40"}},
+    {"mlp", {"widths=5-40-2", "dropout=0", "batch_size=3", "dataset_size=7", "compile_model=true"}},
     {"null", {"sync_frequency=3"}},
     {"softmax", {"rows=37", "columns=111"}},
     {"vit",
