@@ -31,7 +31,10 @@
       "VECTOR", "CHANNELS", "PATCH")                                                               \
     X(layer_norm_embed, "layer_norm.cu", FROM_80, ANY, "pppppplfi", "COLUMNS", "THREADS",          \
       "VECTOR")                                                                                    \
-    X(softmax, "softmax.cu", FROM_80, ANY, "ppli", "THREADS", "PIECES", "VECTOR")                  \
+    X(softmax, "softmax.cu", FROM_80, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",        \
+      "AHEAD", "PAST")                                                                             \
+    X(softmax_wide, "softmax.cu", FROM_90, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",   \
+      "AHEAD", "PAST", "CLUSTER")                                                                  \
     X(softmax_long, "softmax.cu", FROM_80, ANY, "ppi", NULL)                                       \
     X(patchify, "patches.cu", FROM_80, ANY, "ppiiii", NULL)                                        \
     X(embed, "patches.cu", FROM_80, ANY, "ppppii", NULL)                                           \
