@@ -14,10 +14,11 @@
  *     VECTOR   2: all rows begin and end at multiples of 16 bytes. 1: x and out lie alike to those
  *              multiples, and rows begin anywhere; the 16 bytes that a row shares with another one are
  *              read whole, and written by elements. 0: elements one by one.
- *     PAST     1: loads mark what they fetch as the first to go from the caches; 2: so do stores; 3: both
+ *     PAST     1: what is read and written is the first to leave the caches
  *     BLOCKS   blocks that shall fit on a multiprocessor at once
- *     AHEAD    0: a block for each row. 1: BLOCKS blocks for each multiprocessor, which go from row to
- *              row and fetch the next one before they work on this one.
+ *     AHEAD    0: a block, or what shares one, for each row. n: BLOCKS blocks for each multiprocessor go
+ *              from row to row, and the next n of each are on their way to its shared memory, of which
+ *              it has AHEAD * PIECES * BLOCK * 16 bytes; VECTOR isn't 0 then.
  *     grid: rows, or blocks that share them, times CLUSTER
  */
 #define LOWEST __int_as_float(0xff800000)
@@ -65,13 +66,13 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #else
 #define STEP 1
 #endif
-#if PAST > 7
-#error "PAST is 0 to 7"
+#if PAST > 1 || (AHEAD && !VECTOR)
+#error "there is no such kernel"
 #endif
 #define LANES (THREADS < 32 ? THREADS : 32) /* of a row in a warp */
 #define BLOCK (THREADS <= 32 ? 128 : THREADS)
 #define WARPS (THREADS / 32)                       /* of a row in a block */
-#define KEPT  (sizeof(element) == 4 || PIECES <= 2) /* exponentials stay; else they are made twice */
+#define KEPT  (sizeof(element) == 4 || PIECES <= 4) /* exponentials stay; else they are made twice */
 
 /* --- pieces of a row --- */
 
@@ -84,12 +85,8 @@ typedef element piece;
 __device__ __forceinline__ piece load(const element *at) {
     piece p;
 #if VECTOR
-#if PAST & 1
+#if PAST
     asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(p.bits.x), "=r"(p.bits.y), "=r"(p.bits.z), "=r"(p.bits.w)
-                 : "l"(at));
-#elif PAST & 4
-    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(p.bits.x), "=r"(p.bits.y), "=r"(p.bits.z), "=r"(p.bits.w)
                  : "l"(at));
 #else
@@ -103,7 +100,7 @@ __device__ __forceinline__ piece load(const element *at) {
 
 __device__ __forceinline__ void store(element *at, const piece &p) {
 #if VECTOR
-#if PAST & 2
+#if PAST
     asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(at), "r"(p.bits.x),
                  "r"(p.bits.y), "r"(p.bits.z), "r"(p.bits.w)
                  : "memory");
@@ -206,31 +203,67 @@ __device__ __forceinline__ int number_of(int p, int part) {
     return (part * PIECES + p) * THREADS + (int)(threadIdx.x % THREADS);
 }
 
-/* Of the row with `columns` elements; what isn't its own becomes the lowest, which adds nothing. */
-__device__ __forceinline__ void fetch(const row &w, int columns, int part, piece (&held)[PIECES]) {
+__device__ __forceinline__ void fetch(const row &w, int part, piece (&held)[PIECES]) {
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         int n = number_of(p, part);
         if (n < w.pieces)
             held[p] = load(w.from + (s64)n * STEP);
-        else
-            for (int i = 0; i < STEP; i++)
-                item(held[p], i) = from_float(LOWEST);
     }
-#if VECTOR == 1
+}
+
+/* What isn't of the row with `columns` elements becomes the lowest, which adds nothing. */
+__device__ __forceinline__ void trim(const row &w, int columns, int part, piece (&held)[PIECES]) {
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
-        int n = number_of(p, part), c = n * STEP - w.shift;
-        if (n < w.pieces && (c < 0 || c + STEP > columns))
+        int n = number_of(p, part);
+#if VECTOR == 1
+        int c = n * STEP - w.shift;
+        if (c < 0 || c + STEP > columns)
 #pragma unroll
             for (int i = 0; i < STEP; i++)
                 if (c + i < 0 || c + i >= columns)
                     item(held[p], i) = from_float(LOWEST);
-    }
 #else
-    (void)columns;
+        (void)columns;
+        if (n >= w.pieces)
+#pragma unroll
+            for (int i = 0; i < STEP; i++)
+                item(held[p], i) = from_float(LOWEST);
 #endif
+    }
 }
+
+#if AHEAD
+/* A thread's own pieces on their way to its own places: nobody else needs to know when they arrive. */
+__device__ __forceinline__ void send_for(const row &w, int part, uint4 *places) {
+#if PAST
+    u64 policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#endif
+#pragma unroll
+    for (int p = 0; p < PIECES; p++) {
+        int n = number_of(p, part);
+        u32 place = (u32)__cvta_generic_to_shared(places + p * BLOCK);
+        if (n < w.pieces)
+#if PAST
+            asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place),
+                         "l"(w.from + (s64)n * STEP), "l"(policy)
+                         : "memory");
+#else
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place),
+                         "l"(w.from + (s64)n * STEP)
+                         : "memory");
+#endif
+    }
+}
+
+__device__ __forceinline__ void take(const uint4 *places, piece (&held)[PIECES]) {
+#pragma unroll
+    for (int p = 0; p < PIECES; p++)
+        held[p].bits = places[p * BLOCK];
+}
+#endif
 
 __device__ __forceinline__ void put(const row &w, int columns, int n, piece &p) {
 #if VECTOR == 1
@@ -339,6 +372,8 @@ __device__ __forceinline__ void normalise(const row &w, int columns, int part, b
             sum += e[i] = exp2_of((e[i] - base) * LOG2_E);
     }
     float factor = factor_of(most, lanes_sum(sum), pairs, part);
+    if (!KEPT)
+        asm volatile("" : "+f"(base)); /* or the compiler keeps them all the same */
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         int n = number_of(p, part);
@@ -374,32 +409,40 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #endif
     wait_for_previous();
 #if AHEAD
+    extern __shared__ uint4 room[];
+    uint4 *places = room + threadIdx.x; /* this thread's first one */
     s64 stride = (s64)gridDim.x * (blockDim.x / THREADS) / CLUSTER;
-    s64 first = r - threadIdx.x / THREADS;
-    row w = row_at(x, out, r < rows ? r : 0, columns);
-    fetch(w, columns, part, held);
+#pragma unroll
+    for (int i = 0; i < AHEAD; i++) {
+        s64 next = r + i * stride;
+        if (next < rows)
+            send_for(row_at(x, out, next, columns), part, places + i * PIECES * BLOCK);
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    }
 #if CLUSTER > 1
     cluster_wait();
 #endif
     /* all rows of a block go on together, so that no thread misses a barrier */
-    for (int turn = 0; first < rows; first += stride, turn ^= 1) {
-        piece next[PIECES];
-        s64 r_next = r + stride;
-        row w_next = row_at(x, out, r_next < rows ? r_next : 0, columns);
-        if (first + stride < rows)
-            fetch(w_next, columns, part, next);
+    s64 first = r - threadIdx.x / THREADS;
+    for (int turn = 0, slot = 0; first < rows; first += stride, r += stride, turn ^= 1) {
+        row w = row_at(x, out, r < rows ? r : 0, columns);
+        uint4 *here = places + slot * PIECES * BLOCK;
+        asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
+        take(here, held);
+        trim(w, columns, part, held);
+        s64 next = r + AHEAD * stride;
+        if (next < rows)
+            send_for(row_at(x, out, next, columns), part, here);
+        asm volatile("cp.async.commit_group;" ::: "memory");
         normalise(w, columns, part, r < rows, held, pairs[turn]);
-        w = w_next;
-        r = r_next;
-#pragma unroll
-        for (int p = 0; p < PIECES; p++)
-            held[p] = next[p];
+        slot = slot + 1 < AHEAD ? slot + 1 : 0;
     }
 #else
     /* rows beyond the last one do the first again, so that no thread misses a barrier */
     bool mine = r < rows;
     row w = row_at(x, out, mine ? r : 0, columns);
-    fetch(w, columns, part, held);
+    fetch(w, part, held);
+    trim(w, columns, part, held);
 #if CLUSTER > 1
     cluster_wait();
 #endif

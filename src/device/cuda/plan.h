@@ -109,6 +109,9 @@ struct cuda_call {
     struct cuda_variant variant;
     unsigned grid[3], threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster, along x; 0 = none */
+    /* its blocks go from one piece of work to the next: the grid shrinks to the clusters that can run at
+     * once, which no plan knows */
+    bool persistent;
     /* each argument at the start of its 8 bytes, as a little-endian machine has it; of a tensor map
      * the index in `maps` */
     uint64_t arguments[CUDA_ARGUMENTS];

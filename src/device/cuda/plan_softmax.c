@@ -11,26 +11,27 @@ enum { THREADS, CLUSTER, RESIDENT, AHEAD, PAST, PARAMETERS };
 
 #define PIECES_MAX      16
 #define REGISTERS       65536 /* of a multiprocessor */
-#define REGISTERS_OTHER 26    /* of a thread, beside the pieces that it keeps */
+#define REGISTERS_OTHER 30    /* of a thread, beside the pieces that it keeps */
+#define SHARED_OTHER    3072  /* bytes of a block, beside the rows on their way, at most */
 #define SHARED_BLOCK    128   /* threads of a block that several rows share */
 #define BLOCKS_MAX      32    /* of a multiprocessor */
-#define CLUSTER_THREADS 128   /* at least, of a block in a cluster */
+#define CACHE_BYTES     ((int64_t)32 << 20) /* of the second level that a kernel may count on */
+#define CLUSTER_THREADS 128                 /* at least, of a block in a cluster */
 
 static const int32_t thread_choices[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 static const int32_t cluster_choices[] = {1, 2, 4, 8, 16};
-static const int32_t resident_choices[] = {0, 1024, 1536, 2048};
-static const int32_t ahead_choices[] = {0, 1};
-static const int32_t past_choices[] = {0, 1, 2, 3};
+static const int32_t resident_choices[] = {0, 512, 1024, 1536, 2048};
+static const int32_t ahead_choices[] = {0, 1, 2};
+static const int32_t past_choices[] = {0, 1};
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
     {"threads", "threads of a block that do a row", thread_choices, 8},
     {"cluster", "blocks that share a row", cluster_choices, 5},
     {"resident", "threads that a multiprocessor shall hold at once; 0: as the compiler likes",
-     resident_choices, 4},
-    {"ahead", "1: blocks go from row to row and fetch the next one before they work on this one",
-     ahead_choices, 2},
-    {"past", "what is the first to leave the caches: 1: inputs, 2: results, 3: both; 0: neither",
-     past_choices, 4},
+     resident_choices, 5},
+    {"ahead", "rows that are on their way while a block works on one; 0: a block does one row",
+     ahead_choices, 3},
+    {"past", "1: what is read and written is the first to leave the caches", past_choices, 2},
 };
 
 struct shape { /* of a launch, as the kernel sees it */
@@ -38,11 +39,13 @@ struct shape { /* of a launch, as the kernel sees it */
     int vector; /* the kernel's VECTOR */
     int step;   /* elements of a piece */
     int64_t pieces;
+    int64_t bytes; /* of a tensor */
 };
 
 static struct shape shape_of(const struct lab_launch *launch) {
     struct shape shape = {.rows = lab_tensor_rows(&launch->out),
-                          .columns = lab_tensor_columns(&launch->out)};
+                          .columns = lab_tensor_columns(&launch->out),
+                          .bytes = (int64_t)lab_tensor_bytes(&launch->out)};
     uintptr_t from = (uintptr_t)launch->in[0].data & 15, to = (uintptr_t)launch->out.data & 15;
     int wide = per_16_bytes(launch);
     shape.vector = from != to ? 0 : from || shape.columns % wide ? 1 : 2;
@@ -91,6 +94,31 @@ static int check_cluster(const struct shape *shape, struct cuda_room room,
     return 0;
 }
 
+/* Shared memory of a block: the rows that are on their way. */
+static int64_t shared_bytes_of(const struct shape *shape, const struct lab_tuning *tuning) {
+    return (int64_t)16 * tuning->values[AHEAD] * held_pieces(shape, tuning) *
+           block_of(tuning->values[THREADS]);
+}
+
+static int check_ahead(const struct shape *shape, struct cuda_room room,
+                       const struct lab_tuning *tuning, struct lab_err *err) {
+    int ahead = tuning->values[AHEAD];
+    int64_t bytes = (shared_bytes_of(shape, tuning) + SHARED_OTHER) * blocks_of(tuning);
+    if (!ahead)
+        return 0;
+    if (!tuning->values[RESIDENT])
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "ahead=%d: goes with a number of resident threads only", ahead);
+    if (!shape->vector)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "ahead=%d: x and out lie differently to multiples of 16 bytes", ahead);
+    if (bytes > room.shared_bytes_max)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "ahead=%d: needs %lld bytes of shared memory, there are %d", ahead,
+                           (long long)bytes, room.shared_bytes_max);
+    return 0;
+}
+
 static int check_shape(const struct shape *shape, struct cuda_room room,
                        const struct lab_tuning *tuning, struct lab_err *err) {
     int threads = tuning->values[THREADS], resident = tuning->values[RESIDENT];
@@ -108,34 +136,50 @@ static int check_shape(const struct shape *shape, struct cuda_room room,
     if (resident && (resident < block || resident / block > BLOCKS_MAX))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "resident=%d: doesn't go with blocks of %d threads", resident, block);
-    if (!resident && tuning->values[AHEAD])
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "ahead=1: goes with a number of resident threads only");
-    int registers =
-        REGISTERS_OTHER + pieces * (shape->vector ? 4 : 1) * (1 + tuning->values[AHEAD]);
+    int registers = REGISTERS_OTHER + pieces * (shape->vector ? 4 : 1);
     int offered = REGISTERS / (blocks_of(tuning) * block);
     if (registers > offered)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "threads=%d: each would need about %d registers and has %d", threads,
                            registers, offered);
-    return 0;
+    return check_ahead(shape, room, tuning, err);
 }
 
 /* --- the default --- */
 
-/* The first that fits: rows go to as few threads as can hold them, with room for others beside. */
+/* The fewest threads of which each keeps at most so many pieces. */
+static bool choose_threads(const struct shape *shape, struct cuda_room room, int most,
+                           struct lab_tuning *tuning) {
+    for (int i = 0; i < 8; i++) {
+        tuning->values[THREADS] = thread_choices[i];
+        if (held_pieces(shape, tuning) <= most && check_shape(shape, room, tuning, NULL) == 0)
+            return true;
+    }
+    return false;
+}
+
+/*
+ * As measured on an H200: single pieces in a warp, then four of each thread, and a block for each row,
+ * of which several fit on a multiprocessor. Rows that leave no room for a second block come ahead.
+ * Tensors that the caches can't hold anyway are marked as the first to leave them.
+ */
 static bool choose(const struct shape *shape, struct cuda_room room,
                    struct lab_tuning *ret_tuning) {
-    *ret_tuning = (struct lab_tuning){.count = PARAMETERS};
-    int32_t *values = ret_tuning->values;
-    for (values[CLUSTER] = 1; values[CLUSTER] <= 16; values[CLUSTER] *= 2)
-        for (int most = 4; most <= 8; most *= 2)
-            for (int i = 0; i < 8; i++) {
-                values[THREADS] = thread_choices[i];
-                if (held_pieces(shape, ret_tuning) <= most &&
-                    check_shape(shape, room, ret_tuning, NULL) == 0)
-                    return true;
-            }
+    static const struct {
+        int cluster, most, resident, ahead;
+    } ways[] = {{1, 1, 0, 0}, {1, 4, 0, 0},    {2, 8, 1024, 1}, {4, 8, 1024, 1}, {8, 8, 1024, 1},
+                {1, 8, 0, 0}, {2, 8, 1024, 0}, {4, 8, 1024, 0}, {8, 8, 0, 0},    {16, 8, 0, 0}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        *ret_tuning = (struct lab_tuning){
+            .count = PARAMETERS,
+            .values = {[CLUSTER] = ways[i].cluster,
+                       [RESIDENT] = ways[i].resident,
+                       [AHEAD] = ways[i].ahead,
+                       [PAST] = 2 * shape->bytes > CACHE_BYTES},
+        };
+        if ((i > 0 || shape->pieces <= 32) && choose_threads(shape, room, ways[i].most, ret_tuning))
+            return true;
+    }
     return false;
 }
 
@@ -189,6 +233,7 @@ static int set_grid(struct cuda_call *call, const struct shape *shape, struct cu
     if (tuning->values[AHEAD] && blocks > fit)
         blocks = fit < 1 ? 1 : fit;
     call->cluster = cluster > 1 ? (unsigned)cluster : 0;
+    call->persistent = tuning->values[AHEAD] > 0;
     return set_blocks(call, blocks * cluster, together * threads, err);
 }
 
@@ -215,5 +260,6 @@ int plan_softmax(const struct lab_launch *launch, struct cuda_room room, enum cu
     add_inputs(ret_call, launch, 1);
     add_integer(ret_call, shape.rows);
     add_integer(ret_call, shape.columns);
+    ret_call->shared_bytes = (unsigned)shared_bytes_of(&shape, &tuning);
     return set_grid(ret_call, &shape, room, &tuning, err);
 }
