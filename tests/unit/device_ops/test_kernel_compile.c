@@ -479,12 +479,8 @@ int main(void) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
-<<<<<<< HEAD
-        cmocka_unit_test(shapes_at_random_compile),
         cmocka_unit_test(tiles_at_random_compile),
-=======
         cmocka_unit_test(shapes_and_configurations_at_random_compile),
->>>>>>> heads/cudatune
         cmocka_unit_test(the_table_knows_every_kernels_parameters),
         cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),
         cmocka_unit_test(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it),
