@@ -301,8 +301,8 @@ static int check_disturb(const struct plan_book *book, const struct plan_job *jo
     lab_str_init(&names);
     lab_str_add_list(&names, kinds, "or");
     plan_refuse(lab_value_get(job->experiment, "disturb"), err,
-                "experiment.disturb=%s: %s has no such resource to share; on %s it must be %s",
-                job->keys.disturb, device_at(book, 0)->name, cpus ? "CPUs" : "GPUs", names.text);
+                "%s has no such resource to share: on %s it must be %s", device_at(book, 0)->name,
+                cpus ? "CPUs" : "GPUs", names.text);
     lab_str_release(&names);
     return -1;
 }
@@ -334,8 +334,8 @@ static int check_whole(const struct plan_job *job, const struct lab_value *list,
     bool phased = list && list->type != LAB_VALUE_NULL;
     if (!phased && !lab_str_equal(job->keys.disturb, "none"))
         return plan_refuse(lab_value_get(job->experiment, "disturb"), err,
-                           "experiment.disturb needs a study with phases, so that there is "
-                           "something to compare with: gpulab run contention experiment.disturb=%s",
+                           "a neighbour on purpose needs a study with phases, to compare with: "
+                           "gpulab run contention experiment.disturb=%s",
                            job->keys.disturb);
     if (phased && (list->type != LAB_VALUE_LIST || list->count == 0))
         return plan_refuse(list, err,
