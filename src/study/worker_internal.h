@@ -74,7 +74,7 @@ struct regret { /* a choice against the first, both on this device at the same t
 };
 
 struct capacity { /* what the device's resources gave when they were probed; NaN = unknown */
-    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
+    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s, clock_mhz;
 };
 
 struct rank {

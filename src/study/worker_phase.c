@@ -243,6 +243,8 @@ struct prober {
     struct lab_launch product, fill;
     bool copies;
     double amount[PROBES], seconds[PROBES];
+    double clock_mhz; /* sum over what was read behind products */
+    int clock_count;
 };
 
 static int64_t largest_cache(const struct lab_machine *machine) {
@@ -336,11 +338,21 @@ static int run_probe(struct prober *prober, int probe, bool counts, struct lab_e
     return 0;
 }
 
+static void read_clock(struct prober *prober) {
+    double clock_mhz = lab_device_clock_mhz(prober->device);
+    prober->clock_mhz += clock_mhz > 0 ? clock_mhz : 0;
+    prober->clock_count += clock_mhz > 0;
+}
+
 static int run_probes(struct prober *prober, struct lab_err *err) {
-    for (int round = -1; round < PROBE_ROUNDS; round++) /* the first time of all isn't counted */
-        for (int probe = 0; probe < (prober->copies ? PROBES : PROBE_H2D); probe++)
+    for (int round = -1; round < PROBE_ROUNDS; round++) { /* the first time isn't counted */
+        for (int probe = 0; probe < (prober->copies ? PROBES : PROBE_H2D); probe++) {
             if (run_probe(prober, probe, round >= 0, err) < 0)
                 return -1;
+            if (probe == PROBE_COMPUTE && round >= 0)
+                read_clock(prober);
+        }
+    }
     return 0;
 }
 
@@ -355,8 +367,9 @@ void worker_probe(struct rank *rank) {
         double rates[PROBES];
         for (int i = 0; i < PROBES; i++)
             rates[i] = prober.seconds[i] > 0 ? prober.amount[i] / prober.seconds[i] : (double)NAN;
-        rank->capacity = (struct capacity){rates[PROBE_COMPUTE], rates[PROBE_MEMORY],
-                                           rates[PROBE_H2D], rates[PROBE_D2H]};
+        rank->capacity = (struct capacity){
+            rates[PROBE_COMPUTE], rates[PROBE_MEMORY], rates[PROBE_H2D], rates[PROBE_D2H],
+            prober.clock_count > 0 ? prober.clock_mhz / prober.clock_count : (double)NAN};
         rank->probed = true;
     } else {
         worker_warn(rank,

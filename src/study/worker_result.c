@@ -222,6 +222,7 @@ static struct lab_value *capacity_value(const struct rank *rank, struct lab_aren
     put(writer, "memory_gb_per_s", 1e-9 * rank->capacity.memory_bytes_per_s);
     put(writer, "h2d_gb_per_s", 1e-9 * rank->capacity.h2d_bytes_per_s);
     put(writer, "d2h_gb_per_s", 1e-9 * rank->capacity.d2h_bytes_per_s);
+    put(writer, "clock_mhz", rank->capacity.clock_mhz);
     return writer.map;
 }
 

@@ -140,7 +140,7 @@ static void make_times(struct contention *made) {
 static double amount_of(const struct lab_study_run *run, int resource) {
     double compute = log(lab_study_number(run, "result.capacity.flops_per_second"));
     double memory = log(lab_study_number(run, "result.capacity.memory_gb_per_s"));
-    double clock = log(lab_study_number(run, "result.gpu.sm_clock_mhz"));
+    double clock = log(lab_study_number(run, "result.capacity.clock_mhz"));
     double share = isfinite(clock) ? compute - clock : compute;
     switch (resource) {
     case CONTENTION_COMPUTE:
