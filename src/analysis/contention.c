@@ -149,7 +149,7 @@ static struct lab_analysis_table kernel_table(const struct contention *made, int
 
 static struct lab_analysis_table resource_table(const struct contention *made, int phase) {
     struct lab_analysis_cell *cells =
-        lab_arena_alloc(made->arena, CONTENTION_RESOURCES * LEFT_COLUMNS, sizeof *cells);
+        lab_arena_alloc(made->arena, (size_t)CONTENTION_RESOURCES * LEFT_COLUMNS, sizeof *cells);
     int count = 0;
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
         const struct contention_effect *left = &made->left[phase][r];

@@ -138,8 +138,11 @@ static const char *why_shared(const struct plan_book *book) {
 enum lab_plan_processes plan_phase_processes(const struct plan_book *book,
                                              const struct lab_plan_phase *phase,
                                              const struct lab_run_rank *ranks, int count) {
-    (void)ranks;
     bool apart = phase->mitigations & (LAB_PLAN_PROCESS | LAB_PLAN_MPS);
+    for (int i = 0; i < count; i++) { /* a process can use one MIG instance only */
+        const char *uuid = device_at(book, ranks[i].gpu_id)->uuid;
+        apart |= uuid && lab_str_starts(uuid, "MIG-");
+    }
     return count > 1 && (!apart || why_shared(book)) ? LAB_PLAN_SHARED : LAB_PLAN_PER_RANK;
 }
 

@@ -37,11 +37,11 @@ static void choose_cpus(const struct runner *runner, const struct lab_plan_run *
         rank->cpu_count = ref->cpus.count;
         return;
     }
-    int node = lab_machine_node_index(machine, ref->node), sharers = 0, place = 0, cores = 0;
+    int node = lab_machine_node_index(machine, ref->node), sharers = 1, place = 0, cores = 0;
     for (int i = 0; i < planned->rank_count; i++) {
         bool here = plan->devices.items[planned->ranks[i].gpu_id].node == ref->node;
         place += here && i < index;
-        sharers += here;
+        sharers += here && i != index;
     }
     for (int i = 0; i < machine->core_count; i++)
         cores += node < 0 || machine->cores[i].node == node;

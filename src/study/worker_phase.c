@@ -320,7 +320,7 @@ static int enqueue(struct prober *prober, int probe, double *ret_amount, struct 
 
 static int run_probe(struct prober *prober, int probe, bool counts, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
-    int64_t start_ns = lab_clock_now(clock), now_ns = start_ns;
+    int64_t start_ns = lab_clock_now(clock), now_ns;
     double total = 0;
     do {
         for (int i = 0; i < PROBE_AT_ONCE; i++) {
