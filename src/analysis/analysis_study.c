@@ -50,6 +50,13 @@ int lab_study_points(const struct lab_study_table *study, struct lab_arena *aren
     return count;
 }
 
+bool lab_study_has_phases(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        if (lab_value_get(study->runs[i].test, "place"))
+            return true;
+    return false;
+}
+
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena) {
     const char *numa = strstr(point->name, "_numa"), *phase = point->runs[0]->phase;
     size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;

@@ -79,6 +79,10 @@ struct lab_study_table {
                    struct lab_study_work *ret_work, struct lab_err *err);
 };
 
+/* Whether its plan has phases: alone, at once, kept apart. What asks for the fastest place has nothing to
+ * say of such a study. */
+bool lab_study_has_phases(const struct lab_study_table *study);
+
 /* --- points --- */
 
 struct lab_study_point {               /* repeats of one thing */

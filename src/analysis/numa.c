@@ -274,6 +274,8 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 
 /* Whether some device was fed from several nodes. */
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     for (int i = 0; i < study->run_count; i++)
         for (int k = 0; k < i; k++) {
             const struct lab_study_run *a = &study->runs[i], *b = &study->runs[k];

@@ -430,6 +430,8 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 #define INTEREST 40 /* others answer a study's own question; this one what to do about it */
 
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     for (int i = 0; i < study->run_count; i++)
         for (int k = 0; k < i; k++)
             if (lab_str_equal(study->runs[i].model, study->runs[k].model) &&

@@ -468,6 +468,8 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 }
 
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     for (int i = 1; i < study->run_count; i++)
         if (study->runs[i].rank_count != study->runs[0].rank_count)
             return lab_str_equal(study->option, "train_scaling") ? 90 : 70;
