@@ -149,12 +149,11 @@ static int find_members(struct allreduce *all, const struct lab_device *device,
 
 static int open_member(struct allreduce *all, struct member *member, struct lab_device *own,
                        struct lab_err *err) {
-    member->device = member->index == 0 ? own : NULL;
-    if (!member->device) {
-        if (lab_device_open(own->machine, &member->ref, LAB_DEVICE_SETUP, &member->device, err))
-            return -1;
-        member->owns_device = true;
-    }
+    member->owns_device = member->index > 0;
+    if (!member->owns_device)
+        member->device = own;
+    else if (lab_device_open(own->machine, &member->ref, LAB_DEVICE_SETUP, &member->device, err))
+        return -1;
     if (lab_data_require(member->device, LAB_OP_ADD, LAB_FP32, err) ||
         lab_buffer_open(member->device, LAB_MEMORY_DEVICE, -1, (size_t)all->values * sizeof(float),
                         &member->data, err))

@@ -108,11 +108,11 @@ static int wait_for(const struct ring_member *member, _Atomic uint64_t *count, u
     const struct ring *ring = member->ring;
     if (atomic_load_explicit(count, memory_order_acquire) >= value)
         return 0;
-    int64_t start_ns = lab_clock_now(clock), now_ns = start_ns;
+    int64_t start_ns = lab_clock_now(clock);
     while (atomic_load_explicit(count, memory_order_acquire) < value) {
         if (atomic_load(&ring->aborted))
             return lab_err_set(err, LAB_ERR_SYSTEM, "another member of the ring has failed");
-        now_ns = lab_clock_now(clock);
+        int64_t now_ns = lab_clock_now(clock);
         if (now_ns - start_ns > (int64_t)(ring->setup.limit_s * 1e9))
             return lab_err_set(err, LAB_ERR_SYSTEM,
                                "member %d of the ring has waited %g s for member %d", member->index,
