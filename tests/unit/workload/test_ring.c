@@ -133,7 +133,7 @@ static void a_member_that_never_comes_ends_it_for_all(void **state) {
     int waited = 0;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(riders[i].failed, -1);
-        waited += strstr(riders[i].err.text, "has waited 0.05 s for member 2") != NULL;
+        waited += strstr(riders[i].err.text, "has waited 0.05 s for member") != NULL;
     }
     assert_true(waited >= 1); /* the others may have heard of it first */
     release_results(riders, 3);
