@@ -23,20 +23,28 @@ static int64_t end_ns(const struct lab_pace *pace, size_t i) {
     return pace->rank->iterations[i].end_ns;
 }
 
+/* Of the time that ends with iteration i + 1. */
+static int64_t start_ns(const struct lab_pace *pace, size_t i) {
+    return lab_study_interval_start_ns(pace->rank, i);
+}
+
 static void make_sums(struct lab_pace *pace, struct lab_arena *arena) {
     size_t count = pace->rank->iteration_count - 1;
     pace->count = count;
     pace->from_ns = end_ns(pace, 0);
     pace->until_ns = end_ns(pace, count);
-    pace->mean_s = 1e-9 * (double)(pace->until_ns - pace->from_ns) / (double)count;
+    int64_t total_ns = 0;
+    for (size_t i = 0; i < count; i++)
+        total_ns += end_ns(pace, i + 1) - start_ns(pace, i);
+    pace->mean_s = 1e-9 * (double)total_ns / (double)count;
     pace->sums = lab_arena_alloc(arena, count + 1, sizeof *pace->sums);
     pace->squares = lab_arena_alloc(arena, count + 1, sizeof *pace->squares);
     pace->middles_ns = lab_arena_alloc(arena, count, sizeof *pace->middles_ns);
     for (size_t i = 0; i < count; i++) {
-        double off = 1e-9 * (double)(end_ns(pace, i + 1) - end_ns(pace, i)) - pace->mean_s;
+        double off = 1e-9 * (double)(end_ns(pace, i + 1) - start_ns(pace, i)) - pace->mean_s;
         pace->sums[i + 1] = pace->sums[i] + off;
         pace->squares[i + 1] = pace->squares[i] + off * off;
-        pace->middles_ns[i] = (end_ns(pace, i) + end_ns(pace, i + 1)) / 2;
+        pace->middles_ns[i] = start_ns(pace, i) + (end_ns(pace, i + 1) - start_ns(pace, i)) / 2;
     }
 }
 
@@ -187,7 +195,8 @@ static bool find_column(const struct lab_pace *pace, const struct lab_resource *
                                       .behind = find_tick(track, pace->until_ns),
                                       .metric = lab_metric(resource->metric),
                                       .bit = resource->bit};
-        return ret_column->behind > ret_column->first;
+        if (ret_column->behind > ret_column->first)
+            return true; /* else another recording may have seen it */
     }
     return false;
 }
@@ -283,7 +292,7 @@ static void fill_by_iterations(struct lab_windows *windows, const struct lab_pac
                                ? value_of(column, i, before)
                                : (double)NAN;
             before = i;
-            if (isnan(value) || times_ns[i] <= end_ns(pace, k))
+            if (isnan(value) || times_ns[i] <= start_ns(pace, k))
                 continue;
             sum += value;
             count++;

@@ -355,6 +355,8 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 }
 
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     if (lab_str_equal(study->option, "stability"))
         return study->run_count > 0 ? 80 : 0;
     for (int i = 0; i < study->run_count; i++)

@@ -88,15 +88,33 @@ static unsigned set_attributes(const struct cuda_call *call, bool dependent,
     return count;
 }
 
+/* How many blocks along x: of a persistent kernel no more than whole clusters that run at once. */
+static unsigned grid_of(const struct cuda_device *device, const struct cuda_call *call,
+                        struct cuda_module *module, const struct lab_cu_launch_config *config) {
+    if (!call->persistent || call->cluster < 2 || !device->cuda->cuOccupancyMaxActiveClusters)
+        return call->grid[0];
+    if (!module->clusters || module->clusters_shared_bytes != call->shared_bytes) {
+        int count = 0;
+        if (device->cuda->cuOccupancyMaxActiveClusters(&count, module->function, config) !=
+                LAB_CU_SUCCESS ||
+            count < 1)
+            return call->grid[0]; /* the launch will say what is wrong */
+        module->clusters = count;
+        module->clusters_shared_bytes = call->shared_bytes;
+    }
+    unsigned fit = (unsigned)module->clusters * call->cluster;
+    return call->grid[0] < fit ? call->grid[0] : fit;
+}
+
 static int put(struct cuda_stream *stream, struct cuda_call *call, struct lab_err *err) {
     const struct cuda_device *device = (const struct cuda_device *)stream->base.device;
     struct cuda_kernels *kernels = device->kernels;
-    lab_cu_function function;
+    struct cuda_module *module;
     void *arguments[CUDA_ARGUMENTS];
     const char *letters = cuda_kernel_rows[call->variant.kernel].arguments;
     struct lab_cu_tensor_map maps[CUDA_MAPS];
     struct lab_cu_launch_attribute attributes[2];
-    if (cuda_module_get(&kernels->modules, device, &call->variant, &function, err))
+    if (cuda_module_get(&kernels->modules, device, &call->variant, &module, err))
         return -1;
     for (int i = 0; i < call->map_count; i++)
         if (encode(device->cuda, &call->maps[i], &maps[i], err))
@@ -116,7 +134,8 @@ static int put(struct cuda_stream *stream, struct cuda_call *call, struct lab_er
         .attribute_count =
             set_attributes(call, kernels->dependent && stream->base.capturing, attributes),
     };
-    return cuda_check(device->cuda->cuLaunchKernelEx(&config, function, arguments, NULL),
+    config.grid_x = grid_of(device, call, module, &config);
+    return cuda_check(device->cuda->cuLaunchKernelEx(&config, module->function, arguments, NULL),
                       "cuLaunchKernelEx", err);
 }
 

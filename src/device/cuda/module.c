@@ -86,7 +86,7 @@ static int load(const struct cuda_device *device, const struct cuda_variant *var
 }
 
 int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *device,
-                    const struct cuda_variant *variant, lab_cu_function *ret_function,
+                    const struct cuda_variant *variant, struct cuda_module **ret_module,
                     struct lab_err *err) {
     if (2 * modules->count >= modules->capacity)
         grow(modules);
@@ -101,7 +101,7 @@ int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *devi
         lab_log(LAB_LOG_DEBUG, "kernel '%s' was ready after %.2f ms", name,
                 (double)(lab_clock_now(lab_clock_system()) - start_ns) / (double)LAB_NS_PER_MS);
     }
-    *ret_function = slot->function;
+    *ret_module = slot;
     return 0;
 }
 

@@ -31,7 +31,10 @@
       "VECTOR", "CHANNELS", "PATCH")                                                               \
     X(layer_norm_embed, "layer_norm.cu", FROM_80, ANY, "pppppplfi", "COLUMNS", "THREADS",          \
       "VECTOR")                                                                                    \
-    X(softmax, "softmax.cu", FROM_80, ANY, "ppli", "THREADS", "PIECES", "VECTOR")                  \
+    X(softmax, "softmax.cu", FROM_80, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",        \
+      "AHEAD", "PAST")                                                                             \
+    X(softmax_wide, "softmax.cu", FROM_90, ANY, "ppli", "THREADS", "PIECES", "VECTOR", "BLOCKS",   \
+      "AHEAD", "PAST", "CLUSTER")                                                                  \
     X(softmax_long, "softmax.cu", FROM_80, ANY, "ppi", NULL)                                       \
     X(patchify, "patches.cu", FROM_80, ANY, "ppiiii", NULL)                                        \
     X(embed, "patches.cu", FROM_80, ANY, "ppppii", NULL)                                           \
@@ -112,6 +115,9 @@ struct cuda_call {
     struct cuda_variant variant;
     unsigned grid[3], threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster, along x; 0 = none */
+    /* its blocks go from one piece of work to the next: the grid shrinks to the clusters that can run at
+     * once, which no plan knows */
+    bool persistent;
     /* each argument at the start of its 8 bytes, as a little-endian machine has it; of a tensor map
      * the index in `maps` */
     uint64_t arguments[CUDA_ARGUMENTS];

@@ -37,7 +37,8 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_layer_norm] = {512, 32, 1},
         [CUDA_KERNEL_patchify_layer_norm] = {768, 64, 0, 3, 16},
         [CUDA_KERNEL_layer_norm_embed] = {768, 32, 1},
-        [CUDA_KERNEL_softmax] = {32, 4, 1},
+        [CUDA_KERNEL_softmax] = {32, 4, 2, 1, 0, 0},
+        [CUDA_KERNEL_softmax_wide] = {512, 4, 1, 1, 0, 0, 4},
         [CUDA_KERNEL_attention] = {2},
         [CUDA_KERNEL_flash_attention_mma] = {64, 1, 1, 64, 32, 4, 1},
         [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
@@ -120,7 +121,23 @@ static struct lab_launch random_launch(uint64_t number, enum lab_dtype dtype) {
 #undef DRAW
 }
 
-static void shapes_at_random_compile(void **state) {
+/* A legal configuration at random, where the op has any. */
+static void configure_at_random(uint64_t number, struct lab_launch *launch) {
+    const struct lab_device_ref ref = {.compute_units = 132, .capability = 90};
+    const struct lab_tunable_place place = {.ref = &ref};
+    const struct lab_tunable *tunable = cuda_tunable(&place, launch);
+    for (uint64_t i = 0; tunable && i < 1000; i++) {
+        uint64_t size = (uint64_t)lab_tunable_size(tunable);
+        struct lab_tuning tuning =
+            lab_tunable_at(tunable, (int64_t)lab_random_below(number, 100 + i, size));
+        if (lab_tuning_check(tunable, &place, launch, &tuning, NULL) == 0) {
+            launch->tuning = tuning;
+            return;
+        }
+    }
+}
+
+static void shapes_and_configurations_at_random_compile(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variants[AT_RANDOM];
@@ -129,6 +146,7 @@ static void shapes_at_random_compile(void **state) {
         struct cuda_call call;
         enum cuda_way way;
         require(lab_launch_complete(&launch, &err), &err);
+        configure_at_random(i, &launch);
         require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10, 90}, &way, &call, &err),
                 &err);
         assert_int_equal(way, CUDA_WAY_KERNEL);
@@ -462,8 +480,8 @@ int main(void) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
-        cmocka_unit_test(shapes_at_random_compile),
         cmocka_unit_test(tiles_at_random_compile),
+        cmocka_unit_test(shapes_and_configurations_at_random_compile),
         cmocka_unit_test(the_table_knows_every_kernels_parameters),
         cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),
         cmocka_unit_test(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it),

@@ -104,6 +104,15 @@ static const struct lab_tunable *tunable_on(struct cuda_room room, const struct 
     return cuda_tunable(&(struct lab_tunable_place){NULL, ret_ref}, launch);
 }
 
+/* Rows that a grid has room for, of a kernel whose rows have THREADS threads each. */
+static int64_t room_for_rows(const struct cuda_call *call) {
+    const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
+    for (int i = 0; row->macros[i]; i++)
+        if (strcmp(row->macros[i], "THREADS") == 0)
+            return (int64_t)call->grid[0] * call->threads / call->variant.macros[i];
+    return call->grid[0];
+}
+
 /* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last block
  * that rows don't fill: its warps without one must do nothing. */
 static void reach_by(struct cuda_room room, struct lab_launch launch, bool *seen, bool *shared) {
@@ -119,8 +128,7 @@ static void reach_by(struct cuda_room room, struct lab_launch launch, bool *seen
             plan_on(room, &launch, &call) != CUDA_WAY_KERNEL)
             continue;
         seen[call.variant.kernel] = true;
-        shared[call.variant.kernel] |=
-            call.grid[0] < rows && (int64_t)call.grid[0] * (call.threads / 32) > rows;
+        shared[call.variant.kernel] |= call.grid[0] < rows && room_for_rows(&call) > rows;
     }
 }
 
@@ -354,10 +362,6 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "layer_norm_long fp32");
     check_call(h200, &call);
-    launch.op = LAB_OP_SOFTMAX;
-    plan(&launch, &call);
-    assert_string_equal(name_of(&call), "softmax_long fp32");
-    check_call(h200, &call);
     /* a fused one is done as its parts */
     struct lab_launch patches = {
         .op = LAB_OP_PATCHIFY_LAYER_NORM,
@@ -369,6 +373,123 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
         .epsilon = 1e-5f,
     };
     assert_int_equal(plan(&patches, &call), CUDA_WAY_LOWER);
+}
+
+static struct lab_launch softmax(int64_t rows, int64_t columns, enum lab_dtype dtype) {
+    struct lab_tensor x = lab_tensor_matrix(NULL, dtype, rows, columns);
+    return (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {x}, .out = x};
+}
+
+/* A row stays on the chip as long as a part of it can hold it. */
+static void rows_of_softmax_go_to_lanes_blocks_or_clusters(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = softmax(100000, 197, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax);
+    assert_true(call.variant.macros[0] <= 32 && call.grid[0] < 100000);
+    launch = softmax(4096, 4096, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax);
+    assert_int_equal(call.threads, call.variant.macros[0]);
+    assert_int_equal(call.grid[0], 4096);
+    launch = softmax(4096, 131072, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax_wide);
+    assert_true(call.cluster > 1);
+    /* GPUs without clusters read such a row twice, and so do all a longer one */
+    plan_on(a100, &launch, &call);
+    assert_string_equal(name_of(&call), "softmax_long bf16");
+    launch = softmax(1, 1100001, LAB_BF16);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "softmax_long bf16");
+}
+
+static void softmax_is_done_as_it_was_tuned(void **state) {
+    (void)state;
+    const struct lab_device_ref ref = {.name = "cuda:0", .compute_units = 132, .capability = 90};
+    const struct lab_tunable_place place = {.ref = &ref};
+    struct lab_err err = LAB_ERR_INIT;
+    struct cuda_call call;
+    /* given rows of 512 pieces of 16 bytes */
+    struct lab_launch launch = softmax(4096, 4096, LAB_BF16);
+    const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+    assert_non_null(tunable);
+    assert_int_equal(strlen(tunable->version), 16); /* a hash of the kernel's text */
+    /* when a configuration is asked for, then that is what is launched */
+    assert_int_equal(lab_tuning_parse(tunable, &place, &launch,
+                                      "threads=128,cluster=1,resident=1024,ahead=2,past=1",
+                                      &launch.tuning, &err),
+                     0);
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err), 0);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call),
+                        "softmax bf16 THREADS=128 PIECES=4 VECTOR=2 BLOCKS=8 AHEAD=2 PAST=1");
+    assert_int_equal(call.grid[0], 132 * 8);
+    assert_int_equal(call.shared_bytes, 2 * 8192);
+    /* but not where memory lies so that its pieces are single elements, too many for 128 threads */
+    launch.out.data = (void *)0x1002;
+    plan(&launch, &call);
+    assert_int_equal(call.variant.macros[2], 0);
+    assert_true(call.variant.macros[0] > 128);
+    check_call(h200, &call);
+}
+
+static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        int capability;
+        int64_t columns;
+        const char *config, *reason;
+    } cases[] = {
+        {80, 32768, "cluster=2,threads=512", "no clusters"},
+        {90, 4096, "cluster=16,threads=128,resident=0,ahead=0", "too short"},
+        {90, 32768, "cluster=1,threads=64,resident=0,ahead=0", "too few for rows of 32768"},
+        {90, 197, "threads=1024,cluster=1", "nothing of a row of 197"},
+        {90, 4096, "threads=128,resident=0,ahead=1", "resident threads only"},
+        {90, 65536, "threads=1024,cluster=1,resident=2048,ahead=0", "registers"},
+        {90, 65536, "threads=1024,cluster=1,resident=1024,ahead=2", "shared memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct lab_device_ref ref = {
+            .name = "cuda:0", .compute_units = 132, .capability = cases[i].capability};
+        const struct lab_tunable_place place = {.ref = &ref};
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_launch launch = softmax(100, cases[i].columns, LAB_BF16);
+        struct lab_tuning tuning;
+        const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+        if (lab_tuning_parse(tunable, &place, &launch, cases[i].config, &tuning, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, &err), -1);
+        if (!strstr(err.text, cases[i].reason))
+            fail_msg("%s: '%s' lacks '%s'", cases[i].config, err.text, cases[i].reason);
+    }
+}
+
+/* Whatever the shape: what a launch without a tuning gets is legal, and so is its call. */
+static void the_default_of_softmax_is_legal(void **state) {
+    (void)state;
+    for (int64_t columns = 1; columns < 1200000; columns += 1 + columns / 3)
+        for (int dtype = 0; dtype < 4; dtype++)
+            for (int i = 0; i < 2; i++) {
+                struct cuda_room room = i ? h200 : a100;
+                const struct lab_device_ref ref = {.name = "cuda:0",
+                                                   .compute_units = room.sm_count,
+                                                   .capability = room.capability};
+                const struct lab_tunable_place place = {.ref = &ref};
+                struct lab_err err = LAB_ERR_INIT;
+                struct lab_launch launch = softmax(1000, columns, (enum lab_dtype)dtype);
+                struct lab_tuning tuning;
+                struct cuda_call call;
+                const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+                plan_on(room, &launch, &call);
+                check_call(room, &call);
+                if (!tunable)
+                    continue;
+                tunable->fallback(&place, &launch, &tuning);
+                if (lab_tuning_check(tunable, &place, &launch, &tuning, &err))
+                    fail_msg("%lld columns: %s", (long long)columns, err.text);
+            }
 }
 
 static struct lab_launch attention(int64_t images, int64_t tokens, int64_t heads, int64_t width,
@@ -458,6 +579,10 @@ int main(void) {
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
         cmocka_unit_test(rows_beyond_the_registers_have_kernels_of_their_own),
+        cmocka_unit_test(rows_of_softmax_go_to_lanes_blocks_or_clusters),
+        cmocka_unit_test(softmax_is_done_as_it_was_tuned),
+        cmocka_unit_test(configurations_of_softmax_that_do_not_fit_are_refused),
+        cmocka_unit_test(the_default_of_softmax_is_legal),
         cmocka_unit_test(heads_of_64_take_the_matrix_units),
         cmocka_unit_test(what_no_kernel_can_do_is_refused),
         cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),
