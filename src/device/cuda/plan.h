@@ -36,7 +36,9 @@
     X(patchify, "patches.cu", FROM_80, ANY, "ppiiii", NULL)                                        \
     X(embed, "patches.cu", FROM_80, ANY, "ppppii", NULL)                                           \
     X(attention, "attention.cu", FROM_80, ANY, "ppiif", "STAGES")                                  \
-    X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)
+    X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)                                 \
+    X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
+      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG", "POLY")
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,

@@ -38,6 +38,7 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_layer_norm_embed] = {768, 32, 1},
         [CUDA_KERNEL_softmax] = {32, 4, 1},
         [CUDA_KERNEL_attention] = {2},
+        [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 2, 2, 1, 0},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);
     return variant;
