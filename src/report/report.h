@@ -258,6 +258,7 @@ struct lab_report_plan {
     int expected_guessed;   /* those, and runs that only other work tells about */
     double expected_most_s; /* by the time-outs and retries; 0 = the time-outs' sum */
     int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
+    const char *const *notes; /* sentences; NULL-terminated, NULL = none */
 };
 
 /* The first runs and all that is said about them together. */
