@@ -75,9 +75,10 @@ struct contention {
     struct contention_effect (*left)[CONTENTION_RESOURCES]; /* by phase: of each resource */
     struct contention_regret *regrets;                      /* by phase */
     int own_pairs,
-        own_other; /* tunings of the baseline against each other, and those that differ */
-    int main;      /* the phase that the answer is about; -1 = none */
-    bool cpus;     /* the devices are */
+        own_other;     /* tunings of the baseline against each other, and those that differ */
+    int *order, shown; /* phases but the base, the main one first; how many */
+    int main;          /* the phase that the answer is about; -1 = none */
+    bool cpus;         /* the devices are */
     struct lab_arena *arena;
 };
 
@@ -88,6 +89,9 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
 int contention_first_resource(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);
+
+/* False: there is nothing to draw. */
+bool contention_chart(const struct contention *made, struct lab_chart *ret_chart);
 
 /* --- words --- */
 

@@ -43,7 +43,11 @@
     X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "ppppiiiif", "WIDTH", "CAUSAL", \
       "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
-      "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")
+      "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
+    X(gemm_hopper, "gemm_hopper.cu", ONLY_90, MATRIX, "mmmppiiii", "BLOCK_M", "BLOCK_N", "STAGES", \
+      "PINGPONG", "CLUSTER", "SPLIT", "LAYOUT", "EPILOGUE")                                        \
+    X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
+      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG", "POLY")
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
