@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 struct allreduce_config {
-    int64_t size, slice;
+    int64_t bytes, slice;
     const char *devices;
     double wait;
 };
@@ -23,9 +23,8 @@ struct allreduce_config {
 #define AT(field) offsetof(struct allreduce_config, field)
 
 static const struct lab_option options[] = {
-    {"size", LAB_OPTION_SIZE, AT(size), .fallback = "8MiB", .min = 4, .max = 0x1p36,
-     .unit = "bytes",
-     .help = "bytes of the vector on each device, fp32; rounded down to whole values"},
+    {"bytes", LAB_OPTION_SIZE, AT(bytes), .fallback = "8MiB", .min = 4, .max = 0x1p36,
+     .unit = "bytes", .help = "of the vector on each device, fp32; rounded down to whole values"},
     {"slice", LAB_OPTION_SIZE, AT(slice), .fallback = "256KiB", .min = 4, .max = 0x1p30,
      .unit = "bytes", .help = "bytes that travel at once"},
     {"devices", LAB_OPTION_STRING, AT(devices), .value_name = "SELECTOR",
@@ -216,7 +215,7 @@ static int allreduce_open(const void *config, const struct lab_rank *rank, void 
     struct allreduce *all = lab_mem_alloc(1, sizeof *all);
     all->config = config;
     all->sink = rank->sink;
-    all->values = all->config->size / (int64_t)sizeof(float);
+    all->values = all->config->bytes / (int64_t)sizeof(float);
     all->numa_node = rank->numa_node;
     lab_arena_init(&all->arena);
     pthread_mutex_init(&all->mutex, NULL);
@@ -392,7 +391,7 @@ static int verify(void *state, uint64_t seed, struct lab_verification *ret, stru
 
 static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct allreduce_config *config = opaque;
-    *ret_cost = (struct lab_workload_cost){.device_bytes = config->size + config->slice,
+    *ret_cost = (struct lab_workload_cost){.device_bytes = config->bytes + config->slice,
                                            .host_bytes = RING_SLOTS * config->slice,
                                            .dtype = LAB_FP32};
 }

@@ -18,7 +18,7 @@ static const struct {
     const char *workload;
     const char *words[9];
 } cases[] = {
-    {"allreduce", {"size=100003", "slice=1000"}},
+    {"allreduce", {"bytes=100003", "slice=1000"}},
     {"command", {"command=true"}},
     {"command", {"command=[sh, -c, 'exit {x}']", "matrix={x: 0}", "env={A: '{device}'}"}},
     {"gemm", {"m=33", "n=17", "k=65"}},

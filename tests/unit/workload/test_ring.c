@@ -189,7 +189,7 @@ static void the_workload_sums_over_slices_of_its_device(void **state) {
         fail_msg("%s", err.text);
     struct lab_rank rank = {.device = slice, .numa_node = -1, .count = 1};
     void *config = on_cpu_configure(cpu, &lab_workload_allreduce,
-                                    WORDS("size=40004", "slice=1024", "wait=30s"));
+                                    WORDS("bytes=40004", "slice=1024", "wait=30s"));
     void *all = NULL;
     struct lab_iteration records[7];
     struct lab_verification v = {0};
