@@ -511,12 +511,15 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "attention bf16 STAGES=1");
     assert_int_equal(call.grid[0], 1);
-    launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch = attention(10, 197, 8, 64, LAB_TF32);
     plan(&launch, &call);
-    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
+    assert_string_equal(name_of(&call), "attention tf32 STAGES=1");
     assert_int_equal(call.grid[0], 4);
     assert_int_equal(call.grid[1], 8);
     assert_int_equal(call.grid[2], 10);
+    launch = attention(10, 197, 8, 64, LAB_BF16);
+    plan_on(rtx4090, &launch, &call);
+    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
     /* and what they can't do, the plain kernel does: other widths, a scale below 0 */
     launch = attention(10, 197, 8, 32, LAB_BF16);
     plan(&launch, &call);
@@ -526,6 +529,23 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     launch.scale = -1;
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "attention_any bf16");
+}
+
+static void longer_heads_of_64_are_packed_rows_to_hopper(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch.in[0].data = (void *)0x10000;
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_flash_attention_hopper);
+    assert_int_equal(call.map_count, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct cuda_map *map = &call.maps[i];
+        assert_ptr_equal(map->data, (char *)0x10000 + 2 * i * 8 * 64);
+        assert_int_equal(map->strides_bytes[0], 2 * 3 * 8 * 64); /* token to token: a whole row */
+        assert_int_equal(map->strides_bytes[2], 2 * 64);         /* head to head */
+        assert_int_equal(map->strides_bytes[3], 2 * 3 * 8 * 64 * 197);
+    }
 }
 
 static void what_no_kernel_can_do_is_refused(void **state) {
@@ -584,6 +604,7 @@ int main(void) {
         cmocka_unit_test(configurations_of_softmax_that_do_not_fit_are_refused),
         cmocka_unit_test(the_default_of_softmax_is_legal),
         cmocka_unit_test(heads_of_64_take_the_matrix_units),
+        cmocka_unit_test(longer_heads_of_64_are_packed_rows_to_hopper),
         cmocka_unit_test(what_no_kernel_can_do_is_refused),
         cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),
     };
