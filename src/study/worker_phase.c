@@ -178,8 +178,20 @@ static int find_contender(const struct contender *contenders, int count,
     return -1;
 }
 
+/* Each as often as one alone would be. */
+static int warm_up(struct contender *contenders, int count, int64_t iterations,
+                   struct lab_err *err) {
+    struct lab_iteration unused;
+    for (int i = 0; i < count; i++)
+        for (int64_t k = 0; k < iterations; k++)
+            if (run_contender(&contenders[i], 1, &unused, err) < 0)
+                return -1;
+    contenders[0].rank->stretch_count = 0;
+    return 0;
+}
+
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
-                           struct lab_err *err) {
+                           void (*ready)(struct rank *rank), struct lab_err *err) {
     const struct lab_job_rank *job = rank->job;
     struct lab_arena *arena = &rank->arena;
     size_t most = (size_t)job->choice_count;
@@ -202,6 +214,12 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
     }
     struct lab_measure_plan own = *plan;
     own.stretch_s = fmin(own.stretch_s, fmax(own.duration_s, 0.2) / (40 * count));
+    own.warmup_iterations = 0;
+    if (warm_up(contenders, count, plan->warmup_iterations, err) < 0)
+        return -1;
+    ready(rank);
+    if (atomic_load(&rank->worker->stopping))
+        return 0;
     if (lab_measure(&own, subjects, count, arena, found, err) < 0)
         return -1;
     rank->measurement = found[0];
