@@ -46,6 +46,9 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     int node;                /* the kernel's number of the node it sits on; -1 = unknown */
     struct lab_cpus cpus;    /* cpu backend: one logical CPU for each of its cores */
     int64_t memory_bytes;    /* of the whole physical device */
+    /* GPUs, as far as it is known without opening them: this member's multiprocessors, and 90 for
+     * compute capability 9.0; 0 = unknown */
+    int compute_units, capability;
     bool simulated;
     const char *uuid; /* of the physical device, "GPU-…" or "MIG-…"; NULL = it has none */
     /* simulated: the machine that it is part of, and the text that describes it; else NULL */

@@ -43,6 +43,8 @@ struct tuner {
     int *order; /* in which they are verified; the default first */
     int order_count;
     struct flusher flusher;
+    struct entrant *failed; /* whose run failed in the race at hand; NULL = nobody's */
+    struct lab_err failure; /* and why */
     int64_t start_ns;
     double confidence;
     enum tune_phase phase;
@@ -65,6 +67,14 @@ void tune_warn(struct tuner *tuner, const char *sentence);
 /* All legal ones, with what is known of them. */
 int tune_list(struct tuner *tuner, struct lab_err *err);
 int tune_verify(struct tuner *tuner, struct lab_err *err);
+/*
+ * It failed, and `why`: it is out, with that reason, unless the device has stopped working: then that
+ * is the error. One that has worked before tells.
+ */
+int tune_drop(struct tuner *tuner, struct entrant *entrant, const struct lab_err *why,
+              struct lab_err *err);
+/* Nobody is left: always -1, and the first reason stands for all. */
+int tune_refuse(const struct tuner *tuner, struct lab_err *err);
 
 /* --- tune_race.c --- */
 

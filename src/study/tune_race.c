@@ -71,11 +71,16 @@ static int flush(void *state, struct lab_err *err) {
 }
 
 static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
-    const struct entrant *entrant = state;
-    const struct lab_workload *workload = entrant->tuner->plan->workload;
-    if (workload->configure(entrant->tuner->state, &entrant->tuning, err))
-        return -1;
-    return workload->run(entrant->tuner->state, count, records, err);
+    struct entrant *entrant = state;
+    struct tuner *tuner = entrant->tuner;
+    const struct lab_workload *workload = tuner->plan->workload;
+    struct lab_err why = LAB_ERR_INIT;
+    if (workload->configure(tuner->state, &entrant->tuning, &why) == 0 &&
+        workload->run(tuner->state, count, records, &why) == 0)
+        return 0;
+    tuner->failed = entrant;
+    tuner->failure = why;
+    return lab_err_set(err, why.code, "%s", why.text);
 }
 
 /* --- one race --- */
@@ -100,11 +105,11 @@ static double clock_mhz(void *device) {
     return lab_device_clock_mhz(device);
 }
 
-static int measure(struct heat *heat, struct lab_measure_plan *plan,
-                   struct entrant *const *entrants, int count, struct lab_arena *arena,
-                   struct lab_measurement *ret, struct lab_err *err) {
+static int measure_once(struct heat *heat, struct lab_measure_plan *plan,
+                        struct entrant *const *entrants, int count, struct lab_arena *arena,
+                        struct lab_measurement *ret, struct lab_err *err) {
     struct lab_subject *subjects = lab_mem_alloc((size_t)count, sizeof *subjects);
-    const struct tuner *tuner = heat->tuner;
+    struct tuner *tuner = heat->tuner;
     for (int i = 0; i < count; i++)
         subjects[i] = (struct lab_subject){.name = entrants[i]->trial->config,
                                            .run = run,
@@ -120,11 +125,46 @@ static int measure(struct heat *heat, struct lab_measure_plan *plan,
     plan->clock_state = tuner->plan->rank.device;
     plan->progress = on_progress;
     plan->progress_state = heat;
+    tuner->failed = NULL;
     int result = lab_measure(plan, subjects, count, arena, ret, err);
     lab_mem_free(subjects);
-    if (result)
-        return lab_err_context(err, "%s stopped working; what was found out until then is kept",
-                               tuner->place.ref->name);
+    return result;
+}
+
+static bool is_standing(const struct entrant *entrant) {
+    return entrant->trial->state == LAB_TRIAL_VERIFIED ||
+           entrant->trial->state == LAB_TRIAL_MEASURED;
+}
+
+/* Leaves out those that failed meanwhile; returns how many are left. */
+static int leave_out(struct entrant **entrants, int count) {
+    int left = 0;
+    for (int i = 0; i < count; i++)
+        if (is_standing(entrants[i]))
+            entrants[left++] = entrants[i];
+    return left;
+}
+
+/*
+ * One that worked when it was verified may still fail: it is out, and the others begin anew, so that
+ * all of them have met the same rounds. `entrants` and *count are then those that are left.
+ */
+static int measure(struct heat *heat, struct lab_measure_plan *plan, struct entrant **entrants,
+                   int *count, struct lab_arena *arena, struct lab_measurement *ret,
+                   struct lab_err *err) {
+    struct tuner *tuner = heat->tuner;
+    while (*count) {
+        struct lab_err why = LAB_ERR_INIT;
+        if (measure_once(heat, plan, entrants, *count, arena, ret, &why) == 0)
+            return 0;
+        if (!tuner->failed)
+            return lab_err_set(err, why.code,
+                               "%s stopped working; what was found out until then is kept: %s",
+                               tuner->place.ref->name, why.text);
+        if (tune_drop(tuner, tuner->failed, &tuner->failure, err))
+            return -1;
+        *count = leave_out(entrants, *count);
+    }
     return 0;
 }
 
@@ -159,8 +199,7 @@ int tune_standing(const struct tuner *tuner, struct entrant **ret) {
     int count = 0;
     for (int i = 0; i < tuner->order_count; i++) {
         struct entrant *entrant = &tuner->entrants[tuner->order[i]];
-        if (entrant->trial->state == LAB_TRIAL_VERIFIED ||
-            entrant->trial->state == LAB_TRIAL_MEASURED)
+        if (is_standing(entrant))
             ret[count++] = entrant;
     }
     return count;
@@ -191,7 +230,7 @@ static int run_rung(struct tuner *tuner, struct entrant *const *standing, int co
         .tuner = tuner, .until_s = NARROW_SHARE * tuner->plan->budget_s, .from = from, .to = to};
     plan.iterations = iterations;
     lab_arena_init(&arena);
-    int result = fresh_count ? measure(&heat, &plan, fresh, fresh_count, &arena, found, err) : 0;
+    int result = fresh_count ? measure(&heat, &plan, fresh, &fresh_count, &arena, found, err) : 0;
     for (int i = 0; i < fresh_count && result == 0; i++)
         take_times(tuner, fresh[i], &found[i], false);
     lab_arena_release(&arena);
@@ -212,6 +251,7 @@ static int halve(struct tuner *tuner, struct entrant **standing, int count, stru
         if (run_rung(tuner, standing, count, rung, iterations < RUNG_MOST ? iterations : RUNG_MOST,
                      from, (from + 1) / 2, err))
             return -1;
+        count = leave_out(standing, count);
         qsort(standing, (size_t)count, sizeof(struct entrant *), by_time);
         from = (from + 1) / 2;
         count = count / 2 > FINALISTS ? (count + 1) / 2 : FINALISTS;
@@ -231,6 +271,7 @@ static int time_all(struct tuner *tuner, struct entrant **standing, int count,
     iterations = iterations < EXHAUSTIVE_LEAST ? EXHAUSTIVE_LEAST
                  : iterations > RUNG_MOST      ? RUNG_MOST
                                                : iterations;
+    count = leave_out(standing, count);
     return has_time(tuner) ? run_rung(tuner, standing, count, 2, iterations, 0.1, 1, err) : 0;
 }
 
@@ -280,16 +321,21 @@ static void warn_of_conditions(struct tuner *tuner, const struct lab_measurement
 int tune_finals(struct tuner *tuner, struct finals *ret_finals, struct lab_err *err) {
     struct entrant **entrants =
         lab_arena_alloc(tuner->arena, (size_t)tuner->count, sizeof(struct entrant *));
-    int count = choose_finalists(tuner, entrants);
-    struct lab_measurement *found = lab_arena_alloc(tuner->arena, (size_t)count, sizeof *found);
+    struct lab_measurement *found = lab_arena_alloc(tuner->arena, FINALISTS + 1, sizeof *found);
+    int count;
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
     struct heat heat = {.tuner = tuner, .until_s = INFINITY, .from = 0, .to = 1};
     plan.precision = FINAL_PRECISION;
     plan.min_iterations = FINAL_ITERATIONS;
     plan.max_iterations = FINAL_MOST;
-    plan.limit_s = fmax(FINAL_LIMIT_S, tuner->plan->budget_s - tune_elapsed_s(tuner));
-    if (measure(&heat, &plan, entrants, count, tuner->arena, found, err))
-        return -1;
+    do { /* once, unless all of them fail */
+        count = choose_finalists(tuner, entrants);
+        if (!count)
+            return tune_refuse(tuner, err);
+        plan.limit_s = fmax(FINAL_LIMIT_S, tuner->plan->budget_s - tune_elapsed_s(tuner));
+        if (measure(&heat, &plan, entrants, &count, tuner->arena, found, err))
+            return -1;
+    } while (!count);
     for (int i = 0; i < count; i++)
         take_times(tuner, entrants[i], &found[i], true);
     warn_of_conditions(tuner, &found[0]);

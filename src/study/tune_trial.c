@@ -112,15 +112,15 @@ static void prepare_all(const struct tuner *tuner) {
     lab_mem_free(launches);
 }
 
-/* Something failed: is it the configuration, or the device? One that has worked before tells. */
-static int check_device(const struct tuner *tuner, const struct lab_err *why, struct lab_err *err) {
+static int check_device(const struct tuner *tuner, const struct entrant *failed,
+                        const struct lab_err *why, struct lab_err *err) {
     const struct lab_workload *workload = tuner->plan->workload;
     struct lab_iteration record;
     for (int i = 0; i < tuner->count; i++) {
         const struct entrant *entrant = &tuner->entrants[i];
         struct lab_err again = LAB_ERR_INIT;
-        if (entrant->trial->state != LAB_TRIAL_VERIFIED &&
-            entrant->trial->state != LAB_TRIAL_MEASURED)
+        if (entrant == failed || (entrant->trial->state != LAB_TRIAL_VERIFIED &&
+                                  entrant->trial->state != LAB_TRIAL_MEASURED))
             continue;
         if (workload->configure(tuner->state, &entrant->tuning, &again) ||
             workload->run(tuner->state, 1, &record, &again))
@@ -129,6 +129,16 @@ static int check_device(const struct tuner *tuner, const struct lab_err *why, st
                                tuner->place.ref->name, why->text);
         return 0;
     }
+    return 0;
+}
+
+int tune_drop(struct tuner *tuner, struct entrant *entrant, const struct lab_err *why,
+              struct lab_err *err) {
+    if (check_device(tuner, entrant, why, err))
+        return -1;
+    entrant->trial->state = LAB_TRIAL_FAILED;
+    entrant->trial->reason = lab_arena_strdup(tuner->arena, why->text);
+    tune_keep(tuner, entrant->trial);
     return 0;
 }
 
@@ -142,11 +152,9 @@ static int verify_one(struct tuner *tuner, struct entrant *entrant, struct lab_e
         workload->verify(tuner->state, seed, &found, &why)) {
         if (why.code == LAB_ERR_MEMORY)
             return lab_err_set(err, why.code, "verifying: %s", why.text);
-        if (check_device(tuner, &why, err))
-            return -1;
-        trial->state = LAB_TRIAL_FAILED;
-        trial->reason = lab_arena_strdup(tuner->arena, why.text);
-    } else if (found.applicable && !found.passed) {
+        return tune_drop(tuner, entrant, &why, err);
+    }
+    if (found.applicable && !found.passed) {
         trial->state = LAB_TRIAL_WRONG;
         trial->reason = lab_arena_strdup(tuner->arena, found.text);
     } else {
@@ -156,8 +164,7 @@ static int verify_one(struct tuner *tuner, struct entrant *entrant, struct lab_e
     return 0;
 }
 
-/* Nobody is left: the first reason stands for all. */
-static int refuse(const struct tuner *tuner, struct lab_err *err) {
+int tune_refuse(const struct tuner *tuner, struct lab_err *err) {
     for (int i = 0; i < tuner->order_count; i++) {
         const struct lab_trial *trial = tuner->entrants[tuner->order[i]].trial;
         if (trial->state == LAB_TRIAL_FAILED || trial->state == LAB_TRIAL_WRONG)
@@ -188,5 +195,5 @@ int tune_verify(struct tuner *tuner, struct lab_err *err) {
                                           "the budget was enough to verify %d of %d "
                                           "configurations; the others were not tried",
                                           done + 1, tuner->order_count));
-    return tune_standing(tuner, standing) ? 0 : refuse(tuner, err);
+    return tune_standing(tuner, standing) ? 0 : tune_refuse(tuner, err);
 }

@@ -175,11 +175,16 @@ static int verify(struct rank *rank, struct lab_err *err) {
 
 /* --- measuring --- */
 
-/* The last thing before the measurement: from here on all ranks of the gang go together. */
+/*
+ * The last thing before the measurement: from here on all ranks of the gang go together. It rests before
+ * it says that it is ready, so that all do when they are sent off: one that rested only then would let a
+ * simulated world go on without it, and on waking would wake those who have come to their next meeting
+ * and wait there for it.
+ */
 static void wait_for_go(struct rank *rank) {
+    lab_device_rest(rank->device);
     worker_send(rank->worker,
                 &(struct lab_frame){.type = LAB_FRAME_READY, .rank = rank->job->index});
-    lab_device_rest(rank->device);
     rank->go = worker_wait_go(rank->worker);
     lab_device_wake(rank->device);
     if (rank->go)

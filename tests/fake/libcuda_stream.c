@@ -380,8 +380,14 @@ lab_cu_result cuTensorMapEncodeTiled(struct lab_cu_tensor_map *ret_map, lab_cu_t
                                      lab_cu_tensor_interleave interleave,
                                      lab_cu_tensor_swizzle swizzle,
                                      lab_cu_tensor_promotion promotion, lab_cu_tensor_fill fill) {
-    (void)type, (void)rank, (void)address, (void)shape, (void)strides_bytes, (void)box;
-    (void)element_strides, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    (void)type, (void)interleave, (void)swizzle, (void)promotion, (void)fill;
+    FAKE_BEGIN(cuTensorMapEncodeTiled);
+    if ((uintptr_t)ret_map % 64 || (uintptr_t)address % 16 || !rank || rank > 5)
+        return FAKE_INVALID_VALUE;
+    for (uint32_t i = 0; i < rank; i++)
+        if (!shape[i] || !box[i] || box[i] > 256 || element_strides[i] != 1 ||
+            (i && strides_bytes[i - 1] % 16))
+            return FAKE_INVALID_VALUE;
     memset(ret_map, 0, sizeof *ret_map);
     return 0;
 }

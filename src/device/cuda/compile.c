@@ -36,6 +36,12 @@ static void write_source(const struct cuda_variant *variant, struct lab_str *out
     lab_str_add_bytes(out, file->text, file->length);
 }
 
+uint64_t cuda_source_hash(const char *file) {
+    const struct lab_kernel_file *common = file_named("common.cuh"), *own = file_named(file);
+    return lab_kernel_cache_hash(common->text, common->length) * 31 +
+           lab_kernel_cache_hash(own->text, own->length);
+}
+
 #define OPTIONS_MAX (CUDA_MACROS + 6)
 
 static int make_options(const struct cuda_variant *variant, const char *architecture,
@@ -197,9 +203,13 @@ void cuda_architecture(int capability, const int *known, int count, char ret_nam
         snprintf(ret_name, 16, "compute_%d", newest ? newest : capability);
 }
 
-static void architecture_here(int capability, char ret_name[16]) {
+static void architecture_here(enum cuda_kernel_id kernel, int capability, char ret_name[16]) {
     const struct lab_nvrtc *nvrtc = lab_nvrtc_load(NULL);
     int known[64], count = 0;
+    if (cuda_kernel_rows[kernel].architectures == CUDA_ONLY_90) {
+        snprintf(ret_name, 16, "sm_90a");
+        return;
+    }
     if (!nvrtc->nvrtcGetNumSupportedArchs || !nvrtc->nvrtcGetSupportedArchs ||
         nvrtc->nvrtcGetNumSupportedArchs(&count) != LAB_NVRTC_SUCCESS || count > 64 ||
         nvrtc->nvrtcGetSupportedArchs(known) != LAB_NVRTC_SUCCESS)
@@ -244,6 +254,12 @@ static struct job *add(const struct cuda_variant *variant, int capability) {
     return job;
 }
 
+static int refuse_capability(enum cuda_kernel_id kernel, int capability, struct lab_err *err) {
+    return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                       "kernel '%s' isn't for GPUs of compute capability %d.%d",
+                       cuda_kernel_rows[kernel].name, capability / 10, capability % 10);
+}
+
 /* Does a waiting job; the lock is held before and after, not meanwhile. */
 static void run(struct job *job) {
     job->state = RUNNING;
@@ -254,9 +270,12 @@ static void run(struct job *job) {
     char architecture[16], *code = NULL;
     size_t length = 0;
     struct lab_err err = LAB_ERR_INIT;
-    architecture_here(job->capability, architecture);
-    int status = compile_variant(&job->variant, architecture, lab_kernel_cache_folder(&arena),
-                                 &code, &length, &err);
+    enum cuda_kernel_id kernel = (enum cuda_kernel_id)job->variant.kernel;
+    architecture_here(kernel, job->capability, architecture);
+    int status = cuda_kernel_runs_on(kernel, job->capability)
+                     ? compile_variant(&job->variant, architecture, lab_kernel_cache_folder(&arena),
+                                       &code, &length, &err)
+                     : refuse_capability(kernel, job->capability, &err);
     lab_arena_release(&arena);
     pthread_mutex_lock(&all.lock);
     job->code = (struct cuda_code){code, length};

@@ -40,8 +40,8 @@ void cuda_code_settle(void);
 void cuda_code_forget(void);
 
 /*
- * Compiles without looking at what is known or cached: `architecture` is "sm_90" for a cubin or
- * "compute_90" for PTX. The code is the caller's, by lab_mem_free.
+ * Compiles without looking at what is known or cached: `architecture` is "sm_90" or "sm_90a" for a
+ * cubin, "compute_90" for PTX. The code is the caller's, by lab_mem_free.
  */
 int cuda_compile(const struct cuda_variant *variant, const char *architecture, char **ret_code,
                  size_t *ret_length, struct lab_err *err);
@@ -51,5 +51,9 @@ int cuda_compile(const struct cuda_variant *variant, const char *architecture, c
  * before it, which the driver translates. `known` are the compiler's, rising; none = unknown.
  */
 void cuda_architecture(int capability, const int *known, int count, char ret_name[16]);
+
+/* What a kernel file's code depends on, as a hash: another one whenever its text is, or what stands
+ * before every file. */
+uint64_t cuda_source_hash(const char *file);
 
 #endif

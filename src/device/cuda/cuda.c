@@ -19,7 +19,8 @@ static bool knows(const struct cuda_device *device, enum lab_dtype dtype) {
 }
 
 static bool supports(const struct lab_device *base, enum lab_op_id op, enum lab_dtype dtype) {
-    return knows((const struct cuda_device *)base, dtype) && cuda_supports(op, dtype);
+    const struct cuda_device *device = (const struct cuda_device *)base;
+    return knows(device, dtype) && cuda_supports(op, dtype, device->capability);
 }
 
 static int launch(struct lab_stream *base, const struct lab_launch *what, struct lab_err *err) {
@@ -35,6 +36,7 @@ static void prepare(struct lab_device *base, const struct lab_launch *launches, 
 const struct lab_device_ops cuda_device_ops = {
     .close = cuda_close,
     .limits = cuda_limits,
+    .clock_mhz = cuda_clock_mhz,
     .buffer_open = cuda_buffer_open,
     .buffer_close = cuda_buffer_close,
     .stream_open = cuda_stream_open,
@@ -67,4 +69,6 @@ const struct lab_backend lab_backend_cuda = {
     .open = cuda_open,
     .why_together = cuda_why_together,
     .lacks = cuda_lacks,
+    .tunable = cuda_tunable,
+    .identity = cuda_identity,
 };

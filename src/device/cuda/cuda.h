@@ -7,9 +7,9 @@
  *   stream.c     streams and copies                    event.c    marks in streams, and their times
  *   graph.c      commands kept and replayed            limits.c   what the device can do at best
  *   error.c      what a failure means and what to do   kernels.c  launches
- *   plan.c       which kernel does an op, and how      module.c   kernels loaded on a device
+ *   plan*.c      which kernel does an op, and how      module.c   kernels loaded on a device
  *   compile.c    kernels' code, by NVRTC               gemm.c, gemm_tune.c  products by cuBLASLt
- *   trace.c      what the GPU did, by CUPTI
+ *   trace.c      what the GPU did, by CUPTI            tune.c     what can be chosen, and for whom
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
  * multiprocessors. A thread that calls into the backend makes that context current first
@@ -98,6 +98,8 @@ struct cuda_device {
     void *kernels;          /* kernels.c's own: modules, handles; NULL until the first launch */
     bool traced;            /* between trace_begin and trace_end */
     uint32_t trace_context; /* the number by which CUPTI knows its context */
+    void *nvml;             /* NVML's handle of its GPU, of that generation; NULL = not asked for */
+    unsigned nvml_generation;
 };
 
 struct cuda_stream {
@@ -156,6 +158,18 @@ void cuda_slice_close(struct cuda_device *device);
 
 int cuda_select(const struct lab_machine *machine, const char *rest, struct lab_arena *arena,
                 struct lab_device_list *list, const char **ret_why_none, struct lab_err *err);
+
+/* Multiprocessors of each slice; 0 = that many slices aren't possible. -1 = not known here. */
+int cuda_slice_size(const struct cuda_gpu *gpu, int slices);
+
+/* --- tune.c --- */
+
+const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
+                                       const struct lab_launch *launch);
+/* Without CUDA: by NVML, or by the kernel module's files where that is missing. */
+int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
+                  struct lab_device_identity *ret_identity, struct lab_err *err);
+double cuda_clock_mhz(struct lab_device *device); /* of the multiprocessors */
 
 /* --- limits.c --- */
 
@@ -223,7 +237,7 @@ int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, str
 /* Which of the libraries that kernels and products need isn't here; NULL = all are. */
 const char *cuda_lacks(struct lab_arena *arena);
 /* On a GPU that knows the dtype at all; see cuda.c for those that don't. */
-bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype);
+bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype, int capability);
 /*
  * Compiles what the launches need in threads, beside whatever else goes on; they may come without
  * data. What goes wrong shows when it is launched.

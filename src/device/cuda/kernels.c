@@ -34,20 +34,93 @@ static struct cuda_kernels *kernels_of(struct cuda_device *device) {
 }
 
 static struct cuda_room room_of(const struct cuda_device *device) {
-    return (struct cuda_room){device->sm_count, device->shared_bytes_max};
+    return (struct cuda_room){device->sm_count, device->shared_bytes_max, device->capability};
+}
+
+static lab_cu_tensor_type type_of(enum lab_dtype dtype) {
+    switch (dtype) {
+    case LAB_FP32:
+        return LAB_CU_TENSOR_FLOAT32;
+    case LAB_TF32:
+        return LAB_CU_TENSOR_TFLOAT32; /* rounded on the way */
+    case LAB_BF16:
+        return LAB_CU_TENSOR_BFLOAT16;
+    case LAB_FP16:
+        return LAB_CU_TENSOR_FLOAT16;
+    }
+    return LAB_CU_TENSOR_FLOAT32;
+}
+
+static lab_cu_tensor_swizzle swizzle_of(int bytes) {
+    return bytes == 128  ? LAB_CU_TENSOR_SWIZZLE_128B
+           : bytes == 64 ? LAB_CU_TENSOR_SWIZZLE_64B
+           : bytes == 32 ? LAB_CU_TENSOR_SWIZZLE_32B
+                         : LAB_CU_TENSOR_SWIZZLE_NONE;
+}
+
+static int encode(const struct lab_cuda *cuda, const struct cuda_map *map,
+                  struct lab_cu_tensor_map *ret_map, struct lab_err *err) {
+    static const uint32_t side_by_side[CUDA_MAP_RANK] = {1, 1, 1, 1, 1};
+    if (!cuda->cuTensorMapEncodeTiled)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "the NVIDIA driver lacks cuTensorMapEncodeTiled: " LAB_CUDA_TENSOR_MAP);
+    if (cuda_map_check(map, err))
+        return -1;
+    return cuda_check(
+        cuda->cuTensorMapEncodeTiled(ret_map, type_of(map->dtype), (uint32_t)map->rank, map->data,
+                                     map->sizes, map->strides_bytes, map->box, side_by_side,
+                                     LAB_CU_TENSOR_INTERLEAVE_NONE, swizzle_of(map->swizzle_bytes),
+                                     LAB_CU_TENSOR_PROMOTION_256B, LAB_CU_TENSOR_FILL_NONE),
+        "cuTensorMapEncodeTiled", err);
+}
+
+/* The launch's attributes; returns how many. */
+static unsigned set_attributes(const struct cuda_call *call, bool dependent,
+                               struct lab_cu_launch_attribute attributes[2]) {
+    unsigned count = 0;
+    if (dependent)
+        attributes[count++] =
+            (struct lab_cu_launch_attribute){.id = LAB_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION,
+                                             .value = {.programmatic_serialization = 1}};
+    if (call->cluster > 1)
+        attributes[count++] = (struct lab_cu_launch_attribute){
+            .id = LAB_CU_LAUNCH_CLUSTER, .value = {.cluster = {call->cluster, 1, 1}}};
+    return count;
+}
+
+/* How many blocks along x: of a persistent kernel no more than whole clusters that run at once. */
+static unsigned grid_of(const struct cuda_device *device, const struct cuda_call *call,
+                        struct cuda_module *module, const struct lab_cu_launch_config *config) {
+    if (!call->persistent || call->cluster < 2 || !device->cuda->cuOccupancyMaxActiveClusters)
+        return call->grid[0];
+    if (!module->clusters || module->clusters_shared_bytes != call->shared_bytes) {
+        int count = 0;
+        if (device->cuda->cuOccupancyMaxActiveClusters(&count, module->function, config) !=
+                LAB_CU_SUCCESS ||
+            count < 1)
+            return call->grid[0]; /* the launch will say what is wrong */
+        module->clusters = count;
+        module->clusters_shared_bytes = call->shared_bytes;
+    }
+    unsigned fit = (unsigned)module->clusters * call->cluster;
+    return call->grid[0] < fit ? call->grid[0] : fit;
 }
 
 static int put(struct cuda_stream *stream, struct cuda_call *call, struct lab_err *err) {
     const struct cuda_device *device = (const struct cuda_device *)stream->base.device;
     struct cuda_kernels *kernels = device->kernels;
-    lab_cu_function function;
+    struct cuda_module *module;
     void *arguments[CUDA_ARGUMENTS];
-    if (cuda_module_get(&kernels->modules, device, &call->variant, &function, err))
+    const char *letters = cuda_kernel_rows[call->variant.kernel].arguments;
+    struct lab_cu_tensor_map maps[CUDA_MAPS];
+    struct lab_cu_launch_attribute attributes[2];
+    if (cuda_module_get(&kernels->modules, device, &call->variant, &module, err))
         return -1;
+    for (int i = 0; i < call->map_count; i++)
+        if (encode(device->cuda, &call->maps[i], &maps[i], err))
+            return -1;
     for (int i = 0; i < call->argument_count; i++)
-        arguments[i] = &call->arguments[i];
-    struct lab_cu_launch_attribute dependent = {.id = LAB_CU_LAUNCH_PROGRAMMATIC_SERIALIZATION,
-                                                .value = {.programmatic_serialization = 1}};
+        arguments[i] = letters[i] == 'm' ? (void *)&maps[call->arguments[i]] : &call->arguments[i];
     struct lab_cu_launch_config config = {
         .grid_x = call->grid[0],
         .grid_y = call->grid[1],
@@ -57,10 +130,12 @@ static int put(struct cuda_stream *stream, struct cuda_call *call, struct lab_er
         .block_z = 1,
         .shared_bytes = call->shared_bytes,
         .stream = stream->handle,
-        .attributes = &dependent,
-        .attribute_count = kernels->dependent && stream->base.capturing ? 1 : 0,
+        .attributes = attributes,
+        .attribute_count =
+            set_attributes(call, kernels->dependent && stream->base.capturing, attributes),
     };
-    return cuda_check(device->cuda->cuLaunchKernelEx(&config, function, arguments, NULL),
+    config.grid_x = grid_of(device, call, module, &config);
+    return cuda_check(device->cuda->cuLaunchKernelEx(&config, module->function, arguments, NULL),
                       "cuLaunchKernelEx", err);
 }
 
@@ -103,7 +178,7 @@ static void prepare(const struct cuda_device *device, const struct lab_launch *l
     enum cuda_way way = CUDA_WAY_LOWER;
     const struct lab_op *op = lab_op_get(launch->op);
     if (lab_launch_complete(&complete, NULL) ||
-        (cuda_supports(launch->op, launch->out.dtype) &&
+        (cuda_supports(launch->op, lab_launch_dtype(launch), device->capability) &&
          cuda_plan(&complete, room_of(device), &way, &call, NULL)))
         return;
     if (way == CUDA_WAY_KERNEL)

@@ -40,12 +40,18 @@ static void grow(struct cuda_modules *modules) {
     *modules = larger;
 }
 
-/* Dynamic shared memory beyond 48 KiB has to be asked for; only attention_any takes any. */
-static int allow_shared(const struct cuda_device *device, lab_cu_kernel kernel,
-                        const struct cuda_variant *variant, struct lab_err *err) {
+/*
+ * Dynamic shared memory beyond 48 KiB has to be asked for, and so have clusters of more than 8 blocks;
+ * asking costs a launch nothing that doesn't use them.
+ */
+static int allow_all(const struct cuda_device *device, lab_cu_kernel kernel,
+                     const struct cuda_variant *variant, struct lab_err *err) {
     int fixed_bytes = 0;
-    if (variant->kernel != CUDA_KERNEL_attention_any)
-        return 0;
+    if (cuda_kernel_rows[variant->kernel].architectures != CUDA_FROM_80 &&
+        cuda_check(device->cuda->cuKernelSetAttribute(LAB_CU_FUNCTION_NON_PORTABLE_CLUSTER, 1,
+                                                      kernel, device->ordinal),
+                   "cuKernelSetAttribute", err))
+        return -1;
     device->cuda->cuKernelGetAttribute(&fixed_bytes, LAB_CU_FUNCTION_SHARED_BYTES, kernel,
                                        device->ordinal);
     return cuda_check(device->cuda->cuKernelSetAttribute(LAB_CU_FUNCTION_MAX_DYNAMIC_SHARED,
@@ -69,7 +75,7 @@ static int load(const struct cuda_device *device, const struct cuda_variant *var
     if (cuda_check(cuda->cuLibraryGetKernel(&kernel, module.library,
                                             cuda_kernel_rows[variant->kernel].name),
                    "cuLibraryGetKernel", err) ||
-        allow_shared(device, kernel, variant, err) ||
+        allow_all(device, kernel, variant, err) ||
         cuda_check(cuda->cuKernelGetFunction(&module.function, kernel), "cuKernelGetFunction",
                    err)) {
         cuda->cuLibraryUnload(module.library);
@@ -80,7 +86,7 @@ static int load(const struct cuda_device *device, const struct cuda_variant *var
 }
 
 int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *device,
-                    const struct cuda_variant *variant, lab_cu_function *ret_function,
+                    const struct cuda_variant *variant, struct cuda_module **ret_module,
                     struct lab_err *err) {
     if (2 * modules->count >= modules->capacity)
         grow(modules);
@@ -95,7 +101,7 @@ int cuda_module_get(struct cuda_modules *modules, const struct cuda_device *devi
         lab_log(LAB_LOG_DEBUG, "kernel '%s' was ready after %.2f ms", name,
                 (double)(lab_clock_now(lab_clock_system()) - start_ns) / (double)LAB_NS_PER_MS);
     }
-    *ret_function = slot->function;
+    *ret_module = slot;
     return 0;
 }
 

@@ -5,14 +5,15 @@
 #include "device/cuda/plan.h"
 
 #include "device/cuda/cuda.h"
+#include "device/cuda/plan_internal.h"
 
 #include <stdio.h>
-#include <string.h>
 
 _Static_assert(sizeof(struct cuda_variant) == 4 + 4 * CUDA_MACROS, "a variant has no padding");
 
 const struct cuda_kernel_row cuda_kernel_rows[CUDA_KERNEL_COUNT] = {
-#define ROW(name, file, arguments, ...) {#name, file, arguments, {__VA_ARGS__}},
+#define ROW(name, file, architectures, dtypes, arguments, ...)                                     \
+    {#name, file, CUDA_##architectures, CUDA_DTYPES_##dtypes, arguments, {__VA_ARGS__}},
     CUDA_KERNELS(ROW)
 #undef ROW
 };
@@ -26,92 +27,55 @@ void cuda_variant_name(const struct cuda_variant *variant, char name[CUDA_VARIAN
                            row->macros[i], (int)variant->macros[i]);
 }
 
-bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype) {
+bool cuda_kernel_runs_on(enum cuda_kernel_id kernel, int capability) {
+    switch (cuda_kernel_rows[kernel].architectures) {
+    case CUDA_FROM_80:
+        return capability >= 80;
+    case CUDA_FROM_90:
+        return capability >= 90;
+    case CUDA_ONLY_90:
+        return capability == 90;
+    }
+    return false;
+}
+
+bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype, int capability) {
     if (op == LAB_OP_FLASH_ATTENTION)
+        return cuda_flash_attention_runs_on(dtype, capability);
+    if (op == LAB_OP_MLP_FORWARD || op == LAB_OP_MLP_BACKWARD || op == LAB_OP_MLP_GRADIENT ||
+        op == LAB_OP_ADAM || op == LAB_OP_MLP_STEP)
         return false;
     /* cuBLASLt's GELU is the tanh approximation: off by up to 5e-4, too much for fp32 alone */
     return !(op == LAB_OP_GEMM_BIAS_GELU && dtype == LAB_FP32);
 }
 
-/* --- parts of calls --- */
+/* --- tensor maps --- */
 
-#define GRID_X_MAX  0x7fffffffLL
-#define GRID_YZ_MAX 65535
-
-static struct cuda_call call_of(const struct lab_launch *launch, enum cuda_kernel_id kernel) {
-    return (struct cuda_call){
-        .variant = {.kernel = (int16_t)kernel, .dtype = (int16_t)launch->out.dtype},
-        .grid = {1, 1, 1},
-    };
-}
-
-static void add_pointer(struct cuda_call *call, const struct lab_tensor *tensor) {
-    call->arguments[call->argument_count++] = (uint64_t)(uintptr_t)tensor->data;
-}
-
-static void add_integer(struct cuda_call *call, int64_t value) {
-    call->arguments[call->argument_count++] = (uint64_t)value;
-}
-
-static void add_float(struct cuda_call *call, float value) {
-    memcpy(&call->arguments[call->argument_count++], &value, sizeof value);
-}
-
-static void add_inputs(struct cuda_call *call, const struct lab_launch *launch, int count) {
-    for (int i = 0; i < count; i++)
-        add_pointer(call, &launch->in[i]);
-    add_pointer(call, &launch->out);
-}
-
-static bool is_aligned(const struct lab_tensor *tensor) {
-    return ((uintptr_t)tensor->data & 15) == 0;
-}
-
-static bool are_aligned(const struct lab_launch *launch, int inputs) {
-    for (int i = 0; i < inputs; i++)
-        if (!is_aligned(&launch->in[i]))
-            return false;
-    return is_aligned(&launch->out);
-}
-
-static int64_t quotient_up(int64_t a, int64_t b) {
-    return (a + b - 1) / b;
-}
-
-static int per_16_bytes(const struct lab_launch *launch) {
-    return 16 / (int)lab_dtype_bytes(launch->out.dtype);
-}
-
-/* The smallest power of two that is at least `value`. */
-static int power_up(int64_t value) {
-    int power = 1;
-    while (power < value)
-        power *= 2;
-    return power;
-}
-
-static int refuse_grid(int64_t blocks, int64_t most, struct lab_err *err) {
-    return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                       "needs %lld blocks in one dimension of its grid, "
-                       "and a GPU takes %lld at most",
-                       (long long)blocks, (long long)most);
-}
-
-static int set_blocks(struct cuda_call *call, int64_t blocks, int threads, struct lab_err *err) {
-    if (blocks > GRID_X_MAX)
-        return refuse_grid(blocks, GRID_X_MAX, err);
-    call->grid[0] = (unsigned)blocks;
-    call->threads = (unsigned)threads;
+int cuda_map_check(const struct cuda_map *map, struct lab_err *err) {
+    int64_t element = (int64_t)lab_dtype_bytes(map->dtype);
+    if ((uintptr_t)map->data & 15)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "TMA needs memory at a multiple of 16 bytes, not at %p", map->data);
+    for (int i = 0; i < map->rank; i++) {
+        if (map->sizes[i] == 0 || map->sizes[i] > (uint64_t)1 << 32)
+            return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                               "TMA takes 1 to 2^32 elements in a dimension, not %llu",
+                               (unsigned long long)map->sizes[i]);
+        if (map->box[i] == 0 || map->box[i] > 256)
+            return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                               "TMA moves boxes of 1 to 256 elements in a dimension, not of %u",
+                               map->box[i]);
+        if (i && (map->strides_bytes[i - 1] % 16 || map->strides_bytes[i - 1] >= (uint64_t)1 << 40))
+            return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                               "TMA needs rows at multiples of 16 bytes, not of %llu",
+                               (unsigned long long)map->strides_bytes[i - 1]);
+    }
+    int64_t inner_bytes = (int64_t)map->box[0] * element;
+    if (inner_bytes % 16 || (map->swizzle_bytes && inner_bytes > map->swizzle_bytes))
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "TMA can't move rows of %lld bytes swizzled by %d",
+                           (long long)inner_bytes, map->swizzle_bytes);
     return 0;
-}
-
-#define WARP_ROWS 4 /* rows that a block of warps has at most */
-
-/* A row for each warp or block. Few rows are spread over all multiprocessors, many share blocks. */
-static int set_row_blocks(struct cuda_call *call, int64_t rows, int row_threads,
-                          struct cuda_room room, struct lab_err *err) {
-    int together = row_threads == 32 && rows >= (int64_t)room.sm_count * WARP_ROWS ? WARP_ROWS : 1;
-    return set_blocks(call, quotient_up(rows, together), together * row_threads, err);
 }
 
 /* --- by elements --- */
@@ -132,15 +96,6 @@ static int plan_elements(const struct lab_launch *launch, enum cuda_kernel_id ke
 /* --- normalised rows --- */
 
 #define NORM_COLUMNS_MAX 16384 /* what registers hold without spilling: 16 for each thread */
-#define WARP_HELD_MAX    32    /* elements of a row that a thread of a single warp keeps */
-
-/* Threads for a row that is kept in registers: one warp needs no barrier, so as long as it can. */
-static int norm_threads(int64_t columns, int warp_held) {
-    if (columns <= (int64_t)32 * warp_held)
-        return 32;
-    int threads = power_up(quotient_up(columns, 16));
-    return threads < 64 ? 64 : threads > 1024 ? 1024 : threads;
-}
 
 static void set_norm_macros(struct cuda_call *call, int64_t columns, int threads, bool vector) {
     call->variant.macros[0] = (int32_t)columns;
@@ -192,32 +147,6 @@ static int plan_patchify_layer_norm(const struct lab_launch *launch, struct cuda
     add_float(ret_call, launch->epsilon);
     add_integer(ret_call, launch->in[0].shape[2]);
     add_integer(ret_call, launch->in[0].shape[3]);
-    return set_row_blocks(ret_call, rows, threads, room, err);
-}
-
-/* --- softmax --- */
-
-#define SOFTMAX_HELD_MAX 32 /* elements that a thread keeps; 1024 threads have 64 registers each */
-
-static int plan_softmax(const struct lab_launch *launch, struct cuda_room room,
-                        struct cuda_call *ret_call, struct lab_err *err) {
-    int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
-    if (columns > (int64_t)1024 * SOFTMAX_HELD_MAX) {
-        *ret_call = call_of(launch, CUDA_KERNEL_softmax_long);
-        add_inputs(ret_call, launch, 1);
-        add_integer(ret_call, columns);
-        return set_blocks(ret_call, rows, 1024, err);
-    }
-    bool vector = columns % per_16_bytes(launch) == 0 && are_aligned(launch, 1);
-    int step = vector ? per_16_bytes(launch) : 1;
-    int threads = norm_threads(columns, WARP_HELD_MAX);
-    *ret_call = call_of(launch, CUDA_KERNEL_softmax);
-    ret_call->variant.macros[0] = threads;
-    ret_call->variant.macros[1] = power_up(quotient_up(columns, (int64_t)threads * step));
-    ret_call->variant.macros[2] = vector;
-    add_inputs(ret_call, launch, 1);
-    add_integer(ret_call, rows);
-    add_integer(ret_call, columns);
     return set_row_blocks(ret_call, rows, threads, room, err);
 }
 
@@ -301,12 +230,11 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
     case LAB_OP_GEMM_BIAS:
     case LAB_OP_GEMM_BIAS_GELU:
     case LAB_OP_GEMM_BIAS_ADD:
-        *ret_way = CUDA_WAY_GEMM;
-        return 0;
+        return plan_gemm(launch, room, ret_way, ret_call, err);
     case LAB_OP_LAYER_NORM:
         return plan_layer_norm(launch, room, ret_call, err);
     case LAB_OP_SOFTMAX:
-        return plan_softmax(launch, room, ret_call, err);
+        return plan_softmax(launch, room, ret_way, ret_call, err);
     case LAB_OP_PATCHIFY:
         return plan_patchify(launch, ret_call, err);
     case LAB_OP_PATCHIFY_LAYER_NORM:
@@ -320,6 +248,12 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
     case LAB_OP_ATTENTION:
         return plan_attention(launch, room, ret_call, err);
     case LAB_OP_FLASH_ATTENTION:
+        return plan_flash_attention(launch, room, ret_way, ret_call, err);
+    case LAB_OP_MLP_FORWARD:
+    case LAB_OP_MLP_BACKWARD:
+    case LAB_OP_MLP_GRADIENT:
+    case LAB_OP_ADAM:
+    case LAB_OP_MLP_STEP:
     case LAB_OP_COUNT:
         break;
     }

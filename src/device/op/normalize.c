@@ -107,8 +107,18 @@ static void softmax_reference(const struct lab_launch *launch, const double *con
     }
 }
 
+/* And rows that take several of a GPU's blocks, and one that no number of them can keep. */
 static int softmax_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    return shapes_example(LAB_OP_SOFTMAX, index, dtype, ret_launch);
+    static const int64_t long_rows[][2] = {{2, 150001}, {1, 1100001}};
+    int beyond = index - (int)(sizeof matrices / sizeof matrices[0]);
+    if (beyond < 0)
+        return shapes_example(LAB_OP_SOFTMAX, index, dtype, ret_launch);
+    if (beyond >= (int)(sizeof long_rows / sizeof long_rows[0]))
+        return -1;
+    struct lab_tensor x =
+        lab_tensor_matrix(NULL, dtype, long_rows[beyond][0], long_rows[beyond][1]);
+    *ret_launch = (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {x}, .out = x};
+    return 0;
 }
 
 const struct lab_op lab_op_softmax = {

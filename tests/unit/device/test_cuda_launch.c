@@ -158,6 +158,26 @@ static void what_fails_is_named(void **state) {
     }
 }
 
+/* A variant that doesn't compile is that variant's failure: others of the kernel go on. */
+static void a_variant_that_does_not_compile_leaves_the_device_working(void **state) {
+    struct bench bench;
+    struct lab_launch good, bad;
+    bench_open(*state, "cuda:0", &bench);
+    example(&bench, LAB_OP_FILL, 0, LAB_FP32, &good);
+    ASSERT_OK(lab_launch_complete(&good, err));
+    example(&bench, LAB_OP_SOFTMAX, 0, LAB_FP32, &bad);
+    ASSERT_OK(lab_launch_complete(&bad, err));
+    /* past lab_launch, which checks configurations: the compiler has the last word */
+    bad.tuning = (struct lab_tuning){.count = 5, .values = {8, 1, 0, 0, 1 << 30}};
+    lab_prepare(bench.device, &bad, 1);
+    ASSERT_FAILS(bench.device->ops->launch(bench.stream, &bad, err), LAB_ERR_SYSTEM, "NVRTC");
+    ASSERT_OK(lab_launch(bench.stream, &good, err));
+    bad.tuning = (struct lab_tuning){0};
+    ASSERT_OK(lab_launch(bench.stream, &bad, err));
+    ASSERT_OK(lab_stream_sync(bench.stream, err));
+    bench_close(&bench);
+}
+
 #define KERNELS LAB_TEST_SOURCE_DIR "/build/kernel-cache"
 #define CHOICES LAB_TEST_BINARY_DIR "/choices-" /* of products' algorithms: empty at first */
 
@@ -234,6 +254,7 @@ int main(int argc, char **argv) {
         TEST(the_first_launch_may_be_inside_a_graph),
         TEST(kernels_can_be_asked_for_ahead),
         TEST(what_fails_is_named),
+        TEST(a_variant_that_does_not_compile_leaves_the_device_working),
         TEST(products_work_where_they_cannot_be_timed),
         TEST(a_product_is_timed_once_for_all_processes),
     };

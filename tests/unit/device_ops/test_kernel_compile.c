@@ -11,6 +11,7 @@
 #include "device/cuda/compile.h"
 #include "device/cuda/cuda.h"
 #include "device/kernel_cache.h"
+#include "device/tunable.h"
 #include "vendor/nvrtc.h"
 
 #include <setjmp.h>
@@ -36,11 +37,20 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_layer_norm] = {512, 32, 1},
         [CUDA_KERNEL_patchify_layer_norm] = {768, 64, 0, 3, 16},
         [CUDA_KERNEL_layer_norm_embed] = {768, 32, 1},
-        [CUDA_KERNEL_softmax] = {32, 4, 1},
+        [CUDA_KERNEL_softmax] = {32, 4, 2, 1, 0, 0},
+        [CUDA_KERNEL_softmax_wide] = {512, 4, 1, 1, 0, 0, 4},
         [CUDA_KERNEL_attention] = {2},
+        [CUDA_KERNEL_flash_attention_mma] = {64, 1, 1, 64, 32, 4, 1},
+        [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
+        [CUDA_KERNEL_gemm_hopper] = {128, 256, 4, 0, 2, 1, 2, 3},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);
     return variant;
+}
+
+static bool is_made(int kernel, int dtype, int capability) {
+    return cuda_kernel_runs_on((enum cuda_kernel_id)kernel, capability) &&
+           cuda_kernel_rows[kernel].dtypes >> dtype & 1;
 }
 
 static void require(int status, const struct lab_err *err) {
@@ -52,7 +62,7 @@ static bool is_cubin(struct cuda_code code) {
     return code.length > 64 && memcmp(code.bytes, "\177ELF", 4) == 0;
 }
 
-static void every_kernel_compiles_for_every_architecture(void **state) {
+static void every_kernel_compiles_for_each_of_its_architectures(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
     for (int pass = 0; pass < 2; pass++) /* asked for, then taken */
@@ -61,6 +71,8 @@ static void every_kernel_compiles_for_every_architecture(void **state) {
                 for (int i = 0; i < ARCHITECTURES; i++) {
                     struct cuda_variant variant = usual((enum cuda_kernel_id)kernel, dtype);
                     struct cuda_code code;
+                    if (!is_made(kernel, dtype, architectures[i]))
+                        continue;
                     if (pass == 0) {
                         cuda_code_request(&variant, architectures[i]);
                         continue;
@@ -109,7 +121,23 @@ static struct lab_launch random_launch(uint64_t number, enum lab_dtype dtype) {
 #undef DRAW
 }
 
-static void shapes_at_random_compile(void **state) {
+/* A legal configuration at random, where the op has any. */
+static void configure_at_random(uint64_t number, struct lab_launch *launch) {
+    const struct lab_device_ref ref = {.compute_units = 132, .capability = 90};
+    const struct lab_tunable_place place = {.ref = &ref};
+    const struct lab_tunable *tunable = cuda_tunable(&place, launch);
+    for (uint64_t i = 0; tunable && i < 1000; i++) {
+        uint64_t size = (uint64_t)lab_tunable_size(tunable);
+        struct lab_tuning tuning =
+            lab_tunable_at(tunable, (int64_t)lab_random_below(number, 100 + i, size));
+        if (lab_tuning_check(tunable, &place, launch, &tuning, NULL) == 0) {
+            launch->tuning = tuning;
+            return;
+        }
+    }
+}
+
+static void shapes_and_configurations_at_random_compile(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_variant variants[AT_RANDOM];
@@ -118,7 +146,9 @@ static void shapes_at_random_compile(void **state) {
         struct cuda_call call;
         enum cuda_way way;
         require(lab_launch_complete(&launch, &err), &err);
-        require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10}, &way, &call, &err), &err);
+        configure_at_random(i, &launch);
+        require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10, 90}, &way, &call, &err),
+                &err);
         assert_int_equal(way, CUDA_WAY_KERNEL);
         variants[i] = call.variant;
         cuda_code_request(&variants[i], 90);
@@ -126,6 +156,49 @@ static void shapes_at_random_compile(void **state) {
     for (int i = 0; i < AT_RANDOM; i++) {
         struct cuda_code code;
         require(cuda_code_get(&variants[i], 90, &code, &err), &err);
+        assert_true(is_cubin(code));
+    }
+}
+
+#define TILES_AT_RANDOM 8
+
+/* A legal configuration of an op's example, drawn by the number. */
+static void draw_tiles(uint64_t number, const struct lab_tunable_place *place,
+                       struct lab_launch *ret_launch) {
+    enum lab_op_id id = number % 2 ? LAB_OP_FLASH_ATTENTION : LAB_OP_GEMM_BIAS;
+    const struct lab_op *op = lab_op_get(id);
+    enum lab_dtype dtype = (enum lab_dtype)(number / 2 % 4);
+    struct lab_err err = LAB_ERR_INIT;
+    require(op->example((int)lab_random_below(number, 0, 10), dtype, ret_launch), &err);
+    const struct lab_tunable *tunable = lab_tunable_find(place, ret_launch);
+    uint64_t count = (uint64_t)lab_tunable_size(tunable), draw = 1;
+    do
+        ret_launch->tuning =
+            lab_tunable_at(tunable, (int64_t)lab_random_below(number, draw++, count));
+    while (lab_tuning_check(tunable, place, ret_launch, &ret_launch->tuning, NULL));
+}
+
+static void tiles_at_random_compile(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    const struct lab_device_ref rtx4090 = {
+        .backend = &lab_backend_cuda, .compute_units = 128, .capability = 89};
+    const struct lab_tunable_place place = {NULL, &rtx4090};
+    struct cuda_variant variants[TILES_AT_RANDOM];
+    for (int i = 0; i < TILES_AT_RANDOM; i++) {
+        struct lab_launch launch;
+        struct cuda_call call;
+        enum cuda_way way;
+        draw_tiles((uint64_t)i, &place, &launch);
+        require(lab_launch_complete(&launch, &err), &err);
+        require(cuda_plan(&launch, (struct cuda_room){128, 99 << 10, 89}, &way, &call, &err), &err);
+        assert_int_equal(way, CUDA_WAY_KERNEL);
+        variants[i] = call.variant;
+        cuda_code_request(&variants[i], 89);
+    }
+    for (int i = 0; i < TILES_AT_RANDOM; i++) {
+        struct cuda_code code;
+        require(cuda_code_get(&variants[i], 89, &code, &err), &err);
         assert_true(is_cubin(code));
     }
 }
@@ -139,7 +212,8 @@ static void parameters_of(const char *ptx, const char *name, struct lab_str *out
     const char *end = strchr(at, ')');
     while ((at = strstr(at, ".param .")) && at < end) {
         at += strlen(".param .");
-        lab_str_add(out, strncmp(at, "f32", 3) == 0      ? "f"
+        lab_str_add(out, strncmp(at, "align", 5) == 0    ? "m" /* bytes: .align 64 .b8 x[128] */
+                         : strncmp(at, "f32", 3) == 0    ? "f"
                          : strncmp(at + 1, "32", 2) == 0 ? "i"
                                                          : "8");
     }
@@ -153,7 +227,9 @@ static void the_table_knows_every_kernels_parameters(void **state) {
         struct lab_str found, expected;
         char *ptx;
         size_t length;
-        require(cuda_compile(&variant, "compute_90", &ptx, &length, &err), &err);
+        bool alone = cuda_kernel_rows[kernel].architectures == CUDA_ONLY_90;
+        const char *architecture = alone ? "compute_90a" : "compute_90";
+        require(cuda_compile(&variant, architecture, &ptx, &length, &err), &err);
         lab_str_init(&found);
         lab_str_init(&expected);
         parameters_of(ptx, cuda_kernel_rows[kernel].name, &found);
@@ -178,6 +254,22 @@ static void what_does_not_compile_is_named_with_the_reason(void **state) {
     assert_non_null(strstr(err.text, "layer_norm bf16 COLUMNS=512 THREADS=0 VECTOR=1"));
     assert_non_null(strstr(err.text, "layer_norm.cu("));
     assert_null(strchr(err.text, '\n'));
+}
+
+static void a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct cuda_code code;
+    struct cuda_variant variant = usual(CUDA_KERNEL_fill, LAB_FP32);
+    assert_int_equal(cuda_code_get(&variant, 75, &code, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "'fill' isn't for GPUs of compute capability 7.5"));
+}
+
+static void a_source_is_known_by_its_text(void **state) {
+    (void)state;
+    assert_true(cuda_source_hash("softmax.cu") == cuda_source_hash("softmax.cu"));
+    assert_true(cuda_source_hash("softmax.cu") != cuda_source_hash("attention.cu"));
 }
 
 static void an_unknown_gpu_gets_code_of_the_newest_before_it(void **state) {
@@ -387,10 +479,13 @@ int main(void) {
         return 77; /* CTest's word for it */
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_kernel_compiles_for_every_architecture),
-        cmocka_unit_test(shapes_at_random_compile),
+        cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
+        cmocka_unit_test(tiles_at_random_compile),
+        cmocka_unit_test(shapes_and_configurations_at_random_compile),
         cmocka_unit_test(the_table_knows_every_kernels_parameters),
         cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),
+        cmocka_unit_test(a_kernel_is_not_compiled_for_a_gpu_that_cannot_run_it),
+        cmocka_unit_test(a_source_is_known_by_its_text),
         cmocka_unit_test(an_unknown_gpu_gets_code_of_the_newest_before_it),
         cmocka_unit_test(code_comes_from_the_cache_the_second_time),
         cmocka_unit_test(damaged_files_are_compiled_again),

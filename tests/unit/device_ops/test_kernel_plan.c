@@ -6,6 +6,7 @@
 #include "device/cuda/cuda.h"
 #include "device/cuda/gemm.h"
 #include "device/cuda/plan.h"
+#include "device/tunable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,52 +16,130 @@
 
 #include <cmocka.h>
 
-static const struct cuda_room h200 = {132, 227 << 10};
+static const struct cuda_room h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80},
+                              rtx4090 = {128, 99 << 10, 89};
 
-static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
+static enum cuda_way plan_on(struct cuda_room room, const struct lab_launch *launch,
+                             struct cuda_call *ret_call) {
     struct lab_err err = LAB_ERR_INIT;
     enum cuda_way way = 0;
     struct lab_launch complete = *launch;
     *ret_call = (struct cuda_call){0};
-    if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, h200, &way, ret_call, &err))
+    if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, room, &way, ret_call, &err))
         fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
     return way;
 }
 
-/* What holds for any launch that a GPU accepts. */
-static void check_call(const struct cuda_call *call) {
+static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
+    return plan_on(h200, launch, ret_call);
+}
+
+/* What holds for any launch that such a GPU accepts. */
+static void check_call(struct cuda_room room, const struct cuda_call *call) {
     const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
+    struct lab_err err = LAB_ERR_INIT;
+    assert_true(cuda_kernel_runs_on((enum cuda_kernel_id)call->variant.kernel, room.capability));
+    assert_true(row->dtypes >> call->variant.dtype & 1);
     assert_int_equal(call->argument_count, strlen(row->arguments));
     assert_true(call->grid[0] >= 1 && call->grid[0] <= 0x7fffffffu);
     assert_true(call->grid[1] >= 1 && call->grid[1] <= 65535);
     assert_true(call->grid[2] >= 1 && call->grid[2] <= 65535);
     assert_true(call->threads >= 32 && call->threads <= 1024 && call->threads % 32 == 0);
-    assert_true(call->shared_bytes <= 227 << 10);
+    assert_true(call->shared_bytes <= (unsigned)room.shared_bytes_max);
+    if (call->cluster > 1) {
+        assert_true(room.capability >= 90 && call->cluster <= 16);
+        assert_int_equal(call->grid[0] % call->cluster, 0);
+    }
+    int maps = 0;
+    for (int i = 0; i < call->argument_count; i++)
+        if (row->arguments[i] == 'm')
+            assert_true(call->arguments[i] < (uint64_t)call->map_count && ++maps);
+    assert_true(maps >= call->map_count);
+    for (int i = 0; i < call->map_count; i++)
+        if (cuda_map_check(&call->maps[i], &err))
+            fail_msg("%s: %s", row->name, err.text);
     for (int i = 0; i < CUDA_MACROS; i++)
         if (!row->macros[i])
             for (; i < CUDA_MACROS; i++)
                 assert_int_equal(call->variant.macros[i], 0); /* or equal ones would differ */
 }
 
-static void every_op_in_every_dtype_has_a_way(void **state) {
-    (void)state;
+static const char *name_of(const struct cuda_call *call) {
+    static char name[CUDA_VARIANT_NAME_BYTES];
+    cuda_variant_name(&call->variant, name);
+    return name;
+}
+
+static void every_op_in_every_dtype_has_a_way_on(struct cuda_room room) {
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int dtype = 0; dtype < 4; dtype++) {
             const struct lab_op *op = lab_op_get((enum lab_op_id)id);
             struct lab_launch launch;
-            if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype)) {
+            if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype, room.capability)) {
                 assert_true(op->lower || op->optional);
                 continue;
             }
             for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
                 struct cuda_call call;
-                enum cuda_way way = plan(&launch, &call);
+                enum cuda_way way = plan_on(room, &launch, &call);
                 if (way == CUDA_WAY_KERNEL) {
                     assert_int_equal(call.variant.dtype, dtype);
-                    check_call(&call);
+                    check_call(room, &call);
                 }
             }
         }
+}
+
+static void every_op_in_every_dtype_has_a_way(void **state) {
+    (void)state;
+    every_op_in_every_dtype_has_a_way_on(a100);
+    every_op_in_every_dtype_has_a_way_on(h200);
+}
+
+/* What can be tuned of a launch on such a GPU; NULL = nothing. */
+static const struct lab_tunable *tunable_on(struct cuda_room room, const struct lab_launch *launch,
+                                            struct lab_device_ref *ret_ref) {
+    *ret_ref =
+        (struct lab_device_ref){.compute_units = room.sm_count, .capability = room.capability};
+    return cuda_tunable(&(struct lab_tunable_place){NULL, ret_ref}, launch);
+}
+
+/* Rows that a grid has room for, of a kernel whose rows have THREADS threads each. */
+static int64_t room_for_rows(const struct cuda_call *call) {
+    const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
+    for (int i = 0; row->macros[i]; i++)
+        if (strcmp(row->macros[i], "THREADS") == 0)
+            return (int64_t)call->grid[0] * call->threads / call->variant.macros[i];
+    return call->grid[0];
+}
+
+/* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last block
+ * that rows don't fill: its warps without one must do nothing. */
+static void reach_by(struct cuda_room room, struct lab_launch launch, bool *seen, bool *shared) {
+    struct lab_device_ref ref;
+    const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
+    const struct lab_tunable_place place = {NULL, &ref};
+    int64_t rows = lab_tensor_rows(&launch.out), count = tunable ? lab_tunable_size(tunable) : 0;
+    for (int64_t i = -1; i < count; i++) {
+        struct cuda_call call;
+        if (i >= 0)
+            launch.tuning = lab_tunable_at(tunable, i);
+        if ((i >= 0 && lab_tuning_check(tunable, &place, &launch, &launch.tuning, NULL)) ||
+            plan_on(room, &launch, &call) != CUDA_WAY_KERNEL)
+            continue;
+        seen[call.variant.kernel] = true;
+        shared[call.variant.kernel] |= call.grid[0] < rows && room_for_rows(&call) > rows;
+    }
+}
+
+static void reach(struct cuda_room room, enum lab_dtype dtype, bool *seen, bool *shared) {
+    for (int id = 0; id < LAB_OP_COUNT; id++) {
+        struct lab_launch launch;
+        const struct lab_op *op = lab_op_get((enum lab_op_id)id);
+        if (cuda_supports((enum lab_op_id)id, dtype, room.capability))
+            for (int i = 0; op->example(i, dtype, &launch) == 0; i++)
+                reach_by(room, launch, seen, shared);
+    }
 }
 
 /* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of them. */
@@ -68,23 +147,10 @@ static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     (void)state;
     for (int dtype = 0; dtype < 4; dtype++) {
         bool seen[CUDA_KERNEL_COUNT] = {false}, shared[CUDA_KERNEL_COUNT] = {false};
-        for (int id = 0; id < LAB_OP_COUNT; id++) {
-            struct lab_launch launch;
-            const struct lab_op *op = lab_op_get((enum lab_op_id)id);
-            for (int i = 0; op->example(i, (enum lab_dtype)dtype, &launch) == 0; i++) {
-                struct cuda_call call;
-                int64_t rows = lab_tensor_rows(&launch.out);
-                if (!cuda_supports((enum lab_op_id)id, (enum lab_dtype)dtype) ||
-                    plan(&launch, &call) != CUDA_WAY_KERNEL)
-                    continue;
-                seen[call.variant.kernel] = true;
-                /* rows that don't fill the last block: its warps without one must do nothing */
-                shared[call.variant.kernel] |=
-                    call.grid[0] < rows && (int64_t)call.grid[0] * (call.threads / 32) > rows;
-            }
-        }
+        reach(a100, (enum lab_dtype)dtype, seen, shared);
+        reach(h200, (enum lab_dtype)dtype, seen, shared);
         for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++)
-            if (!seen[kernel])
+            if (!seen[kernel] && cuda_kernel_rows[kernel].dtypes >> dtype & 1)
                 fail_msg("no example reaches %s", cuda_kernel_rows[kernel].name);
         assert_true(shared[CUDA_KERNEL_layer_norm] && shared[CUDA_KERNEL_softmax]);
         assert_true(shared[CUDA_KERNEL_layer_norm_embed]);
@@ -92,11 +158,161 @@ static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     }
 }
 
+static void a_tensor_map_is_checked_before_the_driver_sees_it(void **state) {
+    (void)state;
+    /* given rows of 4096 in bf16, moved in boxes of 64 by 128 */
+    const struct cuda_map good = {.data = (void *)0x1000,
+                                  .dtype = LAB_BF16,
+                                  .rank = 2,
+                                  .sizes = {4096, 1000},
+                                  .strides_bytes = {8192},
+                                  .box = {64, 128},
+                                  .swizzle_bytes = 128};
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(cuda_map_check(&good, &err), 0);
+    /* then what the hardware can't do is named */
+    struct cuda_map map = good;
+    map.data = (void *)0x1008;
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "at a multiple of 16 bytes"));
+    map = good;
+    map.strides_bytes[0] = 8194;
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "multiples of 16 bytes, not of 8194"));
+    map = good;
+    map.box[1] = 257;
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "not of 257"));
+    map = good;
+    map.box[0] = 128; /* 256 bytes of a row don't fit a swizzle of 128 */
+    assert_int_equal(cuda_map_check(&map, &err), -1);
+    assert_non_null(strstr(err.text, "rows of 256 bytes swizzled by 128"));
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+}
+
+/* All configurations of one launch on one GPU; returns how many are legal. */
+static int try_configurations(struct cuda_room room, struct lab_launch launch) {
+    struct lab_device_ref ref;
+    struct lab_err err = LAB_ERR_INIT;
+    const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
+    const struct lab_tunable_place place = {NULL, &ref};
+    struct cuda_call call;
+    int legal = 0;
+    assert_non_null(tunable);
+    tunable->fallback(&place, &launch, &launch.tuning);
+    if (lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err))
+        fail_msg("the default of %s isn't legal: %s", tunable->kernel, err.text);
+    for (int64_t i = 0; i < lab_tunable_size(tunable); i++) {
+        launch.tuning = lab_tunable_at(tunable, i);
+        if (lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err)) {
+            assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+            err = (struct lab_err)LAB_ERR_INIT;
+            continue;
+        }
+        if (plan_on(room, &launch, &call) == CUDA_WAY_KERNEL) /* else the library */
+            check_call(room, &call);
+        legal++;
+    }
+    return legal;
+}
+
+static void every_legal_configuration_fits_the_gpu(void **state) {
+    (void)state;
+    static const struct cuda_room rooms[] = {
+        {108, 163 << 10, 80}, {128, 99 << 10, 89}, {132, 227 << 10, 90}};
+    static const enum lab_op_id ops[] = {LAB_OP_FLASH_ATTENTION, LAB_OP_GEMM};
+    for (int i = 0; i < 3 * 2 * 4; i++) {
+        struct lab_launch launch;
+        enum lab_dtype dtype = (enum lab_dtype)(i % 4);
+        const struct lab_op *op = lab_op_get(ops[i / 4 % 2]);
+        for (int example = 5; op->example(example, dtype, &launch) == 0; example += 2)
+            assert_true(try_configurations(rooms[i / 8], launch) >= 3);
+    }
+}
+
+static struct lab_launch flash_attention(int64_t tokens, int64_t width, enum lab_dtype dtype) {
+    const int64_t queries[] = {2, tokens, 16, width}, keys[] = {2, tokens, 4, width};
+    struct lab_tensor kv = lab_tensor(NULL, dtype, 4, keys);
+    return (struct lab_launch){
+        .op = LAB_OP_FLASH_ATTENTION,
+        .in = {lab_tensor(NULL, dtype, 4, queries), kv, kv},
+        .out = lab_tensor(NULL, dtype, 4, queries),
+        .scale = 0.125f,
+        .causal = true,
+    };
+}
+
+static void a_configuration_that_does_not_fit_is_refused_with_the_reason(void **state) {
+    (void)state;
+    struct lab_launch launch = flash_attention(4096, 256, LAB_FP16);
+    struct lab_device_ref ref;
+    struct lab_err err = LAB_ERR_INIT;
+    const struct lab_tunable *tunable = tunable_on(rtx4090, &launch, &ref);
+    const struct lab_tunable_place place = {NULL, &ref};
+    const struct lab_tuning large = {4, {128, 128, 8, 1}}, uneven = {4, {32, 32, 4, 1}},
+                            many = {4, {128, 64, 4, 1}};
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &large, &err), -1);
+    assert_non_null(strstr(err.text, "196608 bytes of shared memory, a block here has 101376"));
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &uneven, &err), -1);
+    assert_non_null(strstr(err.text, "a warp has 16 or 32 queries"));
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &many, &err), -1);
+    assert_non_null(strstr(err.text, "320 registers for sums"));
+    /* and what the GPU can't count is refused by the plan */
+    struct cuda_call call;
+    enum cuda_way way = 0;
+    launch = flash_attention((int64_t)1 << 31, 64, LAB_FP16);
+    assert_int_equal(cuda_plan(&launch, rtx4090, &way, &call, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+}
+
+static void attention_moves_16_bytes_where_memory_allows_it(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = flash_attention(1000, 256, LAB_FP16);
+    plan_on(rtx4090, &launch, &call);
+    assert_string_equal(name_of(&call), "flash_attention_mma fp16 WIDTH=256 CAUSAL=1 VECTOR=1 "
+                                        "BLOCK_M=64 BLOCK_N=64 WARPS=4 STAGES=1");
+    assert_int_equal(call.grid[0], 16 * 16 * 2);
+    assert_int_equal(call.shared_bytes, (64 + 2 * 64) * 512);
+    launch.in[2].data = (void *)0x1002;
+    plan_on(rtx4090, &launch, &call);
+    assert_int_equal(call.variant.macros[2], 0);
+    /* rows of floats are a piece longer */
+    launch = flash_attention(1000, 64, LAB_FP32);
+    plan_on(rtx4090, &launch, &call);
+    assert_int_equal(call.shared_bytes, (64 + 2 * 32) * (256 + 16));
+}
+
+static void our_own_product_is_done_where_a_configuration_is_asked_for(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = {
+        .op = LAB_OP_GEMM_BIAS_ADD,
+        .in = {lab_tensor_matrix(NULL, LAB_BF16, 50, 512),
+               lab_tensor_matrix(NULL, LAB_BF16, 2048, 512),
+               lab_tensor_vector((void *)0x80002, LAB_BF16, 2048),
+               lab_tensor_matrix((void *)0x2000, LAB_BF16, 50, 2048)},
+        .out = lab_tensor_matrix((void *)0x2000, LAB_BF16, 50, 2048),
+        .transpose_b = true,
+    };
+    assert_int_equal(plan_on(a100, &launch, &call), CUDA_WAY_GEMM);
+    launch.tuning = (struct lab_tuning){6, {64, 128, 32, 3, 2, 2}};
+    assert_int_equal(plan_on(a100, &launch, &call), CUDA_WAY_KERNEL);
+    assert_string_equal(name_of(&call), "gemm_mma bf16 LAYOUT=2 EPILOGUE=5 VECTOR=1 BLOCK_M=64 "
+                                        "BLOCK_N=128 BLOCK_K=32 STAGES=3 WARPS_M=2 WARPS_N=2");
+    assert_int_equal(call.grid[0], 16);
+    assert_int_equal(call.arguments[3], 0x2000);
+    /* a residual that begins elsewhere is moved element by element, a bias always is */
+    launch.in[3].data = launch.out.data = (void *)0x2002;
+    plan_on(a100, &launch, &call);
+    assert_int_equal(call.variant.macros[2], 0);
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
-    assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32));
-    assert_true(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_TF32));
-    assert_true(cuda_supports(LAB_OP_GEMM_BIAS, LAB_FP32));
+    assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
+    assert_true(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_TF32, 90));
+    assert_true(cuda_supports(LAB_OP_GEMM_BIAS, LAB_FP32, 90));
 }
 
 static struct lab_launch layer_norm(int64_t rows, int64_t columns, enum lab_dtype dtype) {
@@ -107,12 +323,6 @@ static struct lab_launch layer_norm(int64_t rows, int64_t columns, enum lab_dtyp
         .out = lab_tensor_matrix(NULL, dtype, rows, columns),
         .epsilon = 1e-5f,
     };
-}
-
-static const char *name_of(const struct cuda_call *call) {
-    static char name[CUDA_VARIANT_NAME_BYTES];
-    cuda_variant_name(&call->variant, name);
-    return name;
 }
 
 static void vectors_need_aligned_rows(void **state) {
@@ -151,11 +361,7 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
     struct lab_launch launch = layer_norm(3, 100000, LAB_FP32);
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "layer_norm_long fp32");
-    check_call(&call);
-    launch.op = LAB_OP_SOFTMAX;
-    plan(&launch, &call);
-    assert_string_equal(name_of(&call), "softmax_long fp32");
-    check_call(&call);
+    check_call(h200, &call);
     /* a fused one is done as its parts */
     struct lab_launch patches = {
         .op = LAB_OP_PATCHIFY_LAYER_NORM,
@@ -167,6 +373,123 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
         .epsilon = 1e-5f,
     };
     assert_int_equal(plan(&patches, &call), CUDA_WAY_LOWER);
+}
+
+static struct lab_launch softmax(int64_t rows, int64_t columns, enum lab_dtype dtype) {
+    struct lab_tensor x = lab_tensor_matrix(NULL, dtype, rows, columns);
+    return (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {x}, .out = x};
+}
+
+/* A row stays on the chip as long as a part of it can hold it. */
+static void rows_of_softmax_go_to_lanes_blocks_or_clusters(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = softmax(100000, 197, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax);
+    assert_true(call.variant.macros[0] <= 32 && call.grid[0] < 100000);
+    launch = softmax(4096, 4096, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax);
+    assert_int_equal(call.threads, call.variant.macros[0]);
+    assert_int_equal(call.grid[0], 4096);
+    launch = softmax(4096, 131072, LAB_BF16);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax_wide);
+    assert_true(call.cluster > 1);
+    /* GPUs without clusters read such a row twice, and so do all a longer one */
+    plan_on(a100, &launch, &call);
+    assert_string_equal(name_of(&call), "softmax_long bf16");
+    launch = softmax(1, 1100001, LAB_BF16);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "softmax_long bf16");
+}
+
+static void softmax_is_done_as_it_was_tuned(void **state) {
+    (void)state;
+    const struct lab_device_ref ref = {.name = "cuda:0", .compute_units = 132, .capability = 90};
+    const struct lab_tunable_place place = {.ref = &ref};
+    struct lab_err err = LAB_ERR_INIT;
+    struct cuda_call call;
+    /* given rows of 512 pieces of 16 bytes */
+    struct lab_launch launch = softmax(4096, 4096, LAB_BF16);
+    const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+    assert_non_null(tunable);
+    assert_int_equal(strlen(tunable->version), 16); /* a hash of the kernel's text */
+    /* when a configuration is asked for, then that is what is launched */
+    assert_int_equal(lab_tuning_parse(tunable, &place, &launch,
+                                      "threads=128,cluster=1,resident=1024,ahead=2,past=1",
+                                      &launch.tuning, &err),
+                     0);
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err), 0);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call),
+                        "softmax bf16 THREADS=128 PIECES=4 VECTOR=2 BLOCKS=8 AHEAD=2 PAST=1");
+    assert_int_equal(call.grid[0], 132 * 8);
+    assert_int_equal(call.shared_bytes, 2 * 8192);
+    /* but not where memory lies so that its pieces are single elements, too many for 128 threads */
+    launch.out.data = (void *)0x1002;
+    plan(&launch, &call);
+    assert_int_equal(call.variant.macros[2], 0);
+    assert_true(call.variant.macros[0] > 128);
+    check_call(h200, &call);
+}
+
+static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        int capability;
+        int64_t columns;
+        const char *config, *reason;
+    } cases[] = {
+        {80, 32768, "cluster=2,threads=512", "no clusters"},
+        {90, 4096, "cluster=16,threads=128,resident=0,ahead=0", "too short"},
+        {90, 32768, "cluster=1,threads=64,resident=0,ahead=0", "too few for rows of 32768"},
+        {90, 197, "threads=1024,cluster=1", "nothing of a row of 197"},
+        {90, 4096, "threads=128,resident=0,ahead=1", "resident threads only"},
+        {90, 65536, "threads=1024,cluster=1,resident=2048,ahead=0", "registers"},
+        {90, 65536, "threads=1024,cluster=1,resident=1024,ahead=2", "shared memory"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct lab_device_ref ref = {
+            .name = "cuda:0", .compute_units = 132, .capability = cases[i].capability};
+        const struct lab_tunable_place place = {.ref = &ref};
+        struct lab_err err = LAB_ERR_INIT;
+        struct lab_launch launch = softmax(100, cases[i].columns, LAB_BF16);
+        struct lab_tuning tuning;
+        const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+        if (lab_tuning_parse(tunable, &place, &launch, cases[i].config, &tuning, &err))
+            fail_msg("%s", err.text);
+        assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, &err), -1);
+        if (!strstr(err.text, cases[i].reason))
+            fail_msg("%s: '%s' lacks '%s'", cases[i].config, err.text, cases[i].reason);
+    }
+}
+
+/* Whatever the shape: what a launch without a tuning gets is legal, and so is its call. */
+static void the_default_of_softmax_is_legal(void **state) {
+    (void)state;
+    for (int64_t columns = 1; columns < 1200000; columns += 1 + columns / 3)
+        for (int dtype = 0; dtype < 4; dtype++)
+            for (int i = 0; i < 2; i++) {
+                struct cuda_room room = i ? h200 : a100;
+                const struct lab_device_ref ref = {.name = "cuda:0",
+                                                   .compute_units = room.sm_count,
+                                                   .capability = room.capability};
+                const struct lab_tunable_place place = {.ref = &ref};
+                struct lab_err err = LAB_ERR_INIT;
+                struct lab_launch launch = softmax(1000, columns, (enum lab_dtype)dtype);
+                struct lab_tuning tuning;
+                struct cuda_call call;
+                const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+                plan_on(room, &launch, &call);
+                check_call(room, &call);
+                if (!tunable)
+                    continue;
+                tunable->fallback(&place, &launch, &tuning);
+                if (lab_tuning_check(tunable, &place, &launch, &tuning, &err))
+                    fail_msg("%lld columns: %s", (long long)columns, err.text);
+            }
 }
 
 static struct lab_launch attention(int64_t images, int64_t tokens, int64_t heads, int64_t width,
@@ -247,10 +570,19 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_op_in_every_dtype_has_a_way),
         cmocka_unit_test(the_examples_reach_every_kernel_and_shared_blocks),
+        cmocka_unit_test(a_tensor_map_is_checked_before_the_driver_sees_it),
+        cmocka_unit_test(every_legal_configuration_fits_the_gpu),
+        cmocka_unit_test(a_configuration_that_does_not_fit_is_refused_with_the_reason),
+        cmocka_unit_test(attention_moves_16_bytes_where_memory_allows_it),
+        cmocka_unit_test(our_own_product_is_done_where_a_configuration_is_asked_for),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
         cmocka_unit_test(rows_beyond_the_registers_have_kernels_of_their_own),
+        cmocka_unit_test(rows_of_softmax_go_to_lanes_blocks_or_clusters),
+        cmocka_unit_test(softmax_is_done_as_it_was_tuned),
+        cmocka_unit_test(configurations_of_softmax_that_do_not_fit_are_refused),
+        cmocka_unit_test(the_default_of_softmax_is_legal),
         cmocka_unit_test(heads_of_64_take_the_matrix_units),
         cmocka_unit_test(what_no_kernel_can_do_is_refused),
         cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),

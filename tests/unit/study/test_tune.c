@@ -23,7 +23,9 @@ static double (*time_us)(const struct lab_tuning *tuning); /* of the configurati
 static double noise;                                       /* ± share */
 static uint64_t drawn;
 static struct lab_tuning wrong_one, failing_one; /* planted; count 0 = none */
-static int runs_left;                            /* then the device is gone; -1 = never */
+static struct lab_tuning tiring_one;             /* works `tires_after` times */
+static int tires_after;
+static int runs_left; /* then the device is gone; -1 = never */
 static int verified, ran;
 
 static bool same(const struct lab_tuning *a, const struct lab_tuning *b) {
@@ -55,6 +57,8 @@ static int pretend_run(void *state, int count, struct lab_iteration *records, st
         return lab_err_set(err, LAB_ERR_SYSTEM, "the device fell off the bus");
     if (same(&failing_one, &pretend->tuning))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "ptxas: too many registers");
+    if (same(&tiring_one, &pretend->tuning) && tires_after-- <= 0)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "too many resources requested for launch");
     runs_left -= runs_left > 0;
     for (int i = 0; i < count; i++) {
         double share = 1 + noise * (2 * lab_random_uniform(7, drawn++) - 1);
@@ -101,7 +105,7 @@ static int set_up(void **state) {
     on_cpu_open(&cpu);
     noise = 0.01;
     drawn = 0;
-    wrong_one = failing_one = (struct lab_tuning){0};
+    wrong_one = failing_one = tiring_one = (struct lab_tuning){0};
     runs_left = -1;
     verified = ran = 0;
     return 0;
@@ -233,6 +237,28 @@ static void planted_faults_are_ruled_out_with_the_reason(void **state) {
     assert_string_equal(failed->reason, "ptxas: too many registers");
     assert_string_not_equal(result.trials[result.best].config, wrong->config);
     assert_int_equal(lab_tuning_result_count(&result, LAB_TRIAL_MEASURED), 6);
+}
+
+/* It was right when it was verified; then it fails, while narrowing or as late as in the finals. */
+static void what_fails_while_it_is_timed_is_out_and_the_others_go_on(void **state) {
+    (void)state;
+    time_us = streaming_is_twice_as_fast_with_16;
+    for (int strategy = 0; lab_tune_strategies[strategy]; strategy++)
+        for (int after = 1; after <= 13; after += 12) {
+            struct lab_tune_plan plan = plan_of(&pretending, NULL);
+            plan.strategy = (enum lab_tune_strategy)strategy;
+            tiring_one = tuning_of(16, 1); /* the fastest of all */
+            tires_after = after;
+            struct lab_tuning_result result = tune(&plan);
+            const struct lab_trial *failed = trial_of(&result, "rows=16,stream=1,part=0");
+            assert_int_equal(failed->state, LAB_TRIAL_FAILED);
+            assert_string_equal(failed->reason, "too many resources requested for launch");
+            assert_int_equal(lab_tuning_result_count(&result, LAB_TRIAL_MEASURED), 7);
+            assert_int_equal(result.trials[result.best].state, LAB_TRIAL_MEASURED);
+            assert_true(result.trials[result.best].final);
+            for (int i = 0; i < result.alike_count; i++)
+                assert_string_not_equal(result.trials[result.alike[i]].config, failed->config);
+        }
 }
 
 /* The device itself computes something else where the launch has that configuration. */
@@ -415,6 +441,7 @@ int main(void) {
         TEST(what_can_not_be_told_apart_is_a_set_and_the_default_stays),
         TEST(a_drift_hits_all_alike),
         TEST(planted_faults_are_ruled_out_with_the_reason),
+        TEST(what_fails_while_it_is_timed_is_out_and_the_others_go_on),
         TEST(a_real_kernel_that_is_wrong_is_found_out),
         TEST(a_shape_that_nothing_supports_is_refused),
         TEST(nothing_to_tune_is_refused),

@@ -1,0 +1,175 @@
+/*
+ * tune.c: what can be chosen of an op's kernels, and what a choice holds for: the GPU's model, its
+ * multiprocessors, driver, compiler and power limit. All of it without CUDA (see cuda.h), since a
+ * runner asks too. And the clock, which says whether times can be compared.
+ */
+#include "device/cuda/compile.h"
+#include "device/cuda/cuda.h"
+#include "device/cuda/plan_internal.h"
+#include "vendor/nvml_session.h"
+#include "vendor/nvrtc.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+/* --- what can be chosen --- */
+
+/* Shared memory that a block may ask for, by the tables of CUDA's programming guide. */
+static int shared_bytes_of(int capability) {
+    switch (capability) {
+    case 80:
+    case 87:
+        return 163 << 10;
+    case 90:
+    case 100:
+    case 103:
+    case 110:
+        return 227 << 10;
+    default:
+        return 99 << 10;
+    }
+}
+
+struct cuda_room cuda_room_of(const struct lab_device_ref *ref) {
+    return (struct cuda_room){ref->compute_units, shared_bytes_of(ref->capability),
+                              ref->capability};
+}
+
+#define VERSIONED_MAX 8 /* tunables of all plans together */
+
+/* The tunable with its version, made at the first call and kept for ever. */
+static const struct lab_tunable *with_version(const struct cuda_tunable *declared) {
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct {
+        const struct cuda_tunable *declared;
+        struct lab_tunable tunable;
+        char version[24];
+    } made[VERSIONED_MAX];
+    int i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < VERSIONED_MAX - 1 && made[i].declared && made[i].declared != declared)
+        i++;
+    if (!made[i].declared) {
+        snprintf(made[i].version, sizeof made[i].version, "%016" PRIx64,
+                 cuda_source_hash(declared->file));
+        made[i].tunable = declared->tunable;
+        made[i].tunable.version = made[i].version;
+        made[i].declared = declared;
+    }
+    assert(made[i].declared == declared);
+    pthread_mutex_unlock(&lock);
+    return &made[i].tunable;
+}
+
+const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
+                                       const struct lab_launch *launch) {
+    const struct cuda_tunable *found = NULL;
+    struct cuda_room room = cuda_room_of(place->ref);
+    if (!room.capability || !room.sm_count)
+        return NULL; /* NVML is missing: what is legal can't be said */
+    switch (launch->op) {
+    case LAB_OP_GEMM:
+    case LAB_OP_GEMM_ADD:
+    case LAB_OP_GEMM_BIAS:
+    case LAB_OP_GEMM_BIAS_GELU:
+    case LAB_OP_GEMM_BIAS_ADD:
+        found = find_gemm_tunable(launch, room);
+        break;
+    case LAB_OP_FLASH_ATTENTION:
+        found = find_flash_attention_tunable(launch, room);
+        break;
+    case LAB_OP_SOFTMAX:
+        found = find_softmax_tunable(launch, room);
+        break;
+    default:
+        break;
+    }
+    return found ? with_version(found) : NULL;
+}
+
+/* --- what a choice holds for --- */
+
+/* The GPU or MIG instance of a reference; NULL = it is gone. */
+static const struct cuda_gpu *find_gpu(const struct cuda_inventory *inventory,
+                                       const struct lab_device_ref *ref) {
+    for (int i = 0; i < inventory->count; i++) {
+        const struct cuda_gpu *gpu = &inventory->items[i];
+        if (ref->uuid ? strcasecmp(gpu->uuid, ref->uuid) == 0
+                      : strcasecmp(gpu->address, ref->physical + strlen("cuda:")) == 0)
+            return gpu;
+    }
+    return NULL;
+}
+
+/* NVML's handle of a GPU, or of that of a MIG instance, whose clock and power are the whole GPU's;
+ * inside a session. */
+static lab_nvml_device handle_at(const struct lab_nvml *nvml, const char *address) {
+    lab_nvml_device device;
+    if (!*address || !nvml->nvmlDeviceGetHandleByPciBusId_v2 ||
+        nvml->nvmlDeviceGetHandleByPciBusId_v2(address, &device) != LAB_NVML_SUCCESS)
+        return NULL;
+    return device;
+}
+
+static void ask_nvml(const char *address, struct lab_arena *arena,
+                     struct lab_device_identity *identity) {
+    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+    char version[LAB_NVML_UUID_BYTES] = "";
+    unsigned generation, limit_mw = 0;
+    if (lab_nvml_enter(&generation, NULL))
+        return;
+    lab_nvml_device device = handle_at(nvml, address);
+    if (nvml->nvmlSystemGetDriverVersion &&
+        nvml->nvmlSystemGetDriverVersion(version, sizeof version) == LAB_NVML_SUCCESS)
+        identity->driver = lab_arena_strdup(arena, version);
+    if (device && nvml->nvmlDeviceGetEnforcedPowerLimit &&
+        nvml->nvmlDeviceGetEnforcedPowerLimit(device, &limit_mw) == LAB_NVML_SUCCESS)
+        identity->power_limit_w = limit_mw / 1000.0;
+    lab_nvml_leave();
+}
+
+int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
+                  struct lab_device_identity *ret_identity, struct lab_err *err) {
+    const struct lab_device_ref *ref = place->ref;
+    struct cuda_inventory inventory;
+    int version = lab_nvrtc_version();
+    cuda_inventory_read(arena, &inventory);
+    const struct cuda_gpu *gpu = find_gpu(&inventory, ref);
+    if (!gpu)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s isn't there any more", ref->physical);
+    struct lab_device_identity identity = {
+        .model = *gpu->name ? gpu->name : "an NVIDIA GPU",
+        .compute_units = ref->compute_units,
+        .driver = "",
+        .compiler =
+            version ? lab_arena_printf(arena, "NVRTC %d.%d", version / 1000, version % 1000 / 10)
+                    : "",
+    };
+    ask_nvml(gpu->address, arena, &identity);
+    *ret_identity = identity;
+    return 0;
+}
+
+/* --- the clock --- */
+
+double cuda_clock_mhz(struct lab_device *base) {
+    struct cuda_device *device = (struct cuda_device *)base;
+    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+    char address[32] = "";
+    unsigned generation, mhz = 0;
+    if (lab_nvml_enter(&generation, NULL))
+        return 0;
+    if (!device->nvml || device->nvml_generation != generation) {
+        device->cuda->cuDeviceGetPCIBusId(address, sizeof address, device->ordinal);
+        device->nvml = handle_at(nvml, address);
+        device->nvml_generation = generation;
+    }
+    if (!device->nvml || !nvml->nvmlDeviceGetClockInfo ||
+        nvml->nvmlDeviceGetClockInfo(device->nvml, LAB_NVML_CLOCK_SM, &mhz) != LAB_NVML_SUCCESS)
+        mhz = 0;
+    lab_nvml_leave();
+    return mhz;
+}

@@ -1,0 +1,64 @@
+/*
+ * test_cuda_tune.c: what a tuned configuration holds for on GPUs, told without opening them, and the
+ * clock of one that is open.
+ */
+#include "cuda_fixture.h"
+
+#include "device/tunable.h"
+
+#include <string.h>
+
+static struct lab_tunable_place place_of(struct cuda_fixture *fixture, const char *selector) {
+    struct lab_device_list list = {0};
+    ASSERT_OK(lab_device_select(fixture->machine, selector, &fixture->arena, &list, err));
+    assert_true(list.count >= 1);
+    return (struct lab_tunable_place){fixture->machine, &list.items[0]};
+}
+
+static void the_identity_names_what_speed_depends_on(void **state) {
+    struct cuda_fixture *fixture = *state;
+    struct lab_device_identity whole, half;
+    struct lab_tunable_place place = place_of(fixture, "cuda:0");
+    ASSERT_OK(lab_device_identity(&place, &fixture->arena, &whole, err));
+    assert_non_null(strstr(whole.model, "NVIDIA"));
+    assert_true(*whole.driver);
+    assert_true(whole.compute_units > 0);
+    assert_true(whole.power_limit_w > 0);
+    assert_true(!*whole.compiler || strncmp(whole.compiler, "NVRTC ", 6) == 0);
+    /* a slice is another device */
+    place = place_of(fixture, "cuda:0/2");
+    ASSERT_OK(lab_device_identity(&place, &fixture->arena, &half, err));
+    assert_string_equal(half.model, whole.model);
+    assert_true(half.compute_units > 0 && half.compute_units <= whole.compute_units / 2);
+}
+
+static void a_gpu_that_is_gone_has_none(void **state) {
+    struct cuda_fixture *fixture = *state;
+    struct lab_device_identity identity;
+    struct lab_tunable_place place = place_of(fixture, "cuda:0");
+    struct lab_device_ref lost = *place.ref;
+    lost.uuid = "GPU-00000000-0000-0000-0000-000000000000";
+    place.ref = &lost;
+    ASSERT_FAILS(lab_device_identity(&place, &fixture->arena, &identity, err), LAB_ERR_SYSTEM,
+                 "isn't there any more");
+}
+
+static void an_open_device_tells_its_clock(void **state) {
+    struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
+    double mhz = lab_device_clock_mhz(device);
+    assert_true(mhz > 0 && mhz < 10000);
+    lab_device_close(device);
+}
+
+int main(int argc, char **argv) {
+    (void)argc;
+    cuda_use_fake(argv);
+    if (cuda_is_absent())
+        return CUDA_TESTS_SKIPPED;
+    const struct CMUnitTest tests[] = {
+        TEST(the_identity_names_what_speed_depends_on),
+        TEST(a_gpu_that_is_gone_has_none),
+        TEST(an_open_device_tells_its_clock),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
