@@ -245,12 +245,14 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
 #define PROBE_ROUNDS 4
 #define PROBE_NS                                                                                   \
     (25 * LAB_NS_PER_MS) /* of each resource in each round: several of a scheduler's turns */
-#define PROBE_AT_ONCE 4
-#define SIDE_CPU      256 /* a product that stays in a core's cache */
-#define SIDE_GPU      2048
-#define BYTES_CPU     ((int64_t)64 << 20)
-#define BYTES_GPU     ((int64_t)256 << 20)
-#define COPY_BYTES    ((int64_t)32 << 20)
+/* Units between two waits of the host, some milliseconds: waking up must not be what is measured. */
+#define COMPUTE_AT_ONCE 32
+#define BYTES_AT_ONCE   4
+#define SIDE_CPU        256 /* a product that stays in a core's cache */
+#define SIDE_GPU        2048
+#define BYTES_CPU       ((int64_t)64 << 20)
+#define BYTES_GPU       ((int64_t)256 << 20)
+#define COPY_BYTES      ((int64_t)32 << 20)
 
 enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
@@ -341,7 +343,7 @@ static int run_probe(struct prober *prober, int probe, bool counts, struct lab_e
     int64_t start_ns = lab_clock_now(clock), now_ns;
     double total = 0;
     do {
-        for (int i = 0; i < PROBE_AT_ONCE; i++) {
+        for (int i = 0; i < (probe == PROBE_COMPUTE ? COMPUTE_AT_ONCE : BYTES_AT_ONCE); i++) {
             double amount = 0;
             if (enqueue(prober, probe, &amount, err) < 0)
                 return -1;
