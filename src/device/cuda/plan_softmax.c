@@ -23,7 +23,7 @@ static const int32_t thread_choices[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 static const int32_t cluster_choices[] = {1, 2, 4, 8, 16};
 static const int32_t resident_choices[] = {0, 512, 1024};
 static const int32_t ahead_choices[] = {0, 1};
-static const int32_t turn_choices[] = {0, 4, 16};
+static const int32_t turn_choices[] = {0, 2, 4};
 static const int32_t past_choices[] = {0, 1};
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
@@ -178,26 +178,40 @@ static bool choose_threads(const struct shape *shape, struct cuda_room room, int
     return false;
 }
 
-/* As few blocks for a row as can keep it, but enough that all multiprocessors have something. */
-static bool choose_cluster(const struct shape *shape, struct cuda_room room, int ahead,
-                           struct lab_tuning *ret_tuning) {
-    struct lab_tuning tuning = *ret_tuning;
-    bool found = false;
-    tuning.values[AHEAD] = ahead;
-    tuning.values[RESIDENT] = ahead ? 512 : 0;
-    for (int i = 0; i < 5; i++) {
-        tuning.values[CLUSTER] = cluster_choices[i];
-        if (found && shape->rows * ret_tuning->values[CLUSTER] >= room.sm_count)
-            break;
-        for (tuning.values[THREADS] = 512; tuning.values[THREADS] <= 1024;
-             tuning.values[THREADS] *= 2)
-            if (check_shape(shape, room, &tuning, NULL) == 0) {
-                *ret_tuning = tuning;
-                found = true;
-                break;
-            }
+/* Of rows longer than LONG_PIECES, by the pieces that a way is for; the first is tried first. */
+static const struct way {
+    int64_t pieces;
+    int cluster, threads, resident, ahead, turns;
+} ways[] = {
+    {4096, 1, 1024, 1024, 1, 2}, {8192, 1, 512, 512, 1, 2},   {16384, 4, 512, 1024, 1, 2},
+    {32768, 4, 512, 512, 1, 4},  {65536, 8, 512, 512, 1, 4},  {1 << 30, 16, 512, 512, 1, 4},
+    {1 << 30, 1, 512, 0, 0, 0},  {1 << 30, 1, 1024, 0, 0, 0}, {1 << 30, 2, 1024, 0, 0, 0},
+    {1 << 30, 4, 1024, 0, 0, 0}, {1 << 30, 8, 1024, 0, 0, 0}, {1 << 30, 16, 1024, 0, 0, 0},
+};
+
+#define ENOUGH_BLOCKS 4  /* for each multiprocessor; a row of few is cut further to have them */
+#define ENOUGH_TURNS  16 /* of the blocks that fit: then more blocks than fit even out the end */
+
+static bool choose_long(const struct shape *shape, struct cuda_room room,
+                        struct lab_tuning *tuning) {
+    struct lab_tuning last = {0};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (shape->pieces > ways[i].pieces || (last.count && !ways[i].ahead))
+            continue;
+        tuning->values[CLUSTER] = ways[i].cluster;
+        tuning->values[THREADS] = ways[i].threads;
+        tuning->values[RESIDENT] = ways[i].resident;
+        tuning->values[AHEAD] = ways[i].ahead;
+        tuning->values[TURNS] =
+            shape->rows >= ENOUGH_TURNS * resident_rows(room, tuning) ? ways[i].turns : 0;
+        if (check_shape(shape, room, tuning, NULL))
+            continue;
+        if (shape->rows * ways[i].cluster >= (int64_t)ENOUGH_BLOCKS * room.sm_count)
+            return true;
+        last = *tuning;
     }
-    return found;
+    *tuning = last;
+    return last.count;
 }
 
 /*
@@ -214,7 +228,7 @@ static bool choose(const struct shape *shape, struct cuda_room room,
         return true;
     if (shape->pieces <= LONG_PIECES && choose_threads(shape, room, 4, ret_tuning))
         return true;
-    return choose_cluster(shape, room, 1, ret_tuning) || choose_cluster(shape, room, 0, ret_tuning);
+    return choose_long(shape, room, ret_tuning);
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
