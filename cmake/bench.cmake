@@ -17,5 +17,7 @@ add_executable(bench_sampler EXCLUDE_FROM_ALL bench/sampler.c)
 target_link_libraries(bench_sampler PRIVATE lab)
 add_executable(bench_reading EXCLUDE_FROM_ALL bench/reading.c)
 target_link_libraries(bench_reading PRIVATE lab)
+add_executable(bench_analysis EXCLUDE_FROM_ALL bench/analysis.c)
+target_link_libraries(bench_analysis PRIVATE lab)
 add_custom_target(bench_programs DEPENDS bare_gemm bare_memcpy bench_overlap bench_compose
-                  bench_recording bench_sampler bench_reading gpulab)
+                  bench_recording bench_sampler bench_reading bench_analysis gpulab)

@@ -1,6 +1,6 @@
 # Every tests/fuzz/fuzz_<name>.c is a libFuzzer program; tools/fuzz runs them all.
 if(NOT CMAKE_C_COMPILER_ID STREQUAL "Clang")
-    message(FATAL_ERROR "the fuzz targets need clang: cmake --preset fuzz")
+    message(FATAL_ERROR "the fuzz targets need clang: cmake --preset asan")
 endif()
 # the library is instrumented for coverage, the targets bring libFuzzer's main
 target_compile_options(lab_flags INTERFACE -fsanitize=fuzzer-no-link)

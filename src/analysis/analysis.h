@@ -102,6 +102,8 @@ enum { /* what an analysis of studies needs beside the runs themselves */
        LAB_ANALYSIS_ITERATIONS = 1,
        LAB_ANALYSIS_SAMPLES = 2,
        LAB_ANALYSIS_TRACES = 4,
+       LAB_ANALYSIS_FILES = 8, /* takes tuners' files of timings, and recordings laid beside, too */
+       LAB_ANALYSIS_CONFIGURATIONS = 16, /* of these files each configuration, not the best alone */
 };
 
 struct lab_study_table;

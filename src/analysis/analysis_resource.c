@@ -96,6 +96,9 @@ const char *lab_resource_title(const struct lab_resource *resource, struct lab_a
                                 resource->instance);
     if (pressure_title(resource->metric))
         return pressure_title(resource->metric);
+    bool untold = resource->kind == LAB_ENTITY_NUMA && !strstr(title, "node [n]");
+    if (untold) /* "Pages taken where they were wanted [n]": of a node, which it doesn't say */
+        title = lab_arena_printf(arena, "%.*son node [n]", (int)strcspn(title, "["), title);
     if (!is_of_gpu(resource))
         return lower_first(fill_number(title, resource->instance, arena), arena);
     const char *own = gpu_title(resource->metric);

@@ -93,8 +93,8 @@ void lab_windows_release(struct lab_windows *windows);
  * centred. False: the resource was never read beside iterations. */
 bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces,
                       const struct lab_resource *resource, int64_t least_ns);
-/* Takes the mean over each point's windows off x, so that points that differ don't count as going
- * together. False: nothing is left, the resource is constant. */
+/* Takes the mean over each point's windows off x, and puts spreads over that of their point, so that points
+ * that differ don't count as going together. False: nothing is left, the resource is constant. */
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces);
 
 /* --- ties --- */
@@ -146,7 +146,7 @@ struct lab_ties { /* of one device */
 void lab_ties_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
                    size_t budget, struct lab_arena *arena, struct lab_ties *ret_ties);
 
-/* Benjamini and Hochberg over all possible causes, and by itself over all else; then lags of what was
+/* Benjamini and Hochberg over all possible causes with the spikes, and by itself over all else; then lags of what was
  * found, then the order: what was found first, among that what may be a cause, then by the nearer end of the interval. */
 void lab_ties_adjust(struct lab_ties *ties, int count);
 

@@ -50,6 +50,13 @@ int lab_study_points(const struct lab_study_table *study, struct lab_arena *aren
     return count;
 }
 
+bool lab_study_has_phases(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        if (lab_value_get(study->runs[i].test, "place"))
+            return true;
+    return false;
+}
+
 const char *lab_study_point_model(const struct lab_study_point *point, struct lab_arena *arena) {
     const char *numa = strstr(point->name, "_numa"), *phase = point->runs[0]->phase;
     size_t length = numa ? strspn(numa + 5, "0123456789+") : 0;
@@ -142,7 +149,8 @@ const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_
     size_t count = rank->iteration_count - 1;
     double *intervals = lab_arena_alloc(arena, count, sizeof *intervals);
     for (size_t i = 0; i < count; i++)
-        intervals[i] = 1e-9 * (double)(rank->iterations[i + 1].end_ns - rank->iterations[i].end_ns);
+        intervals[i] =
+            1e-9 * (double)(rank->iterations[i + 1].end_ns - lab_study_interval_start_ns(rank, i));
     *ret_count = count;
     return intervals;
 }
@@ -157,7 +165,11 @@ static const char *are(int count) {
 
 const char **lab_study_notes(const struct lab_study_table *study, int more,
                              struct lab_arena *arena) {
-    const char **notes = lab_arena_alloc(arena, (size_t)(NOTES_MAX + more + 1), sizeof *notes);
+    int said = 0;
+    while (study->notes && study->notes[said])
+        said++;
+    const char **notes =
+        lab_arena_alloc(arena, (size_t)(NOTES_MAX + said + more + 1), sizeof *notes);
     int count = 0, open = study->planned_count - study->run_count - study->failed_count;
     if (study->failed_count > 0)
         notes[count++] =
@@ -174,9 +186,13 @@ const char **lab_study_notes(const struct lab_study_table *study, int more,
         notes[count++] = lab_arena_printf(arena, "%d run%s done but not valid, and left out.",
                                           study->invalid_count, are(study->invalid_count));
     if (study->run_count > 0 && !study->repeated)
-        notes[count++] =
+        notes[count++] = lab_arena_printf(
+            arena,
             "Every point was run once. Intervals are from within one run: they say how well that "
-            "run is known, not what another would give, so that differences below 2 % get no "
-            "verdict. experiment.repeat=5 would tell.";
+            "run is known, not what another would give, so that differences below 2 %% get no "
+            "verdict. %s would tell.",
+            study->option && !*study->option ? "Several files of each" : "experiment.repeat=5");
+    for (int i = 0; i < said; i++)
+        notes[count++] = study->notes[i];
     return notes;
 }

@@ -25,6 +25,7 @@ struct lab_study_rank {
     const struct lab_iteration
         *iterations; /* measured ones, in order; NULL = not asked for, or none */
     size_t iteration_count;
+    bool apart; /* iterations don't follow each other: each takes from its own start to its end */
 };
 
 struct lab_study_work { /* of one iteration of one rank, counted from the definition; 0 = none */
@@ -62,7 +63,7 @@ struct lab_study_run {
 struct lab_study_table {
     const char *name;                  /* "numa_locality_study"; unique in the input */
     const char *folder;                /* where it lies */
-    const char *option;                /* "numa_study" */
+    const char *option;                /* "numa_study"; "" = files of timings, no study */
     const struct lab_machine *machine; /* where it ran; NULL = unknown */
     struct lab_study_run *runs;        /* those that are done, in the order in which they began */
     int run_count;
@@ -70,12 +71,17 @@ struct lab_study_table {
     int invalid_count;               /* done, but not valid */
     bool all_invalid;                /* so that they are used nevertheless: say so in a note */
     bool simulated;
-    bool repeated; /* some point has more than one run that is used */
+    bool repeated;            /* some point has more than one run that is used */
+    const char *const *notes; /* of whoever read it; NULL-terminated, NULL = none */
     /* The work of something that wasn't run: of this workload with these keys (a map), all others at
      * their defaults. NULL = nobody can tell. */
     int (*work_of)(const char *workload, const struct lab_value *options,
                    struct lab_study_work *ret_work, struct lab_err *err);
 };
+
+/* Whether its plan has phases: alone, at once, kept apart. What asks for the fastest place has nothing to
+ * say of such a study. */
+bool lab_study_has_phases(const struct lab_study_table *study);
 
 /* --- points --- */
 
@@ -142,6 +148,11 @@ void lab_study_adjust(struct lab_study_ratio *ratios, int count);
 const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct lab_arena *arena);
 
 /* --- iterations --- */
+
+/* Where the time that ends with iteration i + 1 began: with the end of the one before it. */
+static inline int64_t lab_study_interval_start_ns(const struct lab_study_rank *rank, size_t i) {
+    return rank->apart ? rank->iterations[i + 1].start_ns : rank->iterations[i].end_ns;
+}
 
 /* Seconds from the end of an iteration to the end of the next, in order: count − 1 values. */
 const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,

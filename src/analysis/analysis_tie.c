@@ -2,12 +2,16 @@
  * analysis_tie.c: which resources go together with the pace of a device's iterations.
  *
  * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows resemble
- * their neighbours, so that p values and intervals count as many as are worth an independent one.
+ * their neighbours, for as long as each series remembers its past. Two tests allow for that: Student's t over
+ * as many windows as are worth an independent one, and how far chance signs of their waves would bring two
+ * such series (stats/signs.h). The larger p value counts: the first is too sure where few windows are left to
+ * tell how long memory is, the second of what merely rises or falls throughout.
  *
- * Possible causes share one false discovery rate, all else another: what a device does always follows its
- * pace, and so many true finds in one family would let false causes through.
+ * Possible causes and spikes share one false discovery rate, all else has another: what a device does always
+ * follows its pace, and so many true finds in one family would let false causes through.
  */
 #include "analysis/analysis_resource.h"
+#include "stats/signs.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -94,7 +98,9 @@ static struct resources list_resources(const struct lab_paces *paces) {
 struct scratch {
     struct lab_windows windows;
     double *x, *y, *ranks_x, *ranks_y;
+    int *runs; /* that pairs belong to */
     size_t capacity;
+    struct lab_signs signs;
     size_t ranked; /* pairs whose x has its ranks already: all windows have both figures */
 };
 
@@ -106,6 +112,7 @@ static void make_room(struct scratch *scratch, size_t count) {
     scratch->y = lab_mem_resize(scratch->y, scratch->capacity, sizeof *scratch->y);
     scratch->ranks_x = lab_mem_resize(scratch->ranks_x, scratch->capacity, sizeof *scratch->x);
     scratch->ranks_y = lab_mem_resize(scratch->ranks_y, scratch->capacity, sizeof *scratch->x);
+    scratch->runs = lab_mem_resize(scratch->runs, scratch->capacity, sizeof *scratch->runs);
 }
 
 static void release_scratch(struct scratch *scratch) {
@@ -114,6 +121,8 @@ static void release_scratch(struct scratch *scratch) {
     lab_mem_free(scratch->y);
     lab_mem_free(scratch->ranks_x);
     lab_mem_free(scratch->ranks_y);
+    lab_mem_free(scratch->runs);
+    lab_signs_release(&scratch->signs);
 }
 
 /* The windows that have the figure, as pairs; returns how many. */
@@ -126,6 +135,7 @@ static size_t make_pairs(struct scratch *scratch, enum lab_tie_figure figure) {
         if (isnan(y[i]))
             continue;
         scratch->x[n] = windows->x[i];
+        scratch->runs[n] = windows->pace[i];
         scratch->y[n++] = y[i];
     }
     return n;
@@ -141,9 +151,12 @@ static bool make_tie(struct scratch *scratch, enum lab_tie_figure figure, struct
     tie->figure = figure;
     tie->windows = n;
     tie->window_s = scratch->windows.length_s;
+    struct lab_signs_result chance =
+        lab_signs_test(&scratch->signs, scratch->ranks_x, scratch->ranks_y, scratch->runs, n);
     tie->effective = lab_stats_pair_effective_size(scratch->ranks_x, scratch->ranks_y, n);
     tie->spearman = lab_stats_spearman_ranked(scratch->ranks_x, scratch->ranks_y, n, tie->effective,
                                               CONFIDENCE);
+    tie->spearman.p = fmax(tie->spearman.p, chance.p);
     tie->pearson = lab_stats_pearson(scratch->x, scratch->y, n, tie->effective, CONFIDENCE);
     tie->p_adjusted = NAN;
     tie->lag = (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
@@ -383,43 +396,56 @@ static double cause_p(const struct lab_tie *tie) {
     return lab_tie_is_suspect(tie) ? tie->spearman.p : 1;
 }
 
-/* Causes are everything that could be one by its role, whichever sign came out, so that a family doesn't
- * choose its members by their figures; all else is what isn't a suspect. */
-static void adjust_family(struct lab_ties *ties, int count, bool causes, double *p) {
+static bool is_possible_cause(const struct lab_tie *tie) {
+    return tie->role != LAB_RESOURCE_OWN;
+}
+
+/* Everything that could be one by its role, whichever sign came out, so that a family doesn't choose its
+ * members by their figures; and all spikes, which name causes as well. */
+static void adjust_causes(struct lab_ties *ties, int count, double *p) {
+    size_t n = 0;
+    for (int d = 0; d < count; d++) {
+        for (int i = 0; i < ties[d].count; i++)
+            if (is_possible_cause(&ties[d].items[i]))
+                p[n++] = cause_p(&ties[d].items[i]);
+        for (int i = 0; i < ties[d].spike_count; i++)
+            p[n++] = ties[d].spikes[i].p;
+    }
+    lab_stats_adjust_bh(p, n, p);
+    n = 0;
+    for (int d = 0; d < count; d++) {
+        for (int i = 0; i < ties[d].count; i++) {
+            struct lab_tie *tie = &ties[d].items[i];
+            if (!is_possible_cause(tie))
+                continue;
+            double adjusted = p[n++];
+            if (!lab_tie_is_suspect(tie))
+                continue;
+            tie->p_adjusted = adjusted;
+            tie->found = adjusted <= LEVEL && fabs(tie->spearman.r) >= LAB_TIE_LEAST;
+        }
+        for (int i = 0; i < ties[d].spike_count; i++) {
+            ties[d].spikes[i].p_adjusted = p[n];
+            ties[d].spikes[i].found = p[n++] <= LEVEL;
+        }
+    }
+}
+
+static void adjust_the_rest(struct lab_ties *ties, int count, double *p) {
     size_t n = 0;
     for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].count; i++) {
-            const struct lab_tie *tie = &ties[d].items[i];
-            if (causes ? tie->role != LAB_RESOURCE_OWN : !lab_tie_is_suspect(tie))
-                p[n++] = causes ? cause_p(tie) : tie->spearman.p;
-        }
+        for (int i = 0; i < ties[d].count; i++)
+            if (!lab_tie_is_suspect(&ties[d].items[i]))
+                p[n++] = ties[d].items[i].spearman.p;
     lab_stats_adjust_bh(p, n, p);
     n = 0;
     for (int d = 0; d < count; d++)
         for (int i = 0; i < ties[d].count; i++) {
             struct lab_tie *tie = &ties[d].items[i];
-            bool suspect = lab_tie_is_suspect(tie);
-            if (!(causes ? tie->role != LAB_RESOURCE_OWN : !suspect))
+            if (lab_tie_is_suspect(tie))
                 continue;
-            double adjusted = p[n++];
-            if (suspect != causes)
-                continue;
-            tie->p_adjusted = adjusted;
-            tie->found = adjusted <= LEVEL && (!causes || fabs(tie->spearman.r) >= LAB_TIE_LEAST);
-        }
-}
-
-static void adjust_spikes(struct lab_ties *ties, int count, double *p) {
-    size_t n = 0;
-    for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].spike_count; i++)
-            p[n++] = ties[d].spikes[i].p;
-    lab_stats_adjust_bh(p, n, p);
-    n = 0;
-    for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].spike_count; i++) {
-            ties[d].spikes[i].p_adjusted = p[n];
-            ties[d].spikes[i].found = p[n++] <= LEVEL;
+            tie->p_adjusted = p[n++];
+            tie->found = tie->p_adjusted <= LEVEL;
         }
 }
 
@@ -428,9 +454,8 @@ void lab_ties_adjust(struct lab_ties *ties, int count) {
     for (int d = 0; d < count; d++)
         most += (size_t)(ties[d].count + ties[d].spike_count);
     double *p = lab_mem_alloc(most, sizeof *p);
-    adjust_family(ties, count, true, p);
-    adjust_family(ties, count, false, p);
-    adjust_spikes(ties, count, p);
+    adjust_causes(ties, count, p);
+    adjust_the_rest(ties, count, p);
     lab_mem_free(p);
     for (int d = 0; d < count; d++) {
         if (ties[d].count > 1)

@@ -39,7 +39,7 @@ static double longest_s(const struct lab_watch *const *watches, int count) {
 
 /* "Memory over time, 8 of 12" where not all are drawn. */
 static const char *title_of(const char *text, int drawn, int count, struct lab_arena *arena) {
-    return drawn < count ? lab_arena_printf(arena, "%s, %d of %d", text, drawn, count) : text;
+    return drawn < count ? lab_arena_printf(arena, "%s, %d of %d shown", text, drawn, count) : text;
 }
 
 /* "8 of 12 recordings are drawn, …" likewise. */
@@ -362,6 +362,7 @@ bool lab_watch_chart_comparison(const struct lab_watch_label *const *all, int al
         return false;
     series[0] = label_bars(labels, count, MEMORY_MEAN, "mean", 0, arena);
     series[1] = label_bars(labels, count, MEMORY_PEAK, "peak", 1, arena);
+    series[0].figures = series[1].figures = "%.1f";
     if (!has_value(&series[0]))
         return false;
     *panel = (struct lab_chart_panel){.x = categories("", label_names(labels, count, arena), count),

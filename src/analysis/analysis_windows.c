@@ -23,20 +23,28 @@ static int64_t end_ns(const struct lab_pace *pace, size_t i) {
     return pace->rank->iterations[i].end_ns;
 }
 
+/* Of the time that ends with iteration i + 1. */
+static int64_t start_ns(const struct lab_pace *pace, size_t i) {
+    return lab_study_interval_start_ns(pace->rank, i);
+}
+
 static void make_sums(struct lab_pace *pace, struct lab_arena *arena) {
     size_t count = pace->rank->iteration_count - 1;
     pace->count = count;
     pace->from_ns = end_ns(pace, 0);
     pace->until_ns = end_ns(pace, count);
-    pace->mean_s = 1e-9 * (double)(pace->until_ns - pace->from_ns) / (double)count;
+    int64_t total_ns = 0;
+    for (size_t i = 0; i < count; i++)
+        total_ns += end_ns(pace, i + 1) - start_ns(pace, i);
+    pace->mean_s = 1e-9 * (double)total_ns / (double)count;
     pace->sums = lab_arena_alloc(arena, count + 1, sizeof *pace->sums);
     pace->squares = lab_arena_alloc(arena, count + 1, sizeof *pace->squares);
     pace->middles_ns = lab_arena_alloc(arena, count, sizeof *pace->middles_ns);
     for (size_t i = 0; i < count; i++) {
-        double off = 1e-9 * (double)(end_ns(pace, i + 1) - end_ns(pace, i)) - pace->mean_s;
+        double off = 1e-9 * (double)(end_ns(pace, i + 1) - start_ns(pace, i)) - pace->mean_s;
         pace->sums[i + 1] = pace->sums[i] + off;
         pace->squares[i + 1] = pace->squares[i] + off * off;
-        pace->middles_ns[i] = (end_ns(pace, i) + end_ns(pace, i + 1)) / 2;
+        pace->middles_ns[i] = start_ns(pace, i) + (end_ns(pace, i + 1) - start_ns(pace, i)) / 2;
     }
 }
 
@@ -187,7 +195,8 @@ static bool find_column(const struct lab_pace *pace, const struct lab_resource *
                                       .behind = find_tick(track, pace->until_ns),
                                       .metric = lab_metric(resource->metric),
                                       .bit = resource->bit};
-        return ret_column->behind > ret_column->first;
+        if (ret_column->behind > ret_column->first)
+            return true; /* else another recording may have seen it */
     }
     return false;
 }
@@ -283,7 +292,7 @@ static void fill_by_iterations(struct lab_windows *windows, const struct lab_pac
                                ? value_of(column, i, before)
                                : (double)NAN;
             before = i;
-            if (isnan(value) || times_ns[i] <= end_ns(pace, k))
+            if (isnan(value) || times_ns[i] <= start_ns(pace, k))
                 continue;
             sum += value;
             count++;
@@ -332,6 +341,25 @@ bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces
 
 #define CONSTANT 1e-9 /* of the largest value: what rounding leaves */
 
+/* Points differ in how much they vary as they do in how long they take: each is held against itself. */
+static void scale_spread(struct lab_windows *windows, const struct lab_paces *paces) {
+    double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
+    double *counts = sums + paces->point_count;
+    for (size_t i = 0; i < windows->count; i++) {
+        int point = paces->items[windows->pace[i]].point;
+        if (isnan(windows->spread[i]))
+            continue;
+        sums[point] += windows->spread[i];
+        counts[point]++;
+    }
+    for (size_t i = 0; i < windows->count; i++) {
+        int point = paces->items[windows->pace[i]].point;
+        if (sums[point] > 0)
+            windows->spread[i] /= sums[point] / counts[point];
+    }
+    lab_mem_free(sums);
+}
+
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces) {
     double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
     double *counts = sums + paces->point_count, largest = 0, farthest = 0;
@@ -347,5 +375,6 @@ bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *pac
         farthest = fmax(farthest, fabs(windows->x[i]));
     }
     lab_mem_free(sums);
+    scale_spread(windows, paces);
     return farthest > CONSTANT * largest;
 }

@@ -14,12 +14,14 @@
 #define BUDGET 800000 /* windows × resources of all devices: less than a second */
 
 struct correlate_config {
-    int64_t top;
+    int64_t top, gpu;
 };
 
 static const struct lab_option correlate_options[] = {
     {"top", LAB_OPTION_INT, offsetof(struct correlate_config, top), .fallback = "10", .min = 1,
      .max = 1000, .help = "findings that are shown"},
+    {"gpu", LAB_OPTION_INT, offsetof(struct correlate_config, gpu), .fallback = "-1", .min = -1,
+     .max = 65536, .help = "only of this device, by its gpu_id; -1 = of all"},
     {NULL},
 };
 
@@ -282,7 +284,17 @@ static int list_devices(const struct lab_study_run *const *runs, int run_count, 
 
 #define DEVICES_MAX 256
 
-static void correlate_study(struct correlated *made) {
+/* Leaves one of them. */
+static int only(int *ids, int count, int64_t wanted) {
+    for (int i = 0; i < count; i++)
+        if (ids[i] == wanted) {
+            ids[0] = ids[i];
+            return 1;
+        }
+    return 0;
+}
+
+static void correlate_study(struct correlated *made, int64_t gpu) {
     const struct lab_study_table *study = made->study;
     const struct lab_study_run **runs =
         lab_arena_alloc(made->arena, (size_t)study->run_count + 1, sizeof *runs);
@@ -291,6 +303,8 @@ static void correlate_study(struct correlated *made) {
         if (study->runs[i].used)
             runs[run_count++] = &study->runs[i];
     made->device_count = list_devices(runs, run_count, ids, DEVICES_MAX);
+    if (gpu >= 0)
+        made->device_count = only(ids, made->device_count, gpu);
     made->ties = lab_arena_alloc(made->arena, (size_t)made->device_count + 1, sizeof *made->ties);
     for (int d = 0; d < made->device_count; d++) {
         lab_ties_make(runs, run_count, ids[d], (size_t)(BUDGET / made->device_count), made->arena,
@@ -468,7 +482,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
     for (int i = 0; i < count; i++) {
         struct correlated *made = lab_arena_alloc(arena, 1, sizeof *made);
         *made = (struct correlated){.study = &input->studies[i], .arena = arena};
-        correlate_study(made);
+        correlate_study(made, config->gpu);
         parts[i] = make_part(made, (int)config->top);
         result.simulated |= made->study->simulated;
         result.chart_count += add_charts(made, i, charts + result.chart_count);
@@ -501,7 +515,8 @@ const struct lab_analysis lab_analysis_correlate = {
     .options = correlate_options,
     .config_size = sizeof(struct correlate_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES,
+    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES | LAB_ANALYSIS_FILES |
+             LAB_ANALYSIS_CONFIGURATIONS,
     .interest = interest,
     .run = run,
 };

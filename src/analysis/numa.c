@@ -3,6 +3,7 @@
  * models mind. The figures are made in numa/; here they become a result.
  */
 #include "analysis/numa/numa.h"
+#include "analysis/analysis_words.h"
 
 #include "base/str.h"
 
@@ -163,7 +164,7 @@ static double bound_of(const struct lab_numa_grid *grid, const struct lab_numa_d
         const struct lab_study_ratio *ratio = &device->cells[i].ratio;
         *ret_compared += !isnan(ratio->ratio);
         if (ratio->verdict == LAB_STUDY_SAME && !isnan(ratio->ratio))
-            bound = fmax(bound, ratio->bound);
+            bound = fmax(bound, lab_numa_bound(ratio));
     }
     return bound;
 }
@@ -181,7 +182,8 @@ static struct lab_analysis_part make_part(const struct lab_numa_grid *grid,
     cells[WORST] = worst ? penalty_cell(&worst->ratio) : lab_analysis_figure(NAN);
     cells[WORST_MODEL] = lab_analysis_text(worst ? grid->models[model].name : NULL);
     cells[WORST_NODE] = lab_analysis_figure(worst ? device->nodes[node].number : (double)NAN);
-    cells[BOUND] = lab_analysis_figure(bound);
+    /* as the sentences round it */
+    cells[BOUND] = lab_analysis_figure(isnan(bound) ? bound : lab_words_bound_percent(bound) / 100);
     cells[COMPARED] = lab_analysis_figure(compared);
     tables[0] = penalty_table(grid, device, arena);
     return (struct lab_analysis_part){.name = device->name,
@@ -272,6 +274,8 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 
 /* Whether some device was fed from several nodes. */
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     for (int i = 0; i < study->run_count; i++)
         for (int k = 0; k < i; k++) {
             const struct lab_study_run *a = &study->runs[i], *b = &study->runs[k];

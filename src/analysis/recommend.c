@@ -23,6 +23,7 @@ static const struct lab_option recommend_options[] = {
 
 enum {
     BEST,
+    BEST_BRIEF,
     DEVICES,
     DEVICE_NAMES,
     NODES,
@@ -38,16 +39,16 @@ enum {
 };
 
 static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [BEST] = {"best", "Fastest place", LAB_ANALYSIS_TEXT, "Fastest place"},
+    [BEST] = {"best", NULL, LAB_ANALYSIS_TEXT},
+    [BEST_BRIEF] = {NULL, "Fastest device", LAB_ANALYSIS_TEXT, "Fastest device"},
     [DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
     [DEVICE_NAMES] = {"devices", NULL, LAB_ANALYSIS_TEXT},
     [NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
     [BATCH] = {"batch_size", NULL, LAB_ANALYSIS_COUNT},
     [COMPILED] = {"compile_model", NULL, LAB_ANALYSIS_TEXT},
-    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, "Throughput",
-              .with_interval = true},
-    [SURE] = {"first_share", "Came first", LAB_ANALYSIS_SHARE, "Came first"},
-    [OVER_DEFAULT] = {"gain_over_default", "Over the default", LAB_ANALYSIS_CHANGE, "Over default",
+    [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, .with_interval = true},
+    [SURE] = {"first_share", "Came first", LAB_ANALYSIS_SHARE},
+    [OVER_DEFAULT] = {"gain_over_default", "Over the default", LAB_ANALYSIS_CHANGE,
                       .with_interval = true},
     [OVER_WORST] = {"gain_over_worst", "Over the slowest", LAB_ANALYSIS_CHANGE, "Over slowest",
                     .with_interval = true},
@@ -71,7 +72,7 @@ enum {
     PLACE_COLUMNS
 };
 static const struct lab_analysis_column place_columns[PLACE_COLUMNS] = {
-    [PLACE] = {NULL, "Place", LAB_ANALYSIS_TEXT},
+    [PLACE] = {NULL, "Device", LAB_ANALYSIS_TEXT},
     [PLACE_POINT] = {"point", NULL, LAB_ANALYSIS_TEXT},
     [PLACE_DEVICES] = {"gpu_ids", NULL, LAB_ANALYSIS_TEXT},
     [PLACE_NODES] = {"numa_nodes", NULL, LAB_ANALYSIS_TEXT},
@@ -159,6 +160,19 @@ static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab
 
 /* --- tables --- */
 
+/* Where all places have as many runs, the heading says so already, and lines of gangs need the room. */
+static const struct lab_analysis_column *columns_of(const struct lab_place_group *group,
+                                                    struct lab_arena *arena) {
+    struct lab_analysis_column *columns = lab_arena_alloc(arena, PLACE_COLUMNS, sizeof *columns);
+    bool alike = true;
+    memcpy(columns, place_columns, sizeof place_columns);
+    for (int i = 1; i < group->count; i++)
+        alike &= group->places[i].point->count == group->places[0].point->count;
+    if (alike)
+        columns[PLACE_RUNS].title = NULL;
+    return columns;
+}
+
 static struct lab_analysis_table place_table(const struct lab_place_group *group,
                                              struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
@@ -166,7 +180,7 @@ static struct lab_analysis_table place_table(const struct lab_place_group *group
     for (int i = 0; i < group->count; i++) {
         const struct lab_place *place = &group->places[i];
         struct lab_analysis_cell *row = cells + (ptrdiff_t)i * PLACE_COLUMNS;
-        row[PLACE] = lab_analysis_text(place->words);
+        row[PLACE] = lab_analysis_text(place->brief);
         row[PLACE_POINT] = lab_analysis_text(place->point->name);
         row[PLACE_DEVICES] = lab_analysis_text(place->devices);
         row[PLACE_NODES] = lab_analysis_text(place->nodes);
@@ -177,6 +191,7 @@ static struct lab_analysis_table place_table(const struct lab_place_group *group
                                                                 : "false");
         row[PLACE_RUNS] = lab_analysis_figure(place->point->count);
         row[PLACE_RATE] = rate_cell(place);
+        row[PLACE_RATE].unit = "/s"; /* of what stands above the table, where there is room */
         row[PLACE_AGAINST] = i ? ratio_cell(&place->against_best) : lab_analysis_figure(NAN);
         row[PLACE_VERDICT] =
             lab_analysis_text(i ? verdict_names[place->against_best.verdict] : "best");
@@ -186,7 +201,7 @@ static struct lab_analysis_table place_table(const struct lab_place_group *group
     }
     return (struct lab_analysis_table){.key = "places",
                                        .title = "Places, fastest first",
-                                       .columns = place_columns,
+                                       .columns = columns_of(group, arena),
                                        .column_count = PLACE_COLUMNS,
                                        .cells = cells,
                                        .row_count = group->count};
@@ -317,6 +332,7 @@ static struct lab_analysis_part make_part(const struct lab_place_group *group, b
     for (int i = 0; i < group->count; i++)
         runs += group->places[i].point->count;
     cells[BEST] = lab_analysis_text(best->words);
+    cells[BEST_BRIEF] = lab_analysis_text(best->brief);
     cells[DEVICES] = lab_analysis_text(best->devices);
     cells[DEVICE_NAMES] = lab_analysis_text(device_names(best, arena));
     cells[NODES] = lab_analysis_text(best->nodes);
@@ -414,6 +430,8 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 #define INTEREST 40 /* others answer a study's own question; this one what to do about it */
 
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     for (int i = 0; i < study->run_count; i++)
         for (int k = 0; k < i; k++)
             if (lab_str_equal(study->runs[i].model, study->runs[k].model) &&

@@ -336,6 +336,14 @@ static struct lab_chart_series limit(const char *title, double at, int works, in
         .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
 }
 
+/* "vit32x6x512, b64" of "vit32x6x512_batch_size64": the whole takes more room than the bars. */
+static const char *axis_name(const char *name, struct lab_arena *arena) {
+    static const char key[] = "_batch_size";
+    const char *at = strstr(name, key);
+    return at ? lab_arena_printf(arena, "%.*s, b%s", (int)(at - name), name, at + sizeof key - 1)
+              : name;
+}
+
 static bool make_chart(const struct lab_gangs *gangs, const char *name, bool simulated,
                        struct lab_arena *arena, struct lab_chart *ret_chart) {
     struct bars list[BARS_MAX];
@@ -344,7 +352,7 @@ static bool make_chart(const struct lab_gangs *gangs, const char *name, bool sim
     struct lab_chart_series *series = lab_arena_alloc(arena, BARS_MAX + 2, sizeof *series);
     const char **names = lab_arena_alloc(arena, (size_t)gangs->work_count + 1, sizeof *names);
     for (int w = 0; w < gangs->work_count; w++)
-        names[w] = gangs->works[w].name;
+        names[w] = axis_name(gangs->works[w].name, arena);
     bool within = false;
     for (int i = 0; i < gangs->count; i++)
         within = within || gangs->items[i].ratio.within;
@@ -460,6 +468,8 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 }
 
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     for (int i = 1; i < study->run_count; i++)
         if (study->runs[i].rank_count != study->runs[0].rank_count)
             return lab_str_equal(study->option, "train_scaling") ? 90 : 70;

@@ -41,6 +41,7 @@ enum {
     RUN_FROM,
     RUN_DRIFT,
     RUN_DRIFT_P,
+    RUN_MEMORY,
     RUN_CHANGES,
     RUN_HELD,
     RUN_WHY,
@@ -56,6 +57,7 @@ static const struct lab_analysis_column run_columns[RUN_COLUMNS] = {
     [RUN_FROM] = {"steady_from_s", NULL, LAB_ANALYSIS_DURATION},
     [RUN_DRIFT] = {"drift", "Drift", LAB_ANALYSIS_CHANGE, .with_interval = true},
     [RUN_DRIFT_P] = {"drift_p_adjusted", NULL, LAB_ANALYSIS_NUMBER},
+    [RUN_MEMORY] = {"memory_ms", NULL, LAB_ANALYSIS_TIME},
     [RUN_CHANGES] = {"changes", NULL, LAB_ANALYSIS_COUNT},
     [RUN_HELD] = {"throttled_s", "Held back", LAB_ANALYSIS_DURATION},
     [RUN_WHY] = {"throttled_by", NULL, LAB_ANALYSIS_TEXT},
@@ -110,6 +112,7 @@ static struct lab_analysis_table run_table(const struct lab_course *courses, int
                                                     .high = course->drift_high,
                                                     .confidence = 0.95};
         row[RUN_DRIFT_P] = lab_analysis_figure(course->drift_p_adjusted);
+        row[RUN_MEMORY] = lab_analysis_figure(course->memory_s);
         row[RUN_CHANGES] = lab_analysis_figure(course->change_count);
         row[RUN_HELD] = lab_analysis_figure(course->held_s);
         row[RUN_WHY] = lab_analysis_text(course->held_why);
@@ -160,7 +163,7 @@ static struct lab_analysis_table change_table(const struct lab_course *courses, 
 struct stability {
     const struct lab_study_table *study;
     struct lab_course *courses;
-    int count, known, unsteady, warmups, drifts, changes, with_held, held_runs, too_short;
+    int count, known, unsteady, warmups, drifts, changes, with_held, held_runs, blind;
     double held_s, bound; /* no drift is larger than that; NaN = unknown */
     double least;
 };
@@ -175,8 +178,8 @@ static void count_in(struct stability *made, const struct lab_course *course) {
     made->held_runs += course->held_s > 0;
     if (!isnan(course->held_s))
         made->held_s += course->held_s;
-    made->too_short += course->steady != LAB_STEADY_UNKNOWN && course->too_short;
-    if (!course->too_short)
+    made->blind += course->steady != LAB_STEADY_UNKNOWN && course->blind;
+    if (!course->blind)
         made->bound = fmax(made->bound, fmax(fabs(course->drift_low), fabs(course->drift_high)));
 }
 
@@ -231,17 +234,15 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
         return "Too few iterations were kept to say how steady the runs are: 21 of each would do.";
     struct lab_str text;
     lab_str_init(&text);
-    bool told = made->known > made->too_short;
+    bool told = made->known > made->blind;
     const char *runs = made->count == 1 ? "The run" : "The runs";
-    if (told && made->too_short > 0)
-        runs = lab_arena_printf(arena, "%d of %d runs", made->known - made->too_short, made->count);
+    if (told && made->blind > 0)
+        runs = lab_arena_printf(arena, "%d of %d runs", made->known - made->blind, made->count);
     const struct lab_course *worst = worst_course(made);
     if (!worst) {
         if (!told)
-            lab_str_printf(&text,
-                           "%s %s too short to tell a change from how pace wanders by itself: "
-                           "%.1f s would do",
-                           runs, made->count == 1 ? "is" : "are", LAB_COURSE_LEAST_S);
+            lab_str_printf(&text, "%s %s too short to tell a drift from how pace wanders by itself",
+                           runs, made->count == 1 ? "is" : "are");
         else if (made->warmups > 0)
             lab_str_printf(&text,
                            "%d of %d runs still warm up while they are measured, then all "
@@ -259,8 +260,8 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
                        made->count, made->unsteady == 1 ? "isn't" : "aren't", worst->name,
                        lab_course_words(worst, arena));
     }
-    if (told && made->too_short > 0)
-        lab_str_printf(&text, "; %d are too short to tell", made->too_short);
+    if (told && made->blind > 0)
+        lab_str_printf(&text, "; %d are too short to tell drifts", made->blind);
     add_held(&text, made);
     lab_str_add(&text, ".");
     const char *answer = lab_arena_strdup(arena, text.text);
@@ -287,12 +288,12 @@ static const char *const *whole_notes(const struct stability *made, struct lab_a
         notes[count++] = lab_arena_printf(
             arena, "%d of %d runs kept too few iterations to tell how steady they are.",
             made->count - made->known, made->count);
-    if (made->too_short > 0)
+    if (made->blind > 0)
         notes[count++] = lab_arena_printf(
             arena,
-            "%d of %d runs measure for less than %.1f s: what a GPU's pace does within tens of "
-            "milliseconds by itself can't be told from changes there.",
-            made->too_short, made->count, LAB_COURSE_LEAST_S);
+            "%d of %d runs are too short for how much their pace wanders by itself, and for how "
+            "long: drifts of a tenth stay possible there.",
+            made->blind, made->count);
     if (made->count > 0 && made->with_held < made->count)
         notes[count++] = lab_arena_printf(
             arena, "Of %d of %d runs it isn't known whether clocks were held back.",
@@ -354,6 +355,8 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 }
 
 static int interest(const struct lab_study_table *study) {
+    if (lab_study_has_phases(study))
+        return 0;
     if (lab_str_equal(study->option, "stability"))
         return study->run_count > 0 ? 80 : 0;
     for (int i = 0; i < study->run_count; i++)
@@ -366,10 +369,10 @@ const struct lab_analysis lab_analysis_stability = {
     .name = "stability",
     .summary = "whether runs hold their pace: drift, throttling, change points",
     .description =
-        "Of each run: the trend of its iterations' times (Mann and Kendall's test, and the slope "
-        "with "
-        "its interval), where they change for good (PELT), the class that follows (flat, warm-up, "
-        "slow-down, no steady state), and how long clocks were held back, and by what.",
+        "Of each run: the trend of its iterations' times with its interval, where they change for "
+        "good (PELT), the class that follows (flat, warm-up, slow-down, no steady state), and how "
+        "long clocks were held back, and by what. Pace wanders by itself: a trend or change "
+        "counts if it is sure whatever memory of that wander the run's own times leave plausible.",
     .options = stability_options,
     .config_size = sizeof(struct stability_config),
     .source = LAB_ANALYSIS_OF_STUDIES,

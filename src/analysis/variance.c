@@ -143,7 +143,10 @@ static void fill_pair(struct lab_analysis_cell *row, const struct lab_phases *ph
     row[PAIR_BASE_TIME] = lab_analysis_figure(median_of(base->times_s, base->point.count));
     row[PAIR_TIME] = lab_analysis_figure(median_of(other->times_s, other->point.count));
     row[PAIR_CHANGE] = change_cell(&pair->time);
-    row[PAIR_CHANGE_TEXT] = lab_analysis_text(lab_study_ratio_words(&pair->time, arena));
+    struct lab_study_ratio brief = pair->time;
+    brief.within =
+        false; /* a note says so of all that were run once; here it would fill the line */
+    row[PAIR_CHANGE_TEXT] = lab_analysis_text(lab_study_ratio_words(&brief, arena));
     row[PAIR_WITHIN] = lab_analysis_text(pair->time.within ? "yes" : "no");
     row[PAIR_VERDICT] = lab_analysis_text(verdict_name(pair->time.verdict));
     row[PAIR_BASE_SPREAD] = lab_analysis_figure(median_of(base->spreads, base->point.count));
@@ -430,7 +433,7 @@ const struct lab_analysis lab_analysis_variance = {
     .options = variance_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES,
+    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES | LAB_ANALYSIS_FILES,
     .interest = interest,
     .run = run,
 };

@@ -131,6 +131,8 @@ static int spawn(struct child *child, struct lab_arena *arena) {
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < PIPES; i++)
         posix_spawn_file_actions_adddup2(&actions, child->theirs[i], i);
+    if (child->spec->folder)
+        posix_spawn_file_actions_addchdir_np(&actions, child->spec->folder);
     const char **env = make_env(child->spec->env, arena);
     int problem = posix_spawnp(&child->pid, child->spec->argv[0], &actions, &attributes,
                                (char *const *)child->spec->argv, (char *const *)env);

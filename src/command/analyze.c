@@ -6,7 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "command/support/recordings.h"
-#include "command/support/studies.h"
+#include "command/support/studies_files.h"
 #include "report/analysis.h"
 #include "report/plot.h"
 #include "store/trace_find.h"
@@ -97,6 +97,7 @@ static int refuse_mistyped(const struct lab_command_call *call, const struct lab
                            const char *word, struct lab_err *err) {
     const char *equals = strchr(word, '='), *folder;
     if (!equals || equals == word || access(word, F_OK) == 0 || access(equals + 1, F_OK) == 0 ||
+        (analysis->needs & LAB_ANALYSIS_FILES && lab_studies_is_list(equals + 1, call->arena)) ||
         lab_folder_resolve(word, call->arena, &folder, NULL) == 0 ||
         lab_folder_resolve(equals + 1, call->arena, &folder, NULL) == 0)
         return 0;
@@ -245,6 +246,33 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
     return 0;
 }
 
+/* Studies, then files of timings as one more, then what was recorded beside any of them. */
+static int read_studies(const struct lab_command_call *call, const struct lab_analysis *analysis,
+                        const char *const *paths, int count, struct lab_analysis_input *ret_input,
+                        struct lab_err *err) {
+    struct lab_arena *arena = call->arena;
+    struct lab_studies_words words = {.studies = paths, .study_count = count};
+    const char *const *folders = NULL;
+    struct lab_study_table *studies = NULL;
+    if (analysis->needs & LAB_ANALYSIS_FILES &&
+        lab_studies_sort(paths, count, arena, &words, err) < 0)
+        return -1;
+    if (lab_studies_find(words.studies, words.study_count, arena, &folders, &count, err) < 0 ||
+        lab_studies_read(folders, count, analysis->needs, arena, &studies, err) < 0)
+        return -1;
+    struct lab_study_table *tables = lab_arena_alloc(arena, (size_t)count + 1, sizeof *tables);
+    for (int i = 0; i < count; i++)
+        tables[i] = studies[i];
+    if (words.timing_count > 0 &&
+        lab_studies_read_timings(words.timings, words.timing_count, analysis->needs, arena,
+                                 &tables[count++], err) < 0)
+        return -1;
+    ret_input->studies = tables;
+    ret_input->study_count = count;
+    return lab_studies_lay_beside(tables, count, words.recordings, words.recording_count, arena,
+                                  err);
+}
+
 /* Fills in what the analysis asks for. `traces` is the caller's to free. */
 static int read_input(const struct lab_command_call *call, const struct lab_analysis *analysis,
                       const char *const *paths, int count, struct inputs *traces,
@@ -260,16 +288,8 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
         ret_input->recordings = recordings;
         return 0;
     }
-    if (analysis->source == LAB_ANALYSIS_OF_STUDIES) {
-        const char *const *folders;
-        struct lab_study_table *studies;
-        if (lab_studies_find(paths, count, call->arena, &folders, &count, err) < 0 ||
-            lab_studies_read(folders, count, analysis->needs, call->arena, &studies, err) < 0)
-            return -1;
-        ret_input->studies = studies;
-        ret_input->study_count = count;
-        return 0;
-    }
+    if (analysis->source == LAB_ANALYSIS_OF_STUDIES)
+        return read_studies(call, analysis, paths, count, ret_input, err);
     struct lab_trace_source *sources;
     if (lab_trace_find(paths, count, call->arena, &sources, &count, err) < 0 ||
         read_sources(call, sources, count, traces, ret_status, err) < 0)
@@ -362,6 +382,10 @@ static const struct lab_manual_example examples[] = {
     {"gpulab analyze memory adamw=a.db sgd=b.db", "which of two optimizers takes less memory"},
     {"gpulab analyze compare before=a.db before=b.db after=c.db after=d.db",
      "what differs between two labels of two recordings each"},
+    {"gpulab analyze correlate numa_study recording.db",
+     "a study against what was recorded beside it, by the time of day"},
+    {"gpulab analyze variance baseline=a.json,b.json concurrent=c.json,d.json",
+     "what tuners left: with and without neighbours"},
     {"gpulab analyze summary test_matrix_results/", "all recordings below a folder, by label"},
     {NULL},
 };

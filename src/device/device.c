@@ -124,7 +124,7 @@ static int refuse(const struct lab_device *device, const struct lab_launch *laun
         lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s lacks the operation %s", backend, op);
     else
         lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: %s computes in %s only; dtype=%s needs %s GPU",
-                    op, backend, able.text, lab_dtype_name(launch->out.dtype),
+                    op, backend, able.text, lab_dtype_name(lab_launch_dtype(launch)),
                     device->ref.cpus.count ? "a" : "another");
     lab_str_release(&able);
     return -1;
@@ -144,7 +144,7 @@ static int expand(const struct lab_device *device, const struct lab_launch *laun
     struct lab_launch complete = *launch;
     if (lab_launch_complete(&complete, err))
         return -1;
-    if (supports(device, launch->op, launch->out.dtype)) {
+    if (supports(device, launch->op, lab_launch_dtype(launch))) {
         assert(parts->count < PARTS_MAX);
         parts->items[parts->count++] = complete;
         return 0;
@@ -177,7 +177,7 @@ int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struc
     if (lab_launch_complete(&complete, err) ||
         (launch->tuning.count && check_tuning(device, launch, err)))
         return -1;
-    if (supports(device, launch->op, launch->out.dtype)) /* the common case, cheaply */
+    if (supports(device, launch->op, lab_launch_dtype(launch))) /* the common case, cheaply */
         return device->ops->launch(stream, &complete, err);
     struct parts parts;
     parts.count = 0;

@@ -92,6 +92,7 @@ struct lab_device_setup {
     uint64_t seed;    /* of this run's chance */
     int64_t start_ns; /* what its clock begins with; 0 = with this machine's time */
     const _Atomic(bool) *stopped; /* once true, nobody waits for others of the gang; may be NULL */
+    const char *disturb;          /* a neighbour on purpose: pcie, membw, sm, power; NULL = none */
 };
 
 #define LAB_DEVICE_SETUP ((struct lab_device_setup){.copy_cores = -1, .host_node = -1})

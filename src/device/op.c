@@ -72,6 +72,11 @@ const struct lab_op *lab_op_get(enum lab_op_id id) {
     return (int)id >= 0 && id < LAB_OP_COUNT ? ops[id] : NULL;
 }
 
+enum lab_dtype lab_launch_dtype(const struct lab_launch *launch) {
+    const struct lab_op *op = lab_op_get(launch->op);
+    return op && op->keeps_fp32 ? launch->compute : launch->out.dtype;
+}
+
 /* Libraries below count in int, and sums of sizes must not overflow. */
 #define DIMENSION_MAX INT32_MAX
 #define COUNT_MAX     ((int64_t)1 << 56)
@@ -120,6 +125,9 @@ static int check_launch(const struct lab_op *op, const struct lab_launch *launch
     for (int i = 0; i < op->inputs; i++)
         if (check_tensor(&launch->in[i], launch->out.dtype, names[i], err) < 0)
             return -1;
+    if (op->keeps_fp32 && launch->out.dtype != LAB_FP32)
+        return lab_err_set(err, LAB_ERR_USER, "its tensors are %s, must be fp32",
+                           lab_dtype_name(launch->out.dtype));
     if (op->check(launch, err) < 0)
         return -1;
     for (int i = 0; i < op->inputs; i++)

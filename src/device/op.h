@@ -12,6 +12,7 @@
 #define LAB_DEVICE_OP_H
 
 #include "base/err.h"
+#include "device/mlp.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,6 +73,20 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *                        batch and head, head i with key and value head i·g/h; h is a multiple of g;
  *                        causal: token t sees tokens 0…t alone, and what later ones hold must be
  *                        finite; w is 64, 96, 128 or 256; scale, causal
+ *
+ * Training; device/mlp.h says what the tensors hold. They are fp32; `compute` says in which number
+ * format products are done, their sums being fp32 in any case.
+ *
+ *  mlp_forward           out[F] ← x[n,w0], y[n,wl], state: layers, ReLU, which lets NaN through,
+ *                        dropout, and the loss: mean of squares over the batch and the outputs; mlp
+ *  mlp_backward          out = gradient[P+2] ← x[n,w0], state, work[W]: from what mlp_forward left in
+ *                        work, whose second part is scratch; mlp. With a range of layers, those alone
+ *                        are written, mse and mae with the last one
+ *  mlp_gradient          both; in: x, y, state, work, which is scratch
+ *  adam                  out = state[3·S+4] ← state, gradient[P+2]: one update, losses taken over, the
+ *                        counter one higher; over state; adam
+ *  mlp_step              mlp_gradient and adam; in: x, y, state, work, gradient, both scratch; over
+ *                        state; mlp, adam
  */
 #define LAB_OPS(X)                                                                                 \
     X(FILL, fill)                                                                                  \
@@ -90,7 +105,12 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
     X(EMBED, embed)                                                                                \
     X(LAYER_NORM_EMBED, layer_norm_embed)                                                          \
     X(ATTENTION, attention)                                                                        \
-    X(FLASH_ATTENTION, flash_attention)
+    X(FLASH_ATTENTION, flash_attention)                                                            \
+    X(MLP_FORWARD, mlp_forward)                                                                    \
+    X(MLP_BACKWARD, mlp_backward)                                                                  \
+    X(MLP_GRADIENT, mlp_gradient)                                                                  \
+    X(ADAM, adam)                                                                                  \
+    X(MLP_STEP, mlp_step)
 
 enum lab_op_id {
 #define LAB_OP_ID(upper, lower) LAB_OP_##upper,
@@ -105,7 +125,10 @@ enum lab_op_id {
  * element that makes: add 1, bias 1, gelu 5, layer_norm 8, softmax 5, embed 1, a score of attention
  * 6; a gemm has 2·m·n·k. A fused op costs the sum of its parts in flops, but its own tensors alone
  * in bytes. flash_attention counts its two products alone and half of them where it is causal, as all
- * who publish its rate do: 4·b·h·s²·w.
+ * who publish its rate do: 4·b·h·s²·w. In training, beside the products, an output of a hidden layer
+ * costs 3 (bias, ReLU, scale) and its derivative 2 (scale, the bias's sum); one of the last layer 6
+ * (bias, difference, square, two sums, scale) and its derivative 1; a parameter's update by adam 12. Of
+ * data only the step's rows count as read.
  */
 struct lab_cost {
     double flops;
@@ -133,6 +156,9 @@ struct lab_launch {
     bool transpose_a, transpose_b;
     int64_t heads, tokens, patch;
     bool causal;
+    struct lab_mlp mlp;
+    struct lab_adam adam;
+    enum lab_dtype compute; /* of ops that keep fp32: what products are done in */
     struct lab_tuning tuning;
     struct lab_cost cost; /* set by lab_launch_complete */
 };
@@ -145,7 +171,8 @@ struct lab_op {
     int inputs;
     /* a backend may lack it and has no composition of it either: its launches are then refused */
     bool optional;
-    unsigned over; /* bit i: the output may be the very memory of input i ("over" above) */
+    unsigned over;   /* bit i: the output may be the very memory of input i ("over" above) */
+    bool keeps_fp32; /* its tensors are fp32 and `compute` says in what it computes */
     /* shapes and parameters fit together; rank, size and dtype were checked before */
     int (*check)(const struct lab_launch *launch, struct lab_err *err);
     struct lab_cost (*cost)(const struct lab_launch *launch);
@@ -158,9 +185,14 @@ struct lab_op {
     int (*lower)(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]);
     /* shapes and parameters of example `index` (tensors without data); -1 behind the last */
     int (*example)(int index, enum lab_dtype dtype, struct lab_launch *ret_launch);
+    /* optional: makes of numbers in [-1, 1) what this input of an example may hold; NULL = they may */
+    void (*domain)(const struct lab_launch *launch, int input, float *values);
 };
 
 const struct lab_op *lab_op_get(enum lab_op_id id);
+
+/* The dtype in which a launch computes: its output's, or `compute`. */
+enum lab_dtype lab_launch_dtype(const struct lab_launch *launch);
 
 /*
  * Checks the launch and fills in its cost. Backends get completed launches only. Tensors that have

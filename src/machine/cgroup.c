@@ -44,7 +44,7 @@ static char *find_group(const char *membership, struct lab_arena *arena,
         const char *list = memchr(line, ':', length);
         const char *end = list ? memchr(list + 1, ':', length - (size_t)(list + 1 - line)) : NULL;
         bool first = end && has_word(list + 1, (size_t)(end - list - 1), "memory");
-        bool second = end == list + 1;
+        bool second = end && end == list + 1;
         if (end && (first || (second && !path))) {
             path = lab_arena_strndup(arena, end + 1, length - (size_t)(end + 1 - line));
             *ret_version = first ? &version_1 : &version_2;

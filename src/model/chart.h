@@ -37,6 +37,8 @@ struct lab_chart_series {
     const double *least, *most; /* of boxes; NULL = none */
     size_t count;
     int colour; /* of the palette, from 0; -1 = the next one that isn't taken */
+    /* of bars: how their figures stand above them where there is room, "%.1f"; NULL = not at all */
+    const char *figures;
 };
 
 struct lab_chart_shade { /* a stretch of the x axis behind the data: a phase of a run */

@@ -205,6 +205,43 @@ static void add_overlap(const struct lines *lines) {
     lab_str_release(&text);
 }
 
+/* "54,403" */
+static void add_grouped(struct lab_str *text, double count) {
+    char digits[32];
+    int length = snprintf(digits, sizeof digits, "%.0f", count);
+    for (int i = 0; i < length; i++)
+        lab_str_printf(text, "%s%c", i > 0 && (length - i) % 3 == 0 ? "," : "", digits[i]);
+}
+
+/* "forward_ms" has said it. */
+static bool ends_in_unit(const char *name, const char *unit) {
+    size_t name_length = strlen(name), unit_length = strlen(unit);
+    return name_length > unit_length + 1 && name[name_length - unit_length - 1] == '_' &&
+           lab_str_equal(name + name_length - unit_length, unit);
+}
+
+static void add_model(const struct lines *lines) {
+    const struct lab_bench_report *report = lines->report;
+    struct lab_str text;
+    lab_str_init(&text);
+    if (report->parameters > 0) {
+        add_grouped(&text, report->parameters);
+        lab_str_add(&text, " parameters");
+    }
+    for (int i = 0; i < report->metric_count; i++) {
+        const struct lab_bench_metric *metric = &report->metrics[i];
+        lab_str_add(&text, text.length ? ", " : "");
+        size_t from = text.length;
+        lab_str_printf(&text, "%s %.5g", metric->name, metric->value);
+        if (metric->unit && *metric->unit && !ends_in_unit(metric->name, metric->unit))
+            lab_str_printf(&text, " %s", metric->unit);
+        lab_text_keep(&text, from);
+    }
+    if (text.length)
+        add_line(lines, report->parameters > 0 ? "Model" : "Figures", text.text);
+    lab_str_release(&text);
+}
+
 /* "stopped when the median was known to ±0.8 %"; of several runs, the least precise counts. */
 static void add_stop(struct lab_str *text, const struct lab_bench_report *report) {
     enum lab_measure_stop stop = LAB_MEASURE_PRECISE;
@@ -363,6 +400,7 @@ void lab_report_bench(const struct lab_bench_report *report, struct lab_style st
     add_times(&lines);
     add_throughput(&lines);
     add_overlap(&lines);
+    add_model(&lines);
     if (report->configuration)
         add_line(&lines, "Configuration", report->configuration);
     add_iterations(&lines);

@@ -193,6 +193,13 @@ static struct writer operations_value(const struct lab_bench_report *report,
     return writer;
 }
 
+static struct writer metrics_value(const struct lab_bench_report *report, struct lab_arena *arena) {
+    struct writer writer = open_map(arena);
+    for (int i = 0; i < report->metric_count; i++)
+        put(writer, report->metrics[i].name, report->metrics[i].value);
+    return writer;
+}
+
 static struct writer verification_value(const struct lab_bench_report *report,
                                         struct lab_arena *arena) {
     struct writer writer = open_map(arena);
@@ -281,6 +288,10 @@ struct lab_value *lab_report_bench_value(const struct lab_bench_report *report,
     lab_value_set(arena, map, "repetitions", repetitions);
     if (report->operation_count >= 0)
         put_map(writer, "operations", operations_value(report, arena));
+    if (report->parameters > 0)
+        lab_value_set_int(arena, map, "parameters", (int64_t)report->parameters);
+    if (report->metric_count > 0)
+        put_map(writer, "metrics", metrics_value(report, arena));
     put_map(writer, "verification", verification_value(report, arena));
     put_map(writer, "validity", validity_value(report, arena));
     put_map(writer, "conditions", conditions_value(&middle->measurement->conditions, arena));

@@ -154,7 +154,9 @@ static void add_rank_cells(struct lab_table *table, const struct lab_report_plan
         one_node &= run->ranks[i].numa_node == run->ranks[0].numa_node;
     }
     lab_table_cell(table, "%s", devices.text);
-    if (one_node)
+    if (one_node && run->ranks[0].numa_node < 0)
+        lab_table_cell(table, "any");
+    else if (one_node)
         lab_table_cell(table, "%d", run->ranks[0].numa_node);
     else
         lab_table_cell(table, "%s", nodes.text);
@@ -236,6 +238,8 @@ void lab_report_plan(const struct lab_report_plan *plan, struct lab_style style,
     add_order(plan, style, out);
     add_time(plan, style, out);
     add_disk(plan, style, out);
+    for (int i = 0; plan->notes && plan->notes[i]; i++)
+        add_line("Note", plan->notes[i], style, out);
     struct lab_str results;
     lab_str_init(&results);
     lab_str_printf(&results, "%s/%s/<date>/<time>", plan->output_dir, plan->study);
@@ -315,6 +319,10 @@ struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
     lab_value_set(arena, map, "disk_bytes",
                   plan->disk_bytes > 0 ? lab_value_int(arena, plan->disk_bytes)
                                        : lab_value_null(arena));
+    struct lab_value *notes = lab_value_list(arena);
+    for (int n = 0; plan->notes && plan->notes[n]; n++)
+        lab_value_append(arena, notes, lab_value_string(arena, plan->notes[n]));
+    lab_value_set(arena, map, "notes", notes);
     lab_value_set(arena, map, "runs", runs);
     return map;
 }

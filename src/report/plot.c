@@ -24,17 +24,21 @@ int lab_plot_run(const char *script, int64_t timeout_ns, struct lab_err *err) {
     const char *folder =
         slash ? lab_arena_strndup(&arena, script, (size_t)(slash - script) + 1) : ".";
     /* -d: what a user has in his ~/.gnuplot is for his own plots */
-    const char *argv[] = {"env", "-C", folder, "gnuplot", "-d", file, NULL};
+    const char *argv[] = {"gnuplot", "-d", file, NULL};
     struct lab_subprocess_spec spec = {
-        .argv = argv, .max_output_bytes = 4096, .timeout_ns = timeout_ns};
-    struct lab_subprocess_result result;
-    int status = lab_subprocess_run(&spec, &arena, &result, err);
-    if (status == 0 && result.exit_status == 127) {
+        .argv = argv, .folder = folder, .max_output_bytes = 4096, .timeout_ns = timeout_ns};
+    struct lab_subprocess_result result = {0};
+    struct lab_err refused = LAB_ERR_INIT;
+    int status = lab_subprocess_run(&spec, &arena, &result, &refused);
+    bool there = access(script, R_OK) == 0; /* else it isn't gnuplot that is missing */
+    if (status < 0 && refused.code == LAB_ERR_USER && there) {
         status = lab_err_set(err, LAB_ERR_UNSUPPORTED,
                              "gnuplot isn't installed, so there is no picture; its script is %s: "
                              "'gnuplot %s' draws it where gnuplot is",
                              script, file);
-    } else if (status == 0 && result.exit_status != 0) {
+    } else if (status < 0) {
+        lab_err_set(err, refused.code, "%s", refused.text);
+    } else if (result.exit_status != 0) {
         char *line = result.err + strspn(result.err, "\n");
         line[strcspn(line, "\n")] = 0;
         status = lab_err_set(err, LAB_ERR_SYSTEM, "gnuplot could not draw %s: %s", script,

@@ -68,10 +68,11 @@ static void pad(struct range *range, bool of_x, bool on_zero) {
     if (span <= 0)
         span = high != 0 ? fabs(high) * (of_x ? 0.5 : 1) : 1;
     double share = of_x ? 0.02 : 0.06;
+    bool from_zero = low >= 0 && (on_zero || (!of_x && low <= ZERO_SHARE * high));
+    range->low = from_zero ? 0 : low - share * span;
+    if (from_zero)
+        span = fmax(span, high);
     range->high = high == 0 && low < 0 && on_zero ? 0 : high + share * span;
-    range->low = low - share * span;
-    if (low >= 0 && (on_zero || (!of_x && low <= ZERO_SHARE * high)))
-        range->low = 0;
 }
 
 static struct range find_range(const struct lab_chart_panel *const *panels, int count, bool of_x) {
@@ -86,8 +87,11 @@ static struct range find_range(const struct lab_chart_panel *const *panels, int 
         }
     }
     pad(&range, of_x, !of_x && stands_on_zero(panels, count));
-    if (isfinite(axis->low) && (!axis->log || axis->low > 0))
+    if (isfinite(axis->low) && (!axis->log || axis->low > 0)) {
+        if (!axis->log && axis->low < range.low) /* room above grows with what is drawn below */
+            range.high += (of_x ? 0.02 : 0.06) * (range.low - axis->low);
         range.low = axis->low;
+    }
     if (isfinite(axis->high) && (!axis->log || axis->high > 0))
         range.high = axis->high;
     if (!(range.low < range.high))

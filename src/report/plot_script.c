@@ -10,12 +10,13 @@
 const char *const lab_plot_colours[LAB_PLOT_COLOURS] = {"#0072b2", "#e69f00", "#009e73", "#cc79a7",
                                                         "#56b4e9", "#d55e00", "#000000", "#999999"};
 
-#define BAR_SHARE    0.8 /* of the distance between neighbours that bars fill */
-#define BOX_SHARE    0.7
-#define WIDEST       72 /* pixels of a bar */
-#define DODGE        0.14
-#define AXIS_COLUMNS 6.6
-#define PNG_SCALE    2
+#define FIGURE_PIXELS 34  /* of a bar that has room for its figure */
+#define BAR_SHARE     0.8 /* of the distance between neighbours that bars fill */
+#define BOX_SHARE     0.7
+#define WIDEST        72 /* pixels of a bar */
+#define DODGE         0.14
+#define AXIS_COLUMNS  6.6
+#define PNG_SCALE     2
 
 struct script {
     const struct plot_layout *layout;
@@ -229,6 +230,14 @@ static void add_bars(struct script *script, const struct plot_panel *made,
     add_title(script, made, series->title);
     if (plot_has_whiskers(series))
         add_whiskers(script, by, PLOT_INK, first);
+    double per_x = (made->right - made->left) / (made->x.high - made->x.low);
+    if (!series->figures || width * per_x < FIGURE_PIXELS)
+        return;
+    add_source(script, first);
+    lab_str_printf(script->out,
+                   "using ($1%+.8g):($4 > $2 ? $4 : $2):(sprintf('%s', $2)) with labels font small "
+                   "offset 0,0.7 tc rgb '%s' notitle",
+                   by, series->figures, PLOT_AXIS);
 }
 
 static void add_boxes(struct script *script, const struct plot_panel *made,

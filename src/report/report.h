@@ -143,6 +143,11 @@ struct lab_bench_repetition {
     struct lab_rates rates;
 };
 
+struct lab_bench_metric { /* what a workload tells beside its times: its last value */
+    const char *name, *unit;
+    double value;
+};
+
 struct lab_bench_report {
     const char *workload, *label;
     struct lab_value *config;  /* all keys */
@@ -160,6 +165,10 @@ struct lab_bench_report {
     double samples;             /* 0 = none */
     double flops, memory_bytes; /* on the device */
     double h2d_bytes, d2h_bytes;
+    double parameters; /* of the model; 0 = it is none */
+
+    const struct lab_bench_metric *metrics; /* in the order of their first value */
+    int metric_count;
 
     /* what the device reaches at best; 0 = unknown */
     struct {
@@ -249,6 +258,7 @@ struct lab_report_plan {
     int expected_guessed;   /* those, and runs that only other work tells about */
     double expected_most_s; /* by the time-outs and retries; 0 = the time-outs' sum */
     int64_t disk_bytes;     /* that the study's folder will take; 0 = unknown */
+    const char *const *notes; /* sentences; NULL-terminated, NULL = none */
 };
 
 /* The first runs and all that is said about them together. */

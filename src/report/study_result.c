@@ -53,6 +53,8 @@ void study_result_members(struct study_span json, const char *const *keys, struc
                           int count) {
     for (int i = 0; i < count; i++)
         ret[i] = (struct study_span){NULL, 0};
+    if (json.length == 0)
+        return;
     struct scan scan = {json.begin, json.begin + json.length};
     skip_space(&scan);
     if (!more(&scan) || *scan.at != '{')

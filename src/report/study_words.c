@@ -112,6 +112,10 @@ void study_add_places(const struct lab_run *run, struct lab_str *devices, struct
         lab_str_printf(devices, "%s%s", i ? "+" : "", run->ranks[i].device);
         one_node &= run->ranks[i].numa_node == run->ranks[0].numa_node;
     }
+    if (one_node && run->rank_count && run->ranks[0].numa_node < 0) {
+        lab_str_add(nodes, "any");
+        return;
+    }
     for (int i = 0; i < (one_node && run->rank_count ? 1 : run->rank_count); i++)
         lab_str_printf(nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
 }

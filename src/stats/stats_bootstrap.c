@@ -106,11 +106,70 @@ static struct lab_interval bca(const double *values, int resamples, double *ret_
         lab_stats_quantile_sorted(ret_sorted, (size_t)resamples, corrected(z0, z, a)), confidence};
 }
 
-static double of_resample(const double *x, size_t n, lab_statistic *statistic, uint64_t seed,
-                          uint64_t *index, double *drawn) {
+/* --- resamples --- */
+
+/*
+ * One sample's resamples. Their medians, which are asked for most, need no sorting of each: how often
+ * each value was drawn, counted by its rank, tells where the middle lies.
+ */
+struct resampler {
+    const double *x;
+    size_t n;
+    lab_statistic *statistic;
+    double *drawn;
+    double *sorted; /* of a median; NULL otherwise */
+    uint32_t *ranks, *counts;
+};
+
+static void start_resampling(struct resampler *sampler, const double *x, size_t n,
+                             lab_statistic *statistic) {
+    *sampler = (struct resampler){.x = x, .n = n, .statistic = statistic};
+    sampler->drawn = lab_mem_resize(NULL, n, sizeof *sampler->drawn);
+    if (statistic != lab_stats_median || n > UINT32_MAX)
+        return;
+    sampler->sorted = lab_mem_resize(NULL, n, sizeof *sampler->sorted);
+    sampler->ranks = lab_mem_resize(NULL, 2 * n, sizeof *sampler->ranks);
+    sampler->counts = sampler->ranks + n;
+    lab_stats_sort(x, n, sampler->sorted);
+    for (size_t i = 0; i < n; i++) {
+        size_t low = 0, high = n; /* the first that isn't smaller: equal ones share a place */
+        while (low < high) {
+            size_t middle = low + (high - low) / 2;
+            if (sampler->sorted[middle] < x[i])
+                low = middle + 1;
+            else
+                high = middle;
+        }
+        sampler->ranks[i] = (uint32_t)low;
+    }
+}
+
+static void end_resampling(struct resampler *sampler) {
+    lab_mem_free(sampler->drawn);
+    lab_mem_free(sampler->sorted);
+    lab_mem_free(sampler->ranks);
+}
+
+static double median_by_ranks(struct resampler *sampler, uint64_t seed, uint64_t *index) {
+    size_t n = sampler->n, at = 0, seen;
+    memset(sampler->counts, 0, n * sizeof *sampler->counts);
     for (size_t i = 0; i < n; i++)
-        drawn[i] = x[lab_random_below(seed, (*index)++, n)];
-    return statistic(drawn, n);
+        sampler->counts[sampler->ranks[lab_random_below(seed, (*index)++, n)]]++;
+    for (seen = sampler->counts[0]; seen <= (n - 1) / 2;)
+        seen += sampler->counts[++at];
+    double middle[2] = {sampler->sorted[at], sampler->sorted[at]};
+    while (seen <= n / 2)
+        seen += sampler->counts[++at];
+    middle[1] = sampler->sorted[at];
+    return lab_stats_median(middle, 2);
+}
+
+static double of_resample(struct resampler *sampler, uint64_t seed, uint64_t *index) {
+    if (sampler->sorted)
+        return median_by_ranks(sampler, seed, index);
+    for (size_t i = 0; i < sampler->n; i++)
+        sampler->drawn[i] = sampler->x[lab_random_below(seed, (*index)++, sampler->n)];
+    return sampler->statistic(sampler->drawn, sampler->n);
 }
 
 struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statistic *statistic,
@@ -120,17 +179,19 @@ struct lab_interval lab_stats_bca_interval(const double *x, size_t n, lab_statis
     double estimate = statistic(x, n);
     if (constant(x, n))
         return (struct lab_interval){estimate, estimate, confidence};
-    double *drawn = lab_mem_resize(NULL, n, sizeof *drawn), left_out[JACKKNIFE_GROUPS] = {0};
+    struct resampler sampler;
+    double left_out[JACKKNIFE_GROUPS] = {0};
     double *values = lab_mem_resize(NULL, 2 * (size_t)resamples, sizeof *values);
     uint64_t index = 0;
+    start_resampling(&sampler, x, n, statistic);
     for (int r = 0; r < resamples; r++)
-        values[r] = of_resample(x, n, statistic, seed, &index, drawn);
-    size_t groups = leave_out(x, n, statistic, drawn, left_out);
+        values[r] = of_resample(&sampler, seed, &index);
+    size_t groups = leave_out(x, n, statistic, sampler.drawn, left_out);
     to_influences(left_out, groups);
     struct lab_interval interval = bca(values, resamples, values + resamples, estimate,
                                        acceleration(left_out, groups), confidence);
     lab_mem_free(values);
-    lab_mem_free(drawn);
+    end_resampling(&sampler);
     return interval;
 }
 
@@ -148,16 +209,18 @@ struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *
         effect.interval = (struct lab_interval){effect.value, effect.value, confidence};
         return effect;
     }
-    double *drawn = lab_mem_resize(NULL, nx > ny ? nx : ny, sizeof *drawn);
+    struct resampler of_above, of_below;
     double *values = lab_mem_resize(NULL, 2 * (size_t)resamples, sizeof *values);
     uint64_t index = 0;
+    start_resampling(&of_above, x, nx, statistic);
+    start_resampling(&of_below, y, ny, statistic);
     for (int r = 0; r < resamples; r++) {
-        double above = of_resample(x, nx, statistic, seed, &index, drawn);
-        values[r] = above / of_resample(y, ny, statistic, seed, &index, drawn);
+        double above = of_resample(&of_above, seed, &index);
+        values[r] = above / of_resample(&of_below, seed, &index);
     }
     double left_out[2 * JACKKNIFE_GROUPS] = {0};
-    size_t groups_x = leave_out(x, nx, statistic, drawn, left_out);
-    size_t groups_y = leave_out(y, ny, statistic, drawn, left_out + groups_x);
+    size_t groups_x = leave_out(x, nx, statistic, of_above.drawn, left_out);
+    size_t groups_y = leave_out(y, ny, statistic, of_below.drawn, left_out + groups_x);
     for (size_t g = 0; g < groups_x + groups_y; g++)
         left_out[g] = g < groups_x ? left_out[g] / of_y : of_x / left_out[g];
     to_influences(left_out, groups_x);
@@ -165,7 +228,8 @@ struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *
     effect.interval = bca(values, resamples, values + resamples, effect.value,
                           acceleration(left_out, groups_x + groups_y), confidence);
     lab_mem_free(values);
-    lab_mem_free(drawn);
+    end_resampling(&of_above);
+    end_resampling(&of_below);
     return effect;
 }
 

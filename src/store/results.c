@@ -103,7 +103,7 @@ static void add_ranks(struct document *document, const struct lab_run *run) {
     for (int i = 0; i < run->rank_count; i++)
         lab_str_printf(out, "%s%d", i ? ", " : "[", run->ranks[i].gpu_id);
     lab_str_add(out, run->rank_count ? "]" : "[]");
-    if (run->rank_count)
+    if (run->rank_count && run->ranks[0].numa_node >= 0)
         add_int(document, "numa_node", run->ranks[0].numa_node);
     else
         add_text(document, "numa_node", NULL);
@@ -416,7 +416,8 @@ struct lab_value *lab_results_summary(const char *study, const struct lab_run *r
         invalid += success && !runs[i].valid;
         for (int r = 0; r < runs[i].rank_count; r++) {
             add_to(&gpus, runs[i].ranks[r].gpu_id);
-            add_to(&nodes, runs[i].ranks[r].numa_node);
+            if (runs[i].ranks[r].numa_node >= 0) /* else the system chose */
+                add_to(&nodes, runs[i].ranks[r].numa_node);
         }
     }
     struct lab_value *map = lab_value_map(arena);

@@ -16,10 +16,15 @@
 static const char *const job_fields[] = {
     "run_id",    "folder",     "workload",          "options",    "ranks",
     "gang_size", "iterations", "warmup_iterations", "duration_s", "seed",
-    "verify",    "trace",      "simulation",        NULL};
+    "verify",    "trace",      "simulation",        "phase",      NULL};
+static const char *const phase_fields[] = {"probe", "tune_s", "disturb", NULL};
+static const char *const choice_fields[] = {"phase", "config", NULL};
 static const char *const simulation_fields[] = {"machine", "definition", "chance", "start_ns",
                                                 NULL};
-static const char *const rank_fields[] = {"index", "gpu_id", "device", "numa_node", NULL};
+static const char *const rank_fields[] = {"index", "gpu_id", "device",  "numa_node",
+                                          "cpus",  "config", "choices", NULL};
+#define CPUS_MAX    8192
+#define CHOICES_MAX 64
 
 /* --- writing --- */
 
@@ -29,6 +34,21 @@ static struct lab_value *rank_value(const struct lab_job_rank *rank, struct lab_
     lab_value_set_int(arena, map, "gpu_id", rank->gpu_id);
     lab_value_set_string(arena, map, "device", rank->device);
     lab_value_set_int(arena, map, "numa_node", rank->numa_node);
+    struct lab_value *cpus = lab_value_list(arena), *choices = lab_value_list(arena);
+    for (int i = 0; i < rank->cpu_count; i++)
+        lab_value_append(arena, cpus, lab_value_int(arena, rank->cpus[i]));
+    for (int i = 0; i < rank->choice_count; i++) {
+        struct lab_value *choice = lab_value_map(arena);
+        lab_value_set_string(arena, choice, "phase", rank->choices[i].phase);
+        lab_value_set_string(arena, choice, "config", rank->choices[i].config);
+        lab_value_append(arena, choices, choice);
+    }
+    if (rank->cpu_count > 0)
+        lab_value_set(arena, map, "cpus", cpus);
+    if (rank->config)
+        lab_value_set_string(arena, map, "config", rank->config);
+    if (rank->choice_count > 0)
+        lab_value_set(arena, map, "choices", choices);
     return map;
 }
 
@@ -38,6 +58,15 @@ static struct lab_value *simulation_value(const struct lab_job *job, struct lab_
     lab_value_set_string(arena, map, "definition", job->definition);
     lab_value_set_int(arena, map, "chance", (int64_t)job->chance);
     lab_value_set_int(arena, map, "start_ns", job->start_ns);
+    return map;
+}
+
+static struct lab_value *phase_value(const struct lab_job *job, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_bool(arena, map, "probe", job->probe);
+    lab_value_set_float(arena, map, "tune_s", job->tune_s);
+    if (job->disturb)
+        lab_value_set_string(arena, map, "disturb", job->disturb);
     return map;
 }
 
@@ -61,6 +90,8 @@ void lab_job_write(const struct lab_job *job, struct lab_str *out) {
     lab_value_set_bool(&arena, map, "trace", job->trace);
     if (job->machine)
         lab_value_set(&arena, map, "simulation", simulation_value(job, &arena));
+    if (job->probe || job->tune_s > 0 || job->disturb)
+        lab_value_set(&arena, map, "phase", phase_value(job, &arena));
     lab_json_write(map, 0, out);
     lab_arena_release(&arena);
 }
@@ -138,8 +169,50 @@ static int check_fields(const struct lab_value *map, const char *const *known,
     return 0;
 }
 
-static int read_rank(const struct lab_value *map, int gang_size, struct lab_job_rank *ret_rank,
-                     struct lab_err *err) {
+static int read_cpus(const struct lab_value *map, struct lab_arena *arena,
+                     struct lab_job_rank *rank, struct lab_err *err) {
+    if (!lab_value_get(map, "cpus"))
+        return 0;
+    const struct lab_value *list = take(map, "cpus", LAB_VALUE_LIST, err);
+    if (!list)
+        return -1;
+    int *cpus = lab_arena_alloc(arena, (size_t)list->count + 1, sizeof *cpus);
+    for (int i = 0; i < list->count; i++) {
+        const struct lab_value *cpu = list->items[i];
+        if (cpu->type != LAB_VALUE_INT || cpu->integer < 0 || cpu->integer >= CPUS_MAX ||
+            (i > 0 && cpu->integer <= cpus[i - 1]))
+            return lab_err_set(err, LAB_ERR_USER, "'cpus' must be rising numbers below %d",
+                               CPUS_MAX);
+        cpus[i] = (int)cpu->integer;
+    }
+    rank->cpus = cpus;
+    rank->cpu_count = list->count;
+    return 0;
+}
+
+static int read_choices(const struct lab_value *map, struct lab_arena *arena,
+                        struct lab_job_rank *rank, struct lab_err *err) {
+    if (!lab_value_get(map, "choices"))
+        return 0;
+    const struct lab_value *list = take(map, "choices", LAB_VALUE_LIST, err);
+    if (!list)
+        return -1;
+    if (list->count < 1 || list->count > CHOICES_MAX)
+        return lab_err_set(err, LAB_ERR_USER, "'choices' has %d, possible is 1 to %d", list->count,
+                           CHOICES_MAX);
+    struct lab_job_choice *choices = lab_arena_alloc(arena, (size_t)list->count, sizeof *choices);
+    for (int i = 0; i < list->count; i++)
+        if (check_fields(list->items[i], choice_fields, err) < 0 ||
+            take_name(list->items[i], "phase", &choices[i].phase, err) < 0 ||
+            take_name(list->items[i], "config", &choices[i].config, err) < 0)
+            return lab_err_context(err, "choice %d", i);
+    rank->choices = choices;
+    rank->choice_count = list->count;
+    return 0;
+}
+
+static int read_rank(const struct lab_value *map, int gang_size, struct lab_arena *arena,
+                     struct lab_job_rank *ret_rank, struct lab_err *err) {
     int64_t index = 0, gpu_id = 0, numa_node = 0;
     if (map->type != LAB_VALUE_MAP)
         return lab_err_set(err, LAB_ERR_USER, "must be a map, not %s",
@@ -148,7 +221,9 @@ static int read_rank(const struct lab_value *map, int gang_size, struct lab_job_
         take_int(map, "index", 0, gang_size - 1, &index, err) < 0 ||
         take_int(map, "gpu_id", 0, INT_MAX, &gpu_id, err) < 0 ||
         take_name(map, "device", &ret_rank->device, err) < 0 ||
-        take_int(map, "numa_node", -1, INT_MAX, &numa_node, err) < 0)
+        take_int(map, "numa_node", -1, INT_MAX, &numa_node, err) < 0 ||
+        read_cpus(map, arena, ret_rank, err) < 0 || read_choices(map, arena, ret_rank, err) < 0 ||
+        (lab_value_get(map, "config") && take_name(map, "config", &ret_rank->config, err) < 0))
         return -1;
     ret_rank->index = (int)index;
     ret_rank->gpu_id = (int)gpu_id;
@@ -167,7 +242,7 @@ static int read_ranks(const struct lab_value *map, struct lab_arena *arena, stru
                            job->gang_size);
     struct lab_job_rank *ranks = lab_arena_alloc(arena, (size_t)list->count, sizeof *ranks);
     for (int i = 0; i < list->count; i++) {
-        if (read_rank(list->items[i], job->gang_size, &ranks[i], err) < 0)
+        if (read_rank(list->items[i], job->gang_size, arena, &ranks[i], err) < 0)
             return lab_err_context(err, "rank %d", i);
         if (i > 0 && ranks[i].index <= ranks[i - 1].index)
             return lab_err_set(err, LAB_ERR_USER, "rank %d: index %d must be above %d", i,
@@ -206,6 +281,21 @@ static int read_simulation(const struct lab_value *map, struct lab_job *job, str
     return 0;
 }
 
+static int read_phase(const struct lab_value *map, struct lab_job *job, struct lab_err *err) {
+    if (!lab_value_get(map, "phase"))
+        return 0;
+    const struct lab_value *inner = take(map, "phase", LAB_VALUE_MAP, err);
+    const struct lab_value *probe = inner ? take(inner, "probe", LAB_VALUE_BOOL, err) : NULL;
+    if (!probe)
+        return -1;
+    if (check_fields(inner, phase_fields, err) < 0 ||
+        take_duration(inner, "tune_s", &job->tune_s, err) < 0 ||
+        (lab_value_get(inner, "disturb") && take_name(inner, "disturb", &job->disturb, err) < 0))
+        return lab_err_context(err, "phase");
+    job->probe = probe->boolean;
+    return 0;
+}
+
 static int read_job(const struct lab_value *map, struct lab_arena *arena, struct lab_job *job,
                     struct lab_err *err) {
     if (map->type != LAB_VALUE_MAP)
@@ -220,7 +310,8 @@ static int read_job(const struct lab_value *map, struct lab_arena *arena, struct
         take_int(map, "gang_size", 1, LAB_FRAME_MAX_RANKS, &gang_size, err) < 0 ||
         read_amount(map, job, err) < 0 || take_int(map, "seed", 0, SEED_MAX, &seed, err) < 0 ||
         !(verify = take(map, "verify", LAB_VALUE_BOOL, err)) ||
-        !(trace = take(map, "trace", LAB_VALUE_BOOL, err)) || read_simulation(map, job, err) < 0)
+        !(trace = take(map, "trace", LAB_VALUE_BOOL, err)) || read_simulation(map, job, err) < 0 ||
+        read_phase(map, job, err) < 0)
         return -1;
     if (*job->folder && *job->folder != '/')
         return lab_err_set(err, LAB_ERR_USER, "'folder' must be an absolute path, not '%s'",

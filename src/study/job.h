@@ -15,11 +15,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct lab_job_choice { /* a configuration, and which phase chose it */
+    const char *phase, *config;
+};
+
 struct lab_job_rank {
     int index;          /* in its gang, from 0: the rank that its frames name */
     int gpu_id;         /* position in the study's list of devices */
     const char *device; /* member name: "cpu:0/2.1" */
     int numa_node;
+    const int *cpus; /* that its host thread is bound to; none = its node's, or all */
+    int cpu_count;
+    const char *config; /* of its kernel, instead of what the options say; NULL = as they say */
+    /* these are timed side by side instead of one alone, the first as what the others are held against */
+    const struct lab_job_choice *choices;
+    int choice_count;
 };
 
 struct lab_job {
@@ -40,6 +50,10 @@ struct lab_job {
     int64_t start_ns;
     bool verify; /* check the results before they are timed */
     bool trace;  /* a short traced pass behind the timed one; its file goes into `folder` */
+    /* of a phase: */
+    bool probe;    /* what is left of the device's resources is measured behind the timed pass */
+    double tune_s; /* > 0: the kernel is tuned first, so long at most */
+    const char *disturb; /* a neighbour on purpose, beside all of it; NULL = none */
 };
 
 void lab_job_write(const struct lab_job *job, struct lab_str *out);

@@ -51,12 +51,27 @@ static int start_plan(struct planner *p, const struct lab_config *config,
                       const struct plan_job *job, struct lab_err *err) {
     p->keys = job->keys;
     p->plan->config = config->tree;
+    p->book.workload_count = job->workload_count;
     const char *option = chosen_study(config, p->book.arena);
     p->plan->option = p->book.option = option ? option : job->keys.name;
     if (lab_device_select(p->book.machine, job->keys.device, p->book.arena, &p->book.devices, err) <
         0)
         return lab_err_context(err, "device");
     return choose_machine(&p->book, err);
+}
+
+/* The job's points with one of its workloads. */
+static int plan_workload(struct planner *p, struct plan_job *job, int index,
+                         struct lab_arena *arena, struct lab_err *err) {
+    job->workload = job->workloads[index];
+    job->base = lab_arena_alloc(arena, 1, job->workload->config_size);
+    job->product = (struct plan_product){0};
+    job->series = NULL;
+    job->series_count = 0;
+    if (plan_axes_read(job, arena, err) < 0 || plan_constants_read(&p->book, job, err) < 0 ||
+        plan_check_hardware(&p->book, job, err) < 0)
+        return -1;
+    return plan_points_book(&p->book, job, err);
 }
 
 static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
@@ -76,11 +91,13 @@ static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
     if (index == 0 ? start_plan(p, &config, &job, err) < 0
                    : plan_keys_agree(&p->keys, &job.keys, index, err) < 0)
         return -1;
-    job.base = lab_arena_alloc(arena, 1, job.workload->config_size);
-    if (plan_axes_read(&job, arena, err) < 0 || plan_constants_read(&p->book, &job, err) < 0 ||
-        plan_check_hardware(&p->book, &job, err) < 0)
+    job.device_count = p->book.devices.count;
+    if (plan_phases_read(&p->book, &job, err) < 0)
         return -1;
-    return plan_points_book(&p->book, &job, err);
+    for (int i = 0; i < job.workload_count; i++)
+        if (plan_workload(p, &job, i, arena, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int plan_jobs(struct planner *p, struct lab_err *err) {
@@ -108,6 +125,22 @@ static void shuffle(int *order, int count, uint64_t seed, int block) {
     }
 }
 
+/* A phase's time on a device is shared by its kernels and repeats, and in each by tuning and timing. */
+static void set_times(const struct plan_book *book, const struct lab_plan *plan,
+                      const struct plan_draft *draft, struct lab_plan_run *run) {
+    enum { TUNE_S = 5 }; /* where nothing says how long a run takes */
+    const struct lab_plan_phase *phase = draft->phase;
+    run->duration_s = plan->duration_s;
+    if (!phase)
+        return;
+    double share_s = plan->duration_s / (book->workload_count * plan->repeat);
+    bool tunes = !phase->regret && !(phase->mitigations & LAB_PLAN_TUNING_CACHE) &&
+                 plan_can_tune(book, &book->works[draft->work], draft->ranks[0].gpu_id);
+    run->duration_s = tunes ? share_s / 2 : share_s;
+    if (tunes)
+        run->tune_s = share_s > 0 ? share_s / 2 : TUNE_S;
+}
+
 static struct lab_plan_run make_run(const struct plan_book *book, const struct plan_draft *draft,
                                     const char *id, int repeat, int repeats) {
     static const char *const none[] = {NULL};
@@ -133,7 +166,28 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
         .host_bytes = work->cost.host_bytes,
         .series = draft->series ? draft->series : none,
         .point_count = draft->point_count,
+        .phase = draft->phase,
     };
+}
+
+/* What needs the choices of others comes behind them: the idle winner from the first block on, what was
+ * chosen under load in each. */
+static int stage_of(const struct plan_draft *draft, int block) {
+    const struct lab_plan_phase *phase = draft->phase;
+    if (phase && phase->regret)
+        return 2;
+    return phase && block == 0 && phase->mitigations & LAB_PLAN_TUNING_CACHE ? 1 : 0;
+}
+
+/* Stable: the order within a stage stays as it was drawn. */
+static void sort_stages(const struct plan_book *book, int *order, int block) {
+    int *sorted = lab_mem_alloc((size_t)book->draft_count, sizeof *sorted), count = 0;
+    for (int stage = 0; stage <= 2; stage++)
+        for (int i = 0; i < book->draft_count; i++)
+            if (stage_of(&book->drafts[order[i]], block) == stage)
+                sorted[count++] = order[i];
+    memcpy(order, sorted, (size_t)count * sizeof *order);
+    lab_mem_free(sorted);
 }
 
 static void make_runs(const struct planner *p, struct lab_plan *plan) {
@@ -147,9 +201,16 @@ static void make_runs(const struct planner *p, struct lab_plan *plan) {
             order[i] = i;
         if (!plan->ordered_as_given)
             shuffle(order, book->draft_count, plan->seed, block);
-        for (int i = 0; i < book->draft_count; i++)
-            plan->runs[plan->run_count++] =
-                make_run(book, &book->drafts[order[i]], ids[order[i]], block, plan->repeat);
+        sort_stages(book, order, block);
+        for (int i = 0; i < book->draft_count; i++) {
+            const struct plan_draft *draft = &book->drafts[order[i]];
+            struct lab_plan_run *run = &plan->runs[plan->run_count++];
+            *run = make_run(book, draft, ids[order[i]], block, plan->repeat);
+            set_times(book, plan, draft, run);
+            run->processes = draft->phase ? plan_phase_processes(book, draft->phase, draft->ranks,
+                                                                 draft->rank_count)
+                                          : plan->processes;
+        }
     }
     lab_mem_free(order);
 }
@@ -180,6 +241,8 @@ static uint64_t identify(const struct lab_plan *plan) {
 static enum lab_plan_processes processes_needed(const struct plan_book *book) {
     for (int i = 0; i < book->draft_count; i++) {
         const struct plan_draft *draft = &book->drafts[i];
+        if (draft->phase) /* decided phase by phase */
+            continue;
         for (int k = 1; k < draft->rank_count; k++)
             for (int j = 0; j < k; j++)
                 if (book->machine->simulated ||
@@ -231,7 +294,7 @@ static int check_apart(const struct planner *p, struct lab_err *err) {
     if (!gangs && plan->max_workers == 1)
         return 0;
     for (int i = 0; i < p->book.draft_count; i++)
-        for (int k = 0; k < p->book.drafts[i].rank_count; k++) {
+        for (int k = 0; k < p->book.drafts[i].rank_count && !p->book.drafts[i].phase; k++) {
             const struct lab_device_ref *ref =
                 &p->book.devices.items[p->book.drafts[i].ranks[k].gpu_id];
             const char *why = lab_device_why_together(ref, p->book.arena);
@@ -258,6 +321,7 @@ static int finish(struct planner *p, struct lab_err *err) {
     if (plan_check_able(book, err) < 0 || plan_check_memory(book, err) < 0)
         return -1;
     fill_plan(p, p->plan);
+    p->plan->notes = book->notes;
     if (check_apart(p, err) < 0)
         return -1;
     make_runs(p, p->plan);

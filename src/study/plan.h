@@ -26,6 +26,15 @@
  * key of it, and keys that the workload doesn't use are left out: they make no other run. A workload
  * that runs a program of the user's does so once (num_samples 1, no warm-up) unless told otherwise.
  *
+ * `workload` may be a list: each is planned in turn, with the keys of the map that has its name
+ * (experiment.gemm.m). gpu_ids may be `all`.
+ *
+ * Phases. A study that compares how devices do alone and side by side has `phases`, and no series: each
+ * point is done once in each phase, on each of gpu_ids alone or on all of them at once, and the kernel is
+ * tuned afresh in each run. Phases place the ranks themselves: numa_nodes plays no part. docs/CONTENTION.md
+ * has the phases that are known by name, and the keys of others. A phase that can't be had here is left
+ * out, and a note says why. `duration` is that of a phase on a device: its kernels and repeats share it.
+ *
  * A run's identity is a hash of what makes its result what it is: workload and its options, ranks
  * (device and node), iterations, workload version, repeat index. Paths, order, seed, timeouts and
  * times are not in it, so that an interrupted study finds its finished runs again. It is FNV-1a (64
@@ -34,7 +43,7 @@
  *     workload vit version 1 NL (KEY=VALUE NL)… by ascending key, defaults included; lists without
  *     brackets (3,224,224), texts behind their length in bytes (4:fp32); trees in the value grammar,
  *     a map's keys ascending and behind their length ({2:lr:0.1,9:max_iters:500}),
- *     (rank DEVICE NODE NL)… iterations N NL warmup N NL repeat N NL
+ *     (rank DEVICE NODE NL)… iterations N NL warmup N NL [phase NAME TEXT NL] repeat N NL
  *
  * with the options in the form that the workload calls canonical, so that two ways of writing the
  * same work are one run.
@@ -52,6 +61,28 @@
 
 enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
 
+/* What keeps the ranks of a phase apart: a set of bits. */
+enum {
+    LAB_PLAN_PROCESS = 1,       /* each in a process of its own */
+    LAB_PLAN_AFFINITY = 2,      /* each on CPUs of its own */
+    LAB_PLAN_NUMA = 4,          /* host thread and memory on the device's node */
+    LAB_PLAN_TOPOLOGY = 8,      /* only devices that share no link run at the same time */
+    LAB_PLAN_TUNING_CACHE = 16, /* not tuned anew: what was chosen when the device was idle */
+    LAB_PLAN_MPS = 32,          /* each in a process of its own, served by an MPS daemon */
+};
+
+struct lab_plan_phase {
+    const char *name; /* "baseline" */
+    bool together;    /* all devices at once; else one after the other */
+    bool regret;      /* what other phases chose, side by side on the idle device */
+    unsigned mitigations;
+    const char *disturb; /* a neighbour on purpose: "membw"; NULL = none */
+    const char *note;    /* what it can't have here, a sentence; NULL = nothing */
+};
+
+/* Names of a set of mitigations, or of the one with that bit. */
+extern const char *const lab_plan_mitigations[]; /* by bit number; NULL-terminated */
+
 struct lab_plan_run {
     const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan, fit for file names */
     uint64_t identity;
@@ -68,6 +99,11 @@ struct lab_plan_run {
     int64_t device_bytes, host_bytes; /* of one rank */
     const char *const *series;        /* names of those it belongs to; NULL-terminated */
     int point_count;                  /* points that it serves */
+    const struct lab_plan_phase
+        *phase; /* NULL = the study has none; then what follows is the plan's */
+    enum lab_plan_processes processes;
+    double duration_s; /* measures so long instead of a number of iterations; 0 = doesn't */
+    double tune_s;     /* > 0: the kernel is tuned first, so long at most */
 };
 
 struct lab_plan {
@@ -89,7 +125,8 @@ struct lab_plan {
     double cooldown_s, budget_s, duration_s; /* 0 = none */
     const char *profiler, *disturb;
     enum lab_plan_processes processes;
-    uint64_t identity; /* of the set of runs: the same command finds its directory by it */
+    const char *const *notes; /* sentences, such as why a phase is left out; NULL-terminated */
+    uint64_t identity;        /* of the set of runs: the same command finds its directory by it */
 };
 
 /* The study's own keys (hardware, test, engine): the only schema for them. Workloads have theirs. */

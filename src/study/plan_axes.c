@@ -60,10 +60,22 @@ bool plan_is_axis_root(const struct plan_job *job, const char *key) {
 static bool is_one_value(const struct reader *r, const char *path, const struct lab_value *value) {
     if (value->type != LAB_VALUE_LIST)
         return true;
+    if (r->job->phase_count > 0 && strcmp(path, PLAN_GPU_IDS) == 0)
+        return true; /* phases say who of them runs when */
     const char *key = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
     const struct lab_option *row = plan_find_option(r->job->workload->options, key);
     bool takes_lists = row && row->type == LAB_OPTION_INTS && !lab_str_starts(path, "hardware.");
     return takes_lists && (value->count == 0 || value->items[0]->type != LAB_VALUE_LIST);
+}
+
+/* `all`: the whole list of devices. */
+static struct lab_value *all_devices(const struct reader *r, const struct lab_value *value) {
+    struct lab_value *list = lab_value_list(r->arena);
+    for (int i = 0; i < r->job->device_count; i++)
+        lab_value_append(r->arena, list, lab_value_int(r->arena, i));
+    list->origin = value->origin;
+    list->line = value->line;
+    return list;
 }
 
 static int set_values(const struct reader *r, struct plan_axis *axis, int key, const char *path,
@@ -71,6 +83,9 @@ static int set_values(const struct reader *r, struct plan_axis *axis, int key, c
     const char *full = lab_arena_printf(r->arena, "experiment.%s", path);
     if (plan_require(value, full, r->err) < 0)
         return -1;
+    if (strcmp(path, PLAN_GPU_IDS) == 0 && value->type == LAB_VALUE_STRING &&
+        lab_str_equal(value->string, "all"))
+        value = all_devices(r, value);
     int length = 1;
     if (is_one_value(r, path, value)) {
         struct lab_value **one = lab_arena_alloc(r->arena, 1, sizeof *one);
@@ -230,7 +245,7 @@ static int read_product(const struct reader *r) {
         return -1;
     static const char *const always[] = {PLAN_GPU_IDS, PLAN_NUMA_NODES};
     for (int i = 0; i < 2; i++) {
-        if (plan_is_axis(&named, always[i]))
+        if (plan_is_axis(&named, always[i]) || (i == 1 && r->job->phase_count > 0))
             continue;
         struct lab_value *value = plan_lookup(r->job->experiment, always[i]);
         if (!value)
@@ -397,6 +412,8 @@ int plan_axes_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
         return 0;
     if (list->type != LAB_VALUE_LIST)
         return plan_refuse(list, err, "experiment.series must be a list of maps");
+    if (list->count > 0 && job->phase_count > 0)
+        return plan_refuse(list, err, "a study has experiment.phases or series, not both");
     job->series = lab_arena_alloc(arena, (size_t)list->count, sizeof *job->series);
     bool views = false;
     for (int i = 0; i < list->count; i++) {

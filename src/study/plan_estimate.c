@@ -9,10 +9,15 @@
 
 /* --- time --- */
 
+#define PHASE_BESIDE_S 1.5 /* opening, verifying, and probing what resources are left */
+
 double lab_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
                              const struct lab_history *history, enum lab_history_basis *ret_basis) {
     *ret_basis = LAB_HISTORY_NONE;
     double expected_s = history ? lab_history_expect(history, record, ret_basis) : NAN;
+    const struct lab_plan_run *run = &plan->runs[record->position];
+    if (run->phase && run->duration_s > 0) /* of another length than its like in other studies */
+        return run->duration_s + run->tune_s + PHASE_BESIDE_S;
     if (plan->duration_s > 0 && !(expected_s > plan->duration_s))
         return plan->duration_s;
     return expected_s;
@@ -39,6 +44,10 @@ static double busy_workers(const struct lab_plan *plan) {
 
 /* The pauses between runs: each worker's own, so that those of several pass together. */
 static double cooldowns_s(const struct lab_plan *plan, double workers) {
+    bool shortened = plan->run_count > 0 && plan->runs[0].phase &&
+                     !lab_run_uses_gpu(plan->runs[0].ranks, plan->runs[0].rank_count);
+    if (shortened) /* CPUs have no heat that is waited for */
+        return 0;
     return plan->cooldown_s * fmax(0, ceil(plan->run_count / workers) - 1);
 }
 

@@ -69,13 +69,15 @@ static void compare_samples(const struct plan_book *book, struct variation *all,
     }
 }
 
-/* "gpu0+1_numa0", "gpu0+1_numa0+2" */
+/* "gpu0+1_numa0", "gpu0+1_numa0+2"; "gpu0+1" where the system chooses the node */
 static void add_ranks(const struct plan_draft *draft, struct lab_str *out) {
     bool one_node = true;
     for (int i = 0; i < draft->rank_count; i++) {
         lab_str_printf(out, "%s%d", i ? "+" : "gpu", draft->ranks[i].gpu_id);
         one_node &= draft->ranks[i].numa_node == draft->ranks[0].numa_node;
     }
+    if (one_node && draft->ranks[0].numa_node < 0)
+        return;
     for (int i = 0; i < (one_node ? 1 : draft->rank_count); i++)
         lab_str_printf(out, "%s%d", i ? "+" : "_numa", draft->ranks[i].numa_node);
 }
@@ -131,6 +133,8 @@ const char **plan_ids(const struct plan_book *book) {
         add_variation(draft, work, variation_of(all, &labels, work), &id);
         if (is_compiled(work))
             lab_str_add(&id, "_compiled");
+        if (draft->phase)
+            lab_str_printf(&id, "_%s", draft->phase->name);
         ids[i] = settle(book->arena, &id, draft->hash);
         /* what the alphabet made alike, or two workloads' labels */
         if (plan_index_find(&taken, lab_hash_text(LAB_HASH_START, ids[i])) >= 0) {

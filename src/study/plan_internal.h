@@ -5,6 +5,7 @@
  *   plan_keys.c      the study's keys: their schema, read from a tree
  *   plan_axes.c      axes and series of one job
  *   plan_points.c    walking them: each point is filled in and booked
+ *   plan_phases.c    phases: which there are, and who runs in each
  *   plan_here.c      what is asked for against what is here
  *   plan_id.c        names of the runs
  *   plan_identity.c  hashes, and finding things by them
@@ -58,12 +59,17 @@ struct plan_series {
 struct plan_job {
     const struct lab_value *tree, *experiment;
     struct plan_keys keys;
-    const struct lab_workload *workload;
-    void *base; /* the workload's config with the job's constants */
+    const struct lab_workload *workload;   /* the one that is planned now */
+    const struct lab_workload **workloads; /* all of them */
+    int workload_count;
+    int device_count; /* that gpu_ids: all means */
+    void *base;       /* the workload's config with the job's constants */
     struct plan_product product;
     struct plan_series *series;
     int series_count;
     bool has_own_points; /* the product itself may have some; not if a series takes them all */
+    const struct lab_plan_phase *phases; /* none = it has none */
+    int phase_count;
 };
 
 /* --- the book of what has been planned --- */
@@ -92,6 +98,7 @@ struct plan_draft { /* a run before it is repeated, named and ordered */
     const char **series;
     int series_count;
     int point_count;
+    const struct lab_plan_phase *phase; /* NULL = none */
 };
 
 struct plan_book {
@@ -108,7 +115,12 @@ struct plan_book {
     int draft_count, draft_capacity;
     struct plan_index draft_index;
     int64_t point_count;
+    int workload_count; /* of the first job: they share a phase's duration */
+    const char **notes; /* sentences for people; in the arena */
+    int note_count;
 };
+
+#define PLAN_NOTES_MAX 32
 
 /* --- plan_keys.c --- */
 
@@ -151,6 +163,29 @@ struct lab_value *plan_lookup(const struct lab_value *map, const char *path);
 /* --- plan_points.c --- */
 
 int plan_points_book(struct plan_book *book, const struct plan_job *job, struct lab_err *err);
+
+/* --- plan_phases.c --- */
+
+/* The job's phases, as they can be had on these devices; what can't is noted. */
+int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_err *err);
+
+struct plan_gang { /* positions in the list of devices */
+    const int *gpu_ids;
+    int count;
+};
+/* Who runs at the same time in a phase: gangs of these devices, in the arena; returns how many. */
+int plan_phase_gangs(const struct plan_book *book, const struct lab_plan_phase *phase,
+                     const int *gpu_ids, int count, struct plan_gang **ret_gangs);
+/* A gang in processes or threads. */
+enum lab_plan_processes plan_phase_processes(const struct plan_book *book,
+                                             const struct lab_plan_phase *phase,
+                                             const struct lab_run_rank *ranks, int count);
+/* Whether the kernel can be tuned on the device. */
+bool plan_can_tune(const struct plan_book *book, const struct plan_work *work, int gpu_id);
+/* Appends "alone process+numa disturb=cpu": what makes the phase what it is. */
+void plan_phase_write(const struct lab_plan_phase *phase, struct lab_str *out);
+void plan_note(struct plan_book *book, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* --- plan_here.c --- */
 

@@ -10,7 +10,7 @@
 static const char *const orders[] = {"random", "as_given", NULL};
 static const char *const process_kinds[] = {"per_rank", "shared", NULL};
 static const char *const profilers[] = {"none", "nsys", NULL};
-static const char *const disturbances[] = {"none", NULL};
+static const char *const disturbances[] = {"none", "cpu", "membw", "pcie", "sm", "power", NULL};
 
 #define AT(field) offsetof(struct plan_keys, field)
 #define DAY_S     86400.0
@@ -64,11 +64,16 @@ const struct lab_option lab_plan_keys[] = {
      .choices = profilers,
      .help = "a profiler around every run; its report lies beside the traces"},
     {"experiment.disturb", LAB_OPTION_CHOICE, AT(disturb), .fallback = "none",
-     .choices = disturbances, .help = "what loads the machine meanwhile"},
+     .choices = disturbances,
+     .help = "a neighbour on purpose, in a phase of its own: cpu, membw on CPUs; pcie, membw, sm, "
+             "power on GPUs"},
     {"experiment.cooldown", LAB_OPTION_DURATION, AT(cooldown_s), .min = 0, .max = DAY_S,
-     .help = "pause between runs"},
+     .help =
+         "pause between runs; in studies with phases the longest, until the devices are as cool "
+         "as before"},
     {"experiment.duration", LAB_OPTION_DURATION, AT(duration_s), .min = 0, .max = 30 * DAY_S,
-     .help = "of a run instead of num_samples, in studies that last a given time; 0 = none"},
+     .help = "of a run instead of num_samples, in studies that last a given time; of a phase on a "
+             "device in studies with phases; 0 = none"},
     {NULL},
 };
 
@@ -312,7 +317,10 @@ static int read_experiment(struct plan_job *job, struct lab_arena *arena, struct
         if (lab_str_equal(key, "runs"))
             key = "repeat";
         const struct lab_option *row = strchr(key, '.') ? NULL : find_study_key("experiment.", key);
-        if (row && set_row(lab_plan_keys, row, &job->keys, arena, job->experiment->items[i], err))
+        const struct lab_value *value = job->experiment->items[i];
+        bool names = lab_str_equal(key, "workload") && value->type == LAB_VALUE_LIST;
+        if (row && (names ? set_names(row, (const char **)&job->keys.workload, arena, value, err)
+                          : set_row(lab_plan_keys, row, &job->keys, arena, value, err)))
             return -1;
     }
     if (!job->keys.name)
@@ -326,6 +334,33 @@ static int read_experiment(struct plan_job *job, struct lab_arena *arena, struct
     return 0;
 }
 
+/* Of one name, or of several joined by commas. */
+static int find_workloads(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
+    const struct lab_value *value = lab_value_get(job->experiment, "workload");
+    bool listed = value && value->type == LAB_VALUE_LIST;
+    int most = listed ? value->count : 1;
+    if (most == 0)
+        return plan_refuse(value, err, "experiment.workload is empty: nothing would run");
+    job->workloads = lab_arena_alloc(arena, (size_t)most, sizeof(const struct lab_workload *));
+    for (int i = 0; i < most; i++) {
+        const char *name = listed ? value->items[i]->string : job->keys.workload;
+        const struct lab_workload *found = lab_workload_find(name, err);
+        if (!found) {
+            char text[sizeof err->text];
+            snprintf(text, sizeof text, "%s", err->text);
+            return plan_refuse(value, err, "experiment.workload: %s", text);
+        }
+        for (int k = 0; k < i; k++)
+            if (job->workloads[k] == found)
+                return plan_refuse(value, err, "experiment.workload: %s is there twice",
+                                   found->name);
+        job->workloads[i] = found;
+    }
+    job->workload_count = most;
+    job->workload = job->workloads[0];
+    return 0;
+}
+
 int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
     job->experiment = lab_value_get(job->tree, "experiment");
     if (!job->experiment || job->experiment->type != LAB_VALUE_MAP)
@@ -333,13 +368,8 @@ int plan_keys_read(struct plan_job *job, struct lab_arena *arena, struct lab_err
                            "there is no study: choose one, such as experiment=quick_test");
     if (read_top(job, arena, err) < 0 || read_experiment(job, arena, err) < 0)
         return -1;
-    job->workload = lab_workload_find(job->keys.workload, err);
-    if (!job->workload) {
-        const struct lab_value *value = lab_value_get(job->experiment, "workload");
-        char text[sizeof err->text];
-        snprintf(text, sizeof text, "%s", err->text);
-        return plan_refuse(value, err, "experiment.workload: %s", text);
-    }
+    if (find_workloads(job, arena, err) < 0)
+        return -1;
     if (job->workload->external) { /* one run of the program, unless told otherwise */
         job->keys.test.num_samples = 1;
         job->keys.test.warmup_samples = 0;
@@ -395,8 +425,25 @@ static void set_constants(struct plan_job *job, const struct lab_option *row,
     *(struct lab_value **)(void *)((char *)job->base + row->offset) = constants;
 }
 
+/* The map that has a workload's name holds its keys; 1 = it was one, another's too. */
+static int read_own(struct plan_job *job, const char *key, const struct lab_value *value,
+                    struct lab_arena *arena, struct lab_err *err) {
+    const struct lab_workload *owner = NULL;
+    for (int i = 0; i < job->workload_count && value->type == LAB_VALUE_MAP; i++)
+        if (lab_str_equal(job->workloads[i]->name, key))
+            owner = job->workloads[i];
+    if (!owner && value->type == LAB_VALUE_MAP && lab_workload_find(key, NULL))
+        return 1; /* of one that this study leaves out */
+    for (int i = 0; owner == job->workload && owner && i < value->count; i++)
+        if (value->keys[i][0] != '_' &&
+            plan_set_option(owner, job->base, arena, value->keys[i], value->items[i], err) < 0)
+            return lab_err_context(err, "experiment.%s", key);
+    return owner ? 1 : 0;
+}
+
 static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
-    static const char *const parts[] = {"hardware", "test", "axes", "series", "runs", NULL};
+    static const char *const parts[] = {"hardware", "test",   "axes", "series",
+                                        "runs",     "phases", NULL};
     for (int i = 0; i < job->experiment->count; i++) {
         const char *key = job->experiment->keys[i];
         const struct lab_value *value = job->experiment->items[i];
@@ -408,6 +455,11 @@ static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_e
         if (row && row->type == LAB_OPTION_VALUE && known && value->type == LAB_VALUE_MAP)
             set_constants(job, row, value, arena);
         if (known)
+            continue;
+        int own = row ? 0 : read_own(job, key, value, arena, err);
+        if (own < 0)
+            return -1;
+        if (own > 0)
             continue;
         if (row) {
             const char *path = lab_arena_printf(arena, "experiment.%s", key);

@@ -188,7 +188,17 @@ static uint64_t hash_draft(uint64_t hash, const struct plan_draft *draft,
     }
     snprintf(text, sizeof text, "iterations %lld\nwarmup %lld\n", (long long)draft->iterations,
              (long long)draft->warmup_iterations);
-    return lab_hash_text(hash, text);
+    hash = lab_hash_text(hash, text);
+    if (!draft->phase)
+        return hash;
+    struct lab_str phase;
+    lab_str_init(&phase);
+    lab_str_printf(&phase, "phase %s ", draft->phase->name);
+    plan_phase_write(draft->phase, &phase);
+    lab_str_add(&phase, "\n");
+    hash = lab_hash_text(hash, phase.text);
+    lab_str_release(&phase);
+    return hash;
 }
 
 static int book_draft(struct plan_book *book, const struct plan_draft *draft,
@@ -221,8 +231,15 @@ static void add_series(struct plan_book *book, struct plan_draft *draft, const c
     draft->series = names;
 }
 
-/* The axes' values at `at`, as a run; its index, or -1 and the error is set. */
-static int take_point(const struct walk *w, const struct plan_product *product, const int *at) {
+struct filled { /* a point's work, and how it is measured */
+    struct point point;
+    uint64_t hash;
+    int work;
+};
+
+/* The axes' values at `at`. */
+static int fill_point(const struct walk *w, const struct plan_product *product, const int *at,
+                      struct filled *ret) {
     const struct lab_workload *workload = w->job->workload;
     struct point point = {.config = w->config, .test = w->job->keys.test};
     memcpy(point.config, w->job->base, workload->config_size);
@@ -237,15 +254,75 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
     if (workload->canonical)
         workload->canonical(w->canonical);
     uint64_t hash = plan_hash_work(workload, w->canonical);
-    struct plan_draft draft = {.test = point.test, .work = book_work(w, point.config, hash)};
+    *ret = (struct filled){point, hash, book_work(w, point.config, hash)};
+    return 0;
+}
+
+/* As a run on these ranks; its index. */
+static int book_point(const struct walk *w, const struct filled *filled,
+                      const struct lab_run_rank *ranks, int count,
+                      const struct lab_plan_phase *phase) {
+    struct plan_draft draft = {
+        .test = filled->point.test, .work = filled->work, .rank_count = count, .phase = phase};
     double batch = w->book->works[draft.work].cost.samples;
-    draft.iterations = batches(point.test.num_samples, batch);
-    draft.warmup_iterations = batches(point.test.warmup_samples, batch);
-    struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
-    if (make_ranks(w, &point, ranks, &draft.rank_count) < 0)
-        return -1;
-    draft.hash = hash_draft(hash, &draft, ranks);
+    draft.iterations = batches(draft.test.num_samples, batch);
+    draft.warmup_iterations = batches(draft.test.warmup_samples, batch);
+    draft.hash = hash_draft(filled->hash, &draft, ranks);
     return book_draft(w->book, &draft, ranks);
+}
+
+/* As a run; its index, or -1 and the error is set. */
+static int take_point(const struct walk *w, const struct plan_product *product, const int *at) {
+    struct filled filled;
+    struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
+    int count = 0;
+    if (fill_point(w, product, at, &filled) < 0 || make_ranks(w, &filled.point, ranks, &count) < 0)
+        return -1;
+    return book_point(w, &filled, ranks, count, NULL);
+}
+
+/* --- phases --- */
+
+/* On the device's own node where the phase says so; else the system chooses. */
+static void place_gang(const struct walk *w, const struct lab_plan_phase *phase,
+                       const struct plan_gang *gang, struct lab_run_rank *ranks) {
+    for (int i = 0; i < gang->count; i++) {
+        const struct lab_device_ref *ref = &w->book->devices.items[gang->gpu_ids[i]];
+        ranks[i] =
+            (struct lab_run_rank){.gpu_id = gang->gpu_ids[i],
+                                  .device = ref->name,
+                                  .numa_node = phase->mitigations & LAB_PLAN_NUMA ? ref->node : -1};
+    }
+}
+
+static int take_phase(const struct walk *w, const struct filled *filled,
+                      const struct lab_plan_phase *phase) {
+    struct plan_book *book = w->book;
+    int gpu_ids[LAB_OPTION_INTS_MAX], count = count_of(filled->point.gang);
+    for (int i = 0; i < count; i++)
+        gpu_ids[i] = (int)number_at(filled->point.gang, i);
+    struct plan_gang *gangs;
+    int gang_count = plan_phase_gangs(book, phase, gpu_ids, count, &gangs);
+    struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
+    for (int i = 0; i < gang_count; i++) {
+        if (phase->regret && !plan_can_tune(book, &book->works[filled->work], gangs[i].gpu_ids[0]))
+            continue;
+        place_gang(w, phase, &gangs[i], ranks);
+        int index = book_point(w, filled, ranks, gangs[i].count, phase);
+        book->drafts[index].point_count++;
+        book->point_count++;
+    }
+    return 0;
+}
+
+static int take_phases(const struct walk *w, const int *at) {
+    struct filled filled;
+    if (fill_point(w, &w->job->product, at, &filled) < 0)
+        return -1;
+    for (int i = 0; i < w->job->phase_count; i++)
+        if (take_phase(w, &filled, &w->job->phases[i]) < 0)
+            return -1;
+    return 0;
 }
 
 /* --- walking --- */
@@ -275,6 +352,8 @@ static int count_views(const struct plan_job *job, const int *at) {
 /* Books a place of the study's own axes: a point for each series that sees it, or one of no series. */
 static int take_own_place(const struct walk *w, const int *at) {
     const struct plan_job *job = w->job;
+    if (job->phase_count > 0)
+        return take_phases(w, at);
     int views = count_views(job, at);
     int index = views < 0 ? 0 : take_point(w, &job->product, at);
     if (views < 0 || index < 0)

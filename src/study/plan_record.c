@@ -22,11 +22,35 @@ static const char *series_text(const struct lab_plan_run *run, struct lab_arena 
     return json_text(list, arena);
 }
 
-static const char *test_text(const struct lab_plan_run *run, struct lab_arena *arena) {
+/* What the phase was, so that whoever reads the runs need not know the study's file. */
+static void add_phase(const struct lab_plan *plan, const struct lab_plan_run *run,
+                      struct lab_value *map, struct lab_arena *arena) {
+    const struct lab_plan_phase *phase = run->phase;
+    struct lab_value *apart = lab_value_list(arena), *notes = lab_value_list(arena);
+    for (int bit = 0; lab_plan_mitigations[bit]; bit++)
+        if (phase->mitigations & (1u << bit))
+            lab_value_append(arena, apart, lab_value_string(arena, lab_plan_mitigations[bit]));
+    for (int i = 0; plan->notes && plan->notes[i]; i++)
+        lab_value_append(arena, notes, lab_value_string(arena, plan->notes[i]));
+    lab_value_set_string(arena, map, "phase", phase->name);
+    lab_value_set_string(arena, map, "place", phase->together ? "together" : "alone");
+    lab_value_set_string(arena, map, "processes",
+                         run->processes == LAB_PLAN_SHARED ? "shared" : "per_rank");
+    lab_value_set(arena, map, "apart", apart);
+    lab_value_set_string(arena, map, "disturb", phase->disturb);
+    lab_value_set_float(arena, map, "duration_s", run->duration_s);
+    lab_value_set_float(arena, map, "tune_s", run->tune_s);
+    lab_value_set(arena, map, "notes", notes);
+}
+
+static const char *test_text(const struct lab_plan *plan, const struct lab_plan_run *run,
+                             struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_int(arena, map, "num_samples", run->num_samples);
     lab_value_set_int(arena, map, "warmup_samples", run->warmup_samples);
     lab_value_set_float(arena, map, "timeout_s", run->timeout_s);
+    if (run->phase)
+        add_phase(plan, run, map, arena);
     return json_text(map, arena);
 }
 
@@ -43,7 +67,7 @@ struct lab_run lab_plan_record(const struct lab_plan *plan, int index, struct la
         .label = run->label,
         .options = json_text(run->options, arena),
         .series = series_text(run, arena),
-        .test = test_text(run, arena),
+        .test = test_text(plan, run, arena),
         .iterations = run->iterations,
         .warmup_iterations = run->warmup_iterations,
         .ranks = run->ranks,

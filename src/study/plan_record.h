@@ -15,7 +15,8 @@
  *     options  every key of the workload          {"patch_size": 32, …}
  *     series   names                              ["depth"]
  *     test     the study's own keys of test       {"num_samples": 100, "warmup_samples": 20,
- *                                                  "timeout_s": 300.0}
+ *                                                  "timeout_s": 300.0}; of a phase also phase, place,
+ *                                                  processes, apart, disturb, duration_s, tune_s, notes
  *
  * JSON texts are in the arena; the rest is shared with the plan.
  */

@@ -16,6 +16,8 @@
 #define TICK_NS     (200 * LAB_NS_PER_MS) /* between two questions whether to stop */
 #define PROGRESS_NS (500 * LAB_NS_PER_MS) /* between two lines about where runs stand */
 
+#define SETTLE_NS (200 * LAB_NS_PER_MS) /* that all devices have between runs of phases */
+
 #define MEMORY_LEFT_BYTES ((int64_t)64 << 20) /* on a GPU after a run: less is the driver's own */
 #define MEMORY_BACK_NS    (10 * LAB_NS_PER_S)
 
@@ -162,7 +164,16 @@ static struct runner_run *find_place(struct runner *runner) {
     return run;
 }
 
+/* In a study with phases the pause ends when temperature and clocks are as they were. */
+static void look_cool(struct runner *runner, int64_t now_ns) {
+    if (!runner->cools || now_ns < runner->settle_ns || now_ns >= runner->cool_ns)
+        return;
+    if (lab_watch_is_cool(runner->watch))
+        runner->cool_ns = now_ns;
+}
+
 static void start_runs(struct runner *runner, int64_t now_ns) {
+    look_cool(runner, now_ns);
     while (may_start(runner) && now_ns >= runner->cool_ns) {
         int item = find_startable(runner, now_ns);
         if (item < 0)
@@ -182,6 +193,10 @@ static void cool_down(struct runner *runner, int64_t now_ns) {
     if (pause_s <= 0 || runner->active_count > 0 || !may_start(runner) || !has_pending(runner))
         return;
     runner->cool_ns = now_ns + (int64_t)(pause_s * 1e9);
+    runner->cools = runner->spec->items[runner->first_pending].planned->phase != NULL;
+    runner->settle_ns = now_ns + SETTLE_NS;
+    if (runner->cools)
+        return;
     runner_tell(runner, NULL,
                 (struct lab_runner_event){.kind = LAB_RUNNER_COOLING, .value = pause_s});
 }
@@ -277,6 +292,8 @@ static int64_t next_due(const struct runner *runner, int64_t now_ns) {
     }
     if (runner->cool_ns > now_ns && runner->cool_ns < due_ns)
         due_ns = runner->cool_ns;
+    if (runner->cools && runner->settle_ns > now_ns && runner->settle_ns < due_ns)
+        due_ns = runner->settle_ns;
     if (runner->watch && !lab_watch_is_settled(runner->watch) &&
         now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
         due_ns = now_ns + RUNNER_SETTLE_LOOK_NS;

@@ -87,7 +87,8 @@ static int check_iterations(const struct runner *runner, const struct runner_run
         return lab_err_set(err, LAB_ERR_SYSTEM,
                            "it sent iterations from %lld on, where %lld was the next",
                            (long long)first, (long long)rank->next_iteration);
-    if (runner->spec->plan->duration_s <= 0 && planned > 0 && first + count > planned)
+    if (runner_run_duration_s(runner, run->item->planned) <= 0 && planned > 0 &&
+        first + count > planned)
         return lab_err_set(err, LAB_ERR_SYSTEM, "it sent %lld iterations, but %lld were asked for",
                            (long long)(first + count), (long long)planned);
     return 0;

@@ -6,6 +6,7 @@
  *   runner_frame.c   what workers say: heard, checked, written down
  *   runner_result.c  the ranks' results as one
  *   runner_log.c     what workers print
+ *   runner_phase.c   of a study with phases: what its runs are told beside the plan, cooling down
  *   runner_place.c   which CPUs the runner itself uses
  */
 #ifndef LAB_STUDY_RUNNER_INTERNAL_H
@@ -13,6 +14,7 @@
 
 #include "study/child.h"
 #include "study/frame.h"
+#include "study/job.h"
 #include "study/runner.h"
 #include "study/watch.h"
 
@@ -121,6 +123,8 @@ struct runner {
     bool simulated;
     int64_t simulated_ns; /* the study's clock: where the next run begins */
     int64_t cool_ns;      /* nothing starts before */
+    bool cools;           /* until then at most: as soon as the devices are cool */
+    int64_t settle_ns;    /* but not before that */
     int64_t empty_ns;     /* until then GPUs have time to give back what the last run took */
     int stop_level;
     bool closed; /* nothing more starts: fail_fast, or the budget is used */
@@ -185,6 +189,17 @@ int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
                         const char *profiler, struct lab_watch *watch,
                         const struct lab_watch_question *question, struct lab_arena *arena,
                         struct lab_run *outcome, struct lab_err *err);
+
+/* --- runner_phase.c --- */
+
+/* A run's ranks are threads of one worker; how long it measures, 0 = a number of iterations. */
+bool runner_run_is_shared(const struct runner *runner, const struct lab_plan_run *planned);
+double runner_run_duration_s(const struct runner *runner, const struct lab_plan_run *planned);
+
+/* What rank `index` of a run of a phase is told beside its device and node: CPUs of its own, and what
+ * other runs chose. Fails where that isn't known since those runs have failed. */
+int runner_phase_rank(const struct runner *runner, const struct lab_plan_run *planned, int index,
+                      struct lab_arena *arena, struct lab_job_rank *rank, struct lab_err *err);
 
 /* --- runner_log.c --- */
 

@@ -53,8 +53,20 @@ static void add_simulation(const struct lab_plan *plan, const struct runner_run 
     job->start_ns = run->start_ns;
 }
 
-static void say_job(const struct runner *runner, struct runner_run *run,
-                    struct runner_worker *worker) {
+/* Of a study with phases nothing is looked up: each phase chooses for itself. */
+static struct lab_value *options_of(const struct runner *runner, const struct runner_run *run,
+                                    const char *device, struct lab_arena *arena) {
+    const struct lab_plan_run *planned = run->item->planned;
+    struct lab_tuned none = {.config = LAB_CONFIG_DEFAULT};
+    if (planned->phase && planned->workload->launch &&
+        lab_value_get(planned->options, LAB_WORKLOAD_CONFIG))
+        return lab_tuned_freeze(planned->options, &none, arena);
+    return lab_tuned_options(planned->workload, planned->options, runner->spec->machine, device,
+                             arena);
+}
+
+static int say_job(const struct runner *runner, struct runner_run *run,
+                   struct runner_worker *worker, struct lab_err *err) {
     const struct lab_plan *plan = runner->spec->plan;
     const struct lab_plan_run *planned = run->item->planned;
     struct lab_job_rank *ranks =
@@ -65,22 +77,26 @@ static void say_job(const struct runner *runner, struct runner_run *run,
                                          .gpu_id = rank->gpu_id,
                                          .device = rank->device,
                                          .numa_node = rank->numa_node};
+        if (planned->phase && runner_phase_rank(runner, planned, worker->first_rank + i,
+                                                &run->arena, &ranks[i], err) < 0)
+            return -1;
     }
     struct lab_job job = {.run_id = planned->id,
                           .folder = runner->folder,
                           .workload = planned->workload->name,
-                          .options = lab_tuned_options(planned->workload, planned->options,
-                                                       runner->spec->machine, ranks[0].device,
-                                                       &run->arena),
+                          .options = options_of(runner, run, ranks[0].device, &run->arena),
                           .ranks = ranks,
                           .rank_count = worker->rank_count,
                           .gang_size = planned->rank_count,
                           .iterations = planned->iterations,
                           .warmup_iterations = planned->warmup_iterations,
-                          .duration_s = plan->duration_s,
+                          .duration_s = runner_run_duration_s(runner, planned),
                           .seed = plan->seed & SEED_BITS,
                           .verify = true,
-                          .trace = plan->trace && !is_watched(plan, ranks, worker->rank_count)};
+                          .trace = plan->trace && !is_watched(plan, ranks, worker->rank_count),
+                          .probe = planned->phase && !planned->phase->regret,
+                          .tune_s = planned->tune_s,
+                          .disturb = planned->phase ? planned->phase->disturb : NULL};
     if (runner->simulated)
         add_simulation(plan, run, &job);
     struct lab_str text;
@@ -88,6 +104,7 @@ static void say_job(const struct runner *runner, struct runner_run *run,
     lab_job_write(&job, &text);
     runner_say(worker, &(struct lab_frame){.type = LAB_FRAME_JOB, .text = text.text});
     lab_str_release(&text);
+    return 0;
 }
 
 /* Puts the profiler before the worker, where one is wanted. */
@@ -124,13 +141,12 @@ static int start_worker(struct runner *runner, struct runner_run *run, struct ru
     if (result < 0)
         return lab_err_context(err, "starting a worker");
     runner->ever_started = true;
-    say_job(runner, run, worker);
-    return 0;
+    return say_job(runner, run, worker, err);
 }
 
 static void make_workers(const struct runner *runner, struct runner_run *run) {
     int ranks = run->item->planned->rank_count;
-    bool shared = runner->spec->plan->processes == LAB_PLAN_SHARED;
+    bool shared = runner_run_is_shared(runner, run->item->planned);
     run->worker_count = shared ? 1 : ranks;
     run->workers = lab_arena_alloc(&run->arena, (size_t)run->worker_count, sizeof *run->workers);
     run->ranks = lab_arena_alloc(&run->arena, (size_t)ranks, sizeof *run->ranks);
@@ -348,6 +364,7 @@ make_question(const struct runner *runner, const struct runner_run *run, struct 
         .now_ns = runner->simulated ? run->heard_ns : lab_clock_now(lab_clock_system()),
         .own = own,
         .own_count = count,
+        .tells_throttling = planned->phase != NULL,
         .runner = run->concurrent ? getpid() : 0};
 }
 
@@ -364,7 +381,7 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
     const struct lab_plan *plan = runner->spec->plan;
     struct lab_watch_question question = make_question(runner, run, &run->arena);
     if (runner_result_merge(run->ranks, run->item->planned->rank_count,
-                            plan->processes == LAB_PLAN_SHARED,
+                            runner_run_is_shared(runner, run->item->planned),
                             lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->watch,
                             &question, &run->arena, &outcome, &err) < 0) {
         lab_err_context(&err, "the worker has gone wrong");

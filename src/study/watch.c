@@ -17,6 +17,7 @@
 #define INTERVAL_HOST_NS  (500 * LAB_NS_PER_MS)
 #define BEFORE_NS         (3 * LAB_NS_PER_S) /* who was on a GPU before a run: lists come each second */
 #define LONG_NS           (3 * INTERVAL_GPU_NS) /* so long without a reading is no accident */
+#define WARMER_C          3    /* than before the first run: as cool as it gets between runs */
 #define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
 #define HELD_BACK_LEAST_S 0.2  /* two readings: a single one may be a moment's */
 
@@ -26,6 +27,9 @@ struct gpu {         /* an entity, if it is one */
     int index, memory_column;
     int column_count;            /* 0 = it wasn't told */
     int64_t before_kib, now_kib; /* memory in use at first, and now; -1 = unknown */
+    int temperature_column, reasons_column;
+    int64_t before_c, now_c; /* temperature likewise, as stored; INT64_MIN = unknown */
+    uint64_t held;           /* reasons that hold its clocks back */
 };
 
 struct lab_watch {
@@ -46,13 +50,32 @@ static void on_entity(void *state, int number, const struct lab_entity *entity) 
     struct lab_watch *watch = state;
     while (watch->gpu_count <= number) {
         LAB_MEM_GROW(&watch->gpus, watch->gpu_count, &watch->gpu_capacity);
-        watch->gpus[watch->gpu_count++] = (struct gpu){.before_kib = -1, .now_kib = -1};
+        watch->gpus[watch->gpu_count++] = (struct gpu){
+            .before_kib = -1, .now_kib = -1, .before_c = INT64_MIN, .now_c = INT64_MIN};
     }
     watch->gpus[number].column_count = entity->column_count;
     watch->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
     watch->gpus[number].index = entity->index;
     watch->gpus[number].memory_column = lab_entity_column(entity, LAB_METRIC_MEMORY_USED, -1);
+    watch->gpus[number].temperature_column = lab_entity_column(entity, LAB_METRIC_TEMPERATURE, -1);
+    watch->gpus[number].reasons_column = lab_entity_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
     watch->inner.entity(watch->inner.state, number, entity);
+}
+
+static void note_heat(struct gpu *gpu, const struct lab_tick *tick) {
+    int heat = gpu->temperature_column, reasons = gpu->reasons_column;
+    if (!gpu->is_gpu)
+        return;
+    if (heat >= 0 && lab_valid_get(tick->valid, heat)) {
+        gpu->now_c = tick->values[heat];
+        gpu->before_c = gpu->before_c == INT64_MIN ? gpu->now_c : gpu->before_c;
+    }
+    if (reasons < 0 || !lab_valid_get(tick->valid, reasons))
+        return;
+    gpu->held = 0;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        if (reason->harmful)
+            gpu->held |= (uint64_t)tick->values[reasons] & reason->bit;
 }
 
 static void on_tick(void *state, const struct lab_tick *tick) {
@@ -63,6 +86,7 @@ static void on_tick(void *state, const struct lab_tick *tick) {
         gpu->now_kib = tick->values[gpu->memory_column];
         gpu->before_kib = gpu->before_kib < 0 ? gpu->now_kib : gpu->before_kib;
     }
+    note_heat(gpu, tick);
     watch->inner.tick(watch->inner.state, tick);
 }
 
@@ -182,6 +206,16 @@ int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device)
             return (gpu->now_kib - gpu->before_kib) * 1024;
     }
     return 0;
+}
+
+bool lab_watch_is_cool(const struct lab_watch *watch) {
+    for (int i = 0; watch && watch->sampler && i < watch->gpu_count; i++) {
+        const struct gpu *gpu = &watch->gpus[i];
+        if (gpu->is_gpu && !gpu->away &&
+            (gpu->held || (gpu->before_c != INT64_MIN && gpu->now_c > gpu->before_c + WARMER_C)))
+            return false;
+    }
+    return true;
 }
 
 /* --- which GPU --- */
@@ -423,10 +457,10 @@ static void set_throttling(struct answer *answer) {
             continue;
         lab_value_set_float(answer->arena, map, reason->name, time_s);
         if (time_s >= HELD_BACK_LEAST_S && time_s >= HELD_BACK_SHARE * span_s)
-            add_sentence(answer, answer->invalid,
-                         lab_arena_printf(answer->arena,
-                                          "clocks were held back for %.0f %% of the time: %s",
-                                          100 * time_s / span_s, reason->words));
+            add_sentence(
+                answer, answer->question->tells_throttling ? answer->warnings : answer->invalid,
+                lab_arena_printf(answer->arena, "clocks were held back for %.0f %% of the time: %s",
+                                 100 * time_s / span_s, reason->words));
     }
     lab_value_set(answer->arena, answer->map, "throttled_s", map);
 }

@@ -61,6 +61,12 @@ bool lab_watch_is_settled(const struct lab_watch *watch);
  */
 int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device);
 
+/*
+ * Whether all GPUs are about as cool as when they were first read, and none is held back, by the last
+ * reading; true where nothing is known.
+ */
+bool lab_watch_is_cool(const struct lab_watch *watch);
+
 /* What is asked about a run. */
 struct lab_watch_question {
     const struct lab_run_rank *ranks;
@@ -69,6 +75,8 @@ struct lab_watch_question {
     const int64_t *first_ns, *last_ns; /* by rank: of what was measured; 0 = unknown */
     const pid_t *own;                  /* processes of the run, workers and whatever they started */
     int own_count;
+    bool
+        tells_throttling; /* clocks that are held back are what is looked for: they spoil nothing */
     pid_t runner; /* whose other workers are no strangers, since runs share GPUs; 0 = they are */
 };
 

@@ -210,7 +210,7 @@ static int converse(struct worker *worker, struct lab_err *err) {
         return 1;
     }
     worker->results_left = worker->job.rank_count;
-    worker->timed_left = worker->traced_left = worker->job.rank_count;
+    worker->timed_left = worker->traced_left = worker->probed_left = worker->job.rank_count;
     if (worker_guard_start(worker, err) < 0)
         return -1;
     int status = carry_out(worker);

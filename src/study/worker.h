@@ -32,6 +32,14 @@
  *     warnings, invalid                       lists of sentences; a run with an `invalid` one is done
  *                                             but must not be used
  *     configuration                           of a kernel that can be tuned: what it ran with
+ *     of a study with phases, where there is such a thing:
+ *     disturbed                               the neighbour on purpose that it had
+ *     best_config, best_time_ms, winner_is_certain, tuning     what tuning ended with; all of it
+ *     regret                                  [{phase, config, same, ratio, low, high, rounds}]: what was
+ *                                             chosen in that phase against what was chosen alone, as times
+ *     capacity                                {flops_per_second, memory_gb_per_s, h2d_gb_per_s,
+ *                                             d2h_gb_per_s, clock_mhz}: what the device's resources gave
+ *                                             just behind the timed pass
  *     trace                                   {path, iterations, overhead}; path below the study's
  *                                             folder; overhead 0.01: an iteration took 1 % longer
  *

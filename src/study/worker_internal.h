@@ -4,6 +4,8 @@
  *   worker.c         the conversation: job in, ranks started, acknowledgement
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
  *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
+ *   worker_phase.c   of a study with phases: tuning, choices side by side, what resources are left
+ *   worker_disturb.c a neighbour on purpose
  *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace
  *   worker_sample.c  what a simulated machine's sampler saw
@@ -41,6 +43,7 @@ struct worker {
     bool go, acknowledged;
     int results_left; /* ranks whose RESULT is not on its way yet */
     int timed_left;   /* ranks that are not through with their timed pass yet */
+    int probed_left;  /* likewise before resources are probed */
     int traced_left;  /* likewise with their traced pass */
     /* --- */
     atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
@@ -59,6 +62,19 @@ struct worker {
     pid_t parent;  /* the runner; 0 = a profiler stands between */
     int signal_fd; /* the parent's end, and requests to end */
     int wake_fd;   /* told by worker_guard_stop */
+};
+
+struct disturber; /* worker_disturb.c's */
+
+struct regret { /* a choice against the first, both on this device at the same time */
+    const char *phase, *config;
+    double ratio, low, high; /* of its time; NaN = unknown */
+    bool same;               /* it is the first's configuration */
+    int rounds;
+};
+
+struct capacity { /* what the device's resources gave when they were probed; NaN = unknown */
+    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s, clock_mhz;
 };
 
 struct rank {
@@ -90,6 +106,17 @@ struct rank {
     int invalid_count;
     double peak_memory_mib; /* before it was traced; NaN = unknown */
     int64_t end_ns;         /* by the device's clock, when all was done; 0 = it has none */
+
+    /* of a phase */
+    struct disturber *disturber;
+    struct lab_value *tuning;      /* its result as JSON; NULL = it wasn't tuned */
+    const char *configuration;     /* that the kernel runs with; NULL = as the options say */
+    const char *phase_warnings[4]; /* sentences */
+    int phase_warning_count;
+    struct capacity capacity;
+    bool probed;
+    struct regret *regrets; /* of the choices behind the first */
+    int regret_count;
 
     const char *trace_path; /* below the study's folder; NULL = there is none */
     int trace_iterations;
@@ -136,6 +163,28 @@ void worker_tell_samples(struct rank *rank);
 /* A sentence for whatever happened to the figures, if anything. */
 void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
                                 struct lab_value *list);
+
+/* --- of a study with phases --- */
+
+/* A sentence for the result's warnings. */
+void worker_warn(struct rank *rank, const char *sentence);
+/* Binds the calling thread to the CPUs that the job names, if any. */
+int worker_bind(const struct rank *rank, struct lab_err *err);
+/* What the rank says to workloads about its place. */
+struct lab_rank worker_place(struct rank *rank);
+/* Tunes the kernel where the job says so; what can't be tuned runs as it is, with a warning. */
+int worker_tune(struct rank *rank, struct lab_err *err);
+/* From here on the workload's kernel runs as was tuned, or as the job says. */
+int worker_configure(struct rank *rank, struct lab_err *err);
+/* The choices side by side instead of one alone. `plan` as for one; fills the rank's measurement. */
+int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
+                           struct lab_err *err);
+/* What is left of the device's resources, all ranks of the worker at the same time. */
+void worker_probe(struct rank *rank);
+
+/* Starts and ends the neighbour that the job asks for. */
+int worker_disturb_start(struct rank *rank, struct lab_err *err);
+void worker_disturb_stop(struct rank *rank); /* accepts one that was never started */
 
 bool worker_wants_trace(const struct worker *worker);
 /* After all ranks have measured. Leaves what came of it in the rank. */

@@ -116,21 +116,16 @@ static int open_device(struct rank *rank, struct lab_err *err) {
     setup.seed = worker->job.chance;
     setup.start_ns = worker->job.start_ns;
     setup.stopped = &worker->stopping;
+    setup.disturb = worker->job.disturb;
     if (lab_device_open(worker->machine, &rank->ref, setup, &rank->device, err) < 0)
         return -1;
     rank->overlaps = rank->device->info.overlaps;
     return 0;
 }
 
-static int open_workload(struct rank *rank, struct lab_err *err) {
-    struct worker *worker = rank->worker;
-    const struct lab_job *job = &worker->job;
-    rank->sink = (struct lab_sink){.metric = on_metric,
-                                   .progress = on_workload_progress,
-                                   .output = on_output,
-                                   .stopped = on_stopped,
-                                   .state = rank};
-    struct lab_rank place = {
+struct lab_rank worker_place(struct rank *rank) {
+    const struct lab_job *job = &rank->worker->job;
+    return (struct lab_rank){
         .device = rank->device,
         .ref = &rank->ref,
         .numa_node = rank->job->numa_node,
@@ -142,6 +137,16 @@ static int open_workload(struct rank *rank, struct lab_err *err) {
         .folder = *job->folder ? job->folder : NULL,
         .sink = &rank->sink,
     };
+}
+
+static int open_workload(struct rank *rank, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    rank->sink = (struct lab_sink){.metric = on_metric,
+                                   .progress = on_workload_progress,
+                                   .output = on_output,
+                                   .stopped = on_stopped,
+                                   .state = rank};
+    struct lab_rank place = worker_place(rank);
     /* a simulated device has a time of its own */
     const struct lab_clock *clock = rank->device ? rank->device->clock : lab_clock_system();
     int64_t start_ns = lab_clock_now(clock);
@@ -170,11 +175,16 @@ static int verify(struct rank *rank, struct lab_err *err) {
 
 /* --- measuring --- */
 
-/* The last thing before the measurement: from here on all ranks of the gang go together. */
+/*
+ * The last thing before the measurement: from here on all ranks of the gang go together. It rests before
+ * it says that it is ready, so that all do when they are sent off: one that rested only then would let a
+ * simulated world go on without it, and on waking would wake those who have come to their next meeting
+ * and wait there for it.
+ */
 static void wait_for_go(struct rank *rank) {
+    lab_device_rest(rank->device);
     worker_send(rank->worker,
                 &(struct lab_frame){.type = LAB_FRAME_READY, .rank = rank->job->index});
-    lab_device_rest(rank->device);
     rank->go = worker_wait_go(rank->worker);
     lab_device_wake(rank->device);
     if (rank->go)
@@ -223,7 +233,9 @@ static int measure(struct rank *rank, struct lab_err *err) {
     if (atomic_load(&rank->worker->stopping))
         return 0;
     struct lab_subject subject = {"measuring", run_stretch, rank};
-    if (lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
+    if (rank->job->choice_count > 1
+            ? worker_measure_choices(rank, &plan, err) < 0
+            : lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
         return -1;
     int64_t count = (int64_t)rank->measurement.count;
     if (job->duration_s > 0 && !atomic_load(&rank->tells_progress))
@@ -280,6 +292,10 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (rank->measurement.count == 0)
         return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
     prove(rank);
+    if (rank->worker->job.probe && worker_meet(rank, &rank->worker->probed_left)) {
+        tell_phase(rank, "probing");
+        worker_probe(rank);
+    }
     rank->peak_memory_mib = NAN;
     if (!rank->ref.simulated) /* what the simulator itself takes says nothing */
         rank->peak_memory_mib =
@@ -297,11 +313,20 @@ static int use_device(struct rank *rank, struct lab_err *err) {
     struct worker *worker = rank->worker;
     if (!worker->workload->external && open_device(rank, err) < 0)
         return -1;
-    int result = open_workload(rank, err);
+    int result = worker_disturb_start(rank, err);
+    if (result == 0 && worker->job.tune_s > 0) {
+        tell_phase(rank, "tuning");
+        result = worker_tune(rank, err);
+    }
+    if (result == 0)
+        result = open_workload(rank, err);
     if (result == 0) {
-        result = use_workload(rank, err);
+        result = worker_configure(rank, err);
+        if (result == 0)
+            result = use_workload(rank, err);
         worker->workload->close(rank->state);
     }
+    worker_disturb_stop(rank);
     lab_device_close(rank->device);
     return result;
 }
@@ -313,6 +338,8 @@ static int carry_out(struct rank *rank, struct lab_err *err) {
     if (!worker->job.machine && node >= 0 &&
         lab_bind_thread_to_node(worker->machine, node, err) < 0)
         return lab_err_context(err, "NUMA node %d", node);
+    if (!worker->job.machine && worker_bind(rank, err) < 0)
+        return -1;
     tell_phase(rank, "opening");
     if (choose_device(rank, err) < 0)
         return -1;

@@ -210,8 +210,54 @@ static void put_validity(struct writer writer, const struct rank *rank) {
     worker_add_metric_warnings(rank, arena, warnings);
     if (rank->trace_warning)
         lab_value_append(arena, warnings, lab_value_string(arena, rank->trace_warning));
+    for (int i = 0; i < rank->phase_warning_count; i++)
+        lab_value_append(arena, warnings, lab_value_string(arena, rank->phase_warnings[i]));
     lab_value_set(arena, writer.map, "warnings", warnings);
     lab_value_set(arena, writer.map, "invalid", invalid);
+}
+
+static struct lab_value *capacity_value(const struct rank *rank, struct lab_arena *arena) {
+    struct writer writer = open_map(arena);
+    put(writer, "flops_per_second", rank->capacity.flops_per_s);
+    put(writer, "memory_gb_per_s", 1e-9 * rank->capacity.memory_bytes_per_s);
+    put(writer, "h2d_gb_per_s", 1e-9 * rank->capacity.h2d_bytes_per_s);
+    put(writer, "d2h_gb_per_s", 1e-9 * rank->capacity.d2h_bytes_per_s);
+    put(writer, "clock_mhz", rank->capacity.clock_mhz);
+    return writer.map;
+}
+
+static struct lab_value *regrets_value(const struct rank *rank, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; i < rank->regret_count; i++) {
+        const struct regret *regret = &rank->regrets[i];
+        struct writer writer = open_map(arena);
+        lab_value_set_string(arena, writer.map, "phase", regret->phase);
+        lab_value_set_string(arena, writer.map, "config", regret->config);
+        lab_value_set_bool(arena, writer.map, "same", regret->same);
+        put(writer, "ratio", regret->ratio);
+        put(writer, "low", regret->low);
+        put(writer, "high", regret->high);
+        lab_value_set_int(arena, writer.map, "rounds", regret->rounds);
+        lab_value_append(arena, list, writer.map);
+    }
+    return list;
+}
+
+/* Of a study with phases: what was chosen, what it costs, and what was left to it. */
+static void put_phase(struct writer writer, const struct rank *rank) {
+    const struct lab_job *job = &rank->worker->job;
+    if (job->disturb)
+        lab_value_set_string(writer.arena, writer.map, "disturbed", job->disturb);
+    if (rank->tuning) {
+        static const char *const kept[] = {"best_config", "best_time_ms", "winner_is_certain"};
+        for (size_t i = 0; i < sizeof kept / sizeof *kept; i++)
+            lab_value_set(writer.arena, writer.map, kept[i], lab_value_get(rank->tuning, kept[i]));
+        lab_value_set(writer.arena, writer.map, "tuning", rank->tuning);
+    }
+    if (rank->regret_count > 0)
+        lab_value_set(writer.arena, writer.map, "regret", regrets_value(rank, writer.arena));
+    if (rank->probed)
+        lab_value_set(writer.arena, writer.map, "capacity", capacity_value(rank, writer.arena));
 }
 
 void worker_write_result(struct rank *rank, struct lab_str *out) {
@@ -232,7 +278,9 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
         lab_value_get(rank->worker->job.options, LAB_WORKLOAD_CONFIG);
     if (rank->worker->workload->launch && configuration)
         lab_value_set(writer.arena, writer.map, "configuration",
-                      lab_value_copy(writer.arena, configuration));
+                      rank->configuration ? lab_value_string(writer.arena, rank->configuration)
+                                          : lab_value_copy(writer.arena, configuration));
+    put_phase(writer, rank);
     lab_value_set(writer.arena, writer.map, "trace", trace_value(rank, writer.arena));
     lab_json_write(writer.map, 0, out);
 }

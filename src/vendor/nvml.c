@@ -144,6 +144,10 @@ const char *lab_nvml_demo_folder(struct lab_arena *arena) {
     return NULL;
 }
 
+bool lab_nvml_is_demo(void) {
+    return *demo_path != '\0';
+}
+
 int lab_nvml_use_demo(struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);

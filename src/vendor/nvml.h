@@ -396,6 +396,7 @@ const struct lab_nvml *lab_nvml_open(struct lab_err *err);
  * before anything was loaded. Without GPULAB_FAKE_NVML in the environment it plays its own show.
  */
 int lab_nvml_use_demo(struct lab_err *err);
+bool lab_nvml_is_demo(void); /* whether that was called, and worked */
 
 /* Where that library lies, beside the program or in the folder it was installed to; NULL = nowhere. */
 const char *lab_nvml_demo_folder(struct lab_arena *arena);

@@ -35,6 +35,8 @@ static inline double *op_case_fill(struct lab_arena *arena, struct op_case *c, i
     double *exact = lab_arena_alloc(arena, (size_t)count, sizeof *exact);
     for (int64_t i = 0; i < count; i++)
         c->in[input][i] = lab_random_symmetric(seed * 8 + (uint64_t)input, (uint64_t)i);
+    if (c->op->domain)
+        c->op->domain(&c->launch, input, c->in[input]);
     enum lab_dtype dtype = c->launch.in[input].dtype;
     if (lab_dtype_bytes(dtype) < sizeof(float)) {
         void *rounded = lab_mem_alloc((size_t)count, lab_dtype_bytes(dtype));

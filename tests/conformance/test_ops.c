@@ -1,12 +1,14 @@
 /*
  * test_ops.c: every op on every backend that has a device here, in every dtype that it computes in:
  * the ops' own examples, in place where that is allowed, aligned and not, against double precision;
- * fused ops against their composition as well.
+ * fused ops against their composition as well, and where a kernel can be tuned, its default
+ * configuration, which isn't always what a launch without one gets.
  *
  * With GPULAB_TEST_CUDA=real only GPUs are tried, and where there is none it is skipped.
  */
 #include "conformance/op_check.h"
 #include "device/device.h"
+#include "device/tunable.h"
 #include "machine/machine.h"
 
 #include <setjmp.h>
@@ -24,6 +26,7 @@ static void require(int result, const struct lab_err *err, const char *what) {
 }
 
 struct bench { /* a device, a stream and the memory of one case */
+    const struct lab_machine *machine;
     struct lab_device *device;
     struct lab_stream *stream;
     struct lab_buffer host; /* staging */
@@ -93,10 +96,20 @@ static void compare(struct bench *bench, const struct op_case *c, const void *ou
     double error = op_case_error(c, found);
     lab_mem_free(found);
     bool on_cpu = lab_str_equal(bench->device->ref.backend->name, "cpu");
-    if (!(error <= op_case_tolerance(dtype, on_cpu)))
+    enum lab_dtype computed = lab_launch_dtype(&c->launch);
+    if (!(error <= op_case_tolerance(computed, on_cpu)))
         fail_msg("%s in %s on %s, %s, over input %d, shifted by %d: relative error %g", c->name,
-                 lab_dtype_name(dtype), bench->device->ref.name, manner.how, manner.over,
+                 lab_dtype_name(computed), bench->device->ref.name, manner.how, manner.over,
                  manner.shift, error);
+}
+
+/* Gives the launch its kernel's default; false = nothing can be tuned there. */
+static bool tune(const struct bench *bench, struct lab_launch *launch) {
+    struct lab_tunable_place place = {bench->machine, &bench->device->ref};
+    const struct lab_tunable *tunable = lab_tunable_find(&place, launch);
+    if (tunable)
+        tunable->fallback(&place, launch, &launch->tuning);
+    return tunable != NULL;
 }
 
 static void try_manner(struct bench *bench, const struct op_case *c, struct manner manner) {
@@ -105,6 +118,12 @@ static void try_manner(struct bench *bench, const struct op_case *c, struct mann
     manner.how = "as one op";
     require(lab_launch(bench->stream, &launch, &err), &err, c->name);
     compare(bench, c, launch.out.data, manner);
+    launch = prepare(bench, c, manner);
+    if (manner.over < 0 && !manner.shift && tune(bench, &launch)) {
+        manner.how = "as tuned by default";
+        require(lab_launch(bench->stream, &launch, &err), &err, c->name);
+        compare(bench, c, launch.out.data, manner);
+    }
     if (!c->op->lower)
         return;
     launch = prepare(bench, c, manner);
@@ -142,6 +161,19 @@ static bool supports(const struct lab_device *device, enum lab_op_id op, enum la
     return device->ops->supports(device, op, dtype);
 }
 
+/* By itself or by what it is made of. */
+static bool can_do(const struct lab_device *device, const struct lab_launch *launch) {
+    const struct lab_op *op = lab_op_get(launch->op);
+    if (supports(device, launch->op, lab_launch_dtype(launch)))
+        return true;
+    struct lab_launch parts[LAB_OP_PARTS];
+    int count = op->lower ? op->lower(launch, parts) : 0;
+    for (int i = 0; i < count; i++)
+        if (!can_do(device, &parts[i]))
+            return false;
+    return count > 0;
+}
+
 static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype) {
     const struct lab_op *op = lab_op_get(id);
     bool there = supports(bench->device, id, dtype);
@@ -150,8 +182,11 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
         assert_true(dtype != LAB_FP32 && !there);
         return;
     }
-    assert_true(there || op->lower || op->optional);
-    if (!there && !op->lower)
+    struct lab_launch first;
+    assert_int_equal(op->example(0, dtype, &first), 0);
+    bool possible = can_do(bench->device, &first);
+    assert_true(possible || op->optional);
+    if (!possible)
         return;
     struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
@@ -167,12 +202,31 @@ static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype)
     lab_arena_release(&arena);
 }
 
+/* What the examples will need is made beside each other, not one after the other. */
+static void prepare_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype) {
+    const struct lab_op *op = lab_op_get(id);
+    struct lab_launch launch;
+    for (int i = 0; op->example(i, dtype, &launch) == 0; i++)
+        for (int shift = 1; shift >= 0; shift--) {
+            for (int j = 0; j < op->inputs; j++)
+                launch.in[j].data = (void *)(uintptr_t)(0x1000 * (j + 1) + shift * 4);
+            launch.out.data = (void *)(uintptr_t)(0x10000000 + shift * 4);
+            lab_prepare(bench->device, &launch, 1);
+            if (!shift && tune(bench, &launch))
+                lab_prepare(bench->device, &launch, 1);
+        }
+}
+
 static void try_device(const struct lab_machine *machine, const struct lab_device_ref *ref) {
     struct lab_err err = LAB_ERR_INIT;
-    struct bench bench = {NULL};
+    struct bench bench = {.machine = machine};
     require(lab_device_open(machine, ref, LAB_DEVICE_SETUP, &bench.device, &err), &err, ref->name);
     require(lab_stream_open(bench.device, LAB_STREAM_COMPUTE, &bench.stream, &err), &err,
             ref->name);
+    for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
+        for (int id = 0; id < LAB_OP_COUNT; id++)
+            if (op_is_wanted((enum lab_op_id)id))
+                prepare_op(&bench, (enum lab_op_id)id, (enum lab_dtype)dtype);
     for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
         for (int id = 0; id < LAB_OP_COUNT; id++)
             if (op_is_wanted((enum lab_op_id)id))

@@ -40,8 +40,10 @@ do for [kind in "png svg"] {
     plot \
         data index 0 using ($1-0.2):2:($1-0.4):($1+0):(0):2 with boxxyerror fillstyle solid 0.85 noborder linecolor rgb '#0072b2' title 'local node', \
         data index 0 using ($1-0.2):3:(0):($4-$3) with vectors heads size screen 0.004,90,90 fixed linewidth 1.4 linecolor rgb '#222222' notitle, \
+        data index 0 using ($1-0.2):($4 > $2 ? $4 : $2):(sprintf('%.0f', $2)) with labels font small offset 0,0.7 tc rgb '#555555' notitle, \
         data index 1 using ($1+0.2):2:($1+0):($1+0.4):(0):2 with boxxyerror fillstyle solid 0.85 noborder linecolor rgb '#e69f00' title 'remote node', \
         data index 1 using ($1+0.2):3:(0):($4-$3) with vectors heads size screen 0.004,90,90 fixed linewidth 1.4 linecolor rgb '#222222' notitle, \
+        data index 1 using ($1+0.2):($4 > $2 ? $4 : $2):(sprintf('%.0f', $2)) with labels font small offset 0,0.7 tc rgb '#555555' notitle, \
         data index 2 using 1:2 with lines linewidth 1.8 dashtype 2 linecolor rgb '#000000' title 'what the link carries'
     unset multiplot
     unset output

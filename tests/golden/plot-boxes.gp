@@ -21,21 +21,21 @@ do for [kind in "png svg"] {
     unset label
     unset object
     unset colorbox
-    set lmargin at screen 0.08721
+    set lmargin at screen 0.07907
     set rmargin at screen 0.78605
     set tmargin at screen 0.89640
     set bmargin at screen 0.13063
     set xrange [-0.6:2.6] noextend
     unset logscale x
-    set yrange [0:2.21544] noextend
+    set yrange [0:2.27052] noextend
     unset logscale y
     set xtics norotate ('baseline' 0, 'concurrent' 1, 'isolated' 2)
-    set ytics norotate ('0.00' 0, '0.25' 0.25, '0.50' 0.5, '0.75' 0.75, '1.00' 1, '1.25' 1.25, '1.50' 1.5, '1.75' 1.75, '2.00' 2)
+    set ytics norotate ('0.0' 0, '0.5' 0.5, '1.0' 1, '1.5' 1.5, '2.0' 2)
     set grid noxtics ytics
     set border 3
     set label 'Iteration times by phase' at screen 0.01395,0.95495 left font large tc rgb '#222222'
     set label 'Iteration time [ms]' at screen 0.01860,0.51351 center rotate by 90 tc rgb '#222222'
-    set label 'Phase' at screen 0.43663,0.03604 center tc rgb '#222222'
+    set label 'Phase' at screen 0.43256,0.03604 center tc rgb '#222222'
     set key at screen 0.79535,0.90541 left top vertical maxcols 1 Left reverse samplen 2 spacing 1.15 font small tc rgb '#222222'
     plot \
         data index 0 using ($1-0.23333333):3:5:6:4:(0.19833333) with candlesticks whiskerbars 0.5 fillstyle solid 0.35 border linewidth 1.3 linecolor rgb '#0072b2' title 'softmax', \

@@ -27,7 +27,7 @@ do for [kind in "png svg"] {
     set bmargin at screen 0.39687
     set xrange [-0.6:23.6] noextend
     unset logscale x
-    set yrange [0:2.038938] noextend
+    set yrange [0:2.095938] noextend
     unset logscale y
     set xtics ('gpu0, numa0, vit32x…led_batch1' 0, 'gpu1, numa0, vit32x…led_batch2' 1, 'gpu2, numa0, vit32x…led_batch4' 2, 'gpu3, numa0, vit32x…led_batch8' 3, 'gpu0, numa0, vit32x…ed_batch16' 4, 'gpu1, numa0, vit32x…ed_batch32' 5, 'gpu2, numa0, vit32x…ed_batch64' 6, 'gpu3, numa0, vit32x…led_batch1' 7, 'gpu0, numa0, vit32x…led_batch2' 8, 'gpu1, numa0, vit32x…led_batch4' 9, 'gpu2, numa0, vit32x…led_batch8' 10, 'gpu3, numa0, vit32x…ed_batch16' 11, 'gpu0, numa1, vit32x…ed_batch32' 12, 'gpu1, numa1, vit32x…ed_batch64' 13, 'gpu2, numa1, vit32x…led_batch1' 14, 'gpu3, numa1, vit32x…led_batch2' 15, 'gpu0, numa1, vit32x…led_batch4' 16, 'gpu1, numa1, vit32x…led_batch8' 17, 'gpu2, numa1, vit32x…ed_batch16' 18, 'gpu3, numa1, vit32x…ed_batch32' 19, 'gpu0, numa1, vit32x…ed_batch64' 20, 'gpu1, numa1, vit32x…led_batch1' 21, 'gpu2, numa1, vit32x…led_batch2' 22, 'gpu3, numa1, vit32x…led_batch4' 23) rotate by 90 right
     set ytics norotate ('0.00' 0, '0.25' 0.25, '0.50' 0.5, '0.75' 0.75, '1.00' 1, '1.25' 1.25, '1.50' 1.5, '1.75' 1.75, '2.00' 2)

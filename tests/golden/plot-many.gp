@@ -27,7 +27,7 @@ do for [kind in "png svg"] {
     set bmargin at screen 0.13063
     set xrange [-0.9998:50.9898] noextend
     unset logscale x
-    set yrange [0:17236000] noextend
+    set yrange [0:17278000] noextend
     unset logscale y
     set xtics norotate ('0' 0, '10' 10, '20' 20, '30' 30, '40' 40, '50' 50)
     set ytics norotate ('0' 0, '2M' 2000000, '4M' 4000000, '6M' 6000000, '8M' 8000000, '10M' 10000000, '12M' 12000000, '14M' 14000000, '16M' 16000000)

@@ -58,7 +58,7 @@ do for [kind in "png svg"] {
     set bmargin at screen 0.52208
     set xrange [-1.198:61.098] noextend
     unset logscale x
-    set yrange [0:14.43096771] noextend
+    set yrange [0:14.62539821] noextend
     unset logscale y
     set xtics norotate ('' 0, '' 10, '' 20, '' 30, '' 40, '' 50, '' 60)
     set ytics norotate ('0' 0, '5' 5, '10' 10)
@@ -86,7 +86,7 @@ do for [kind in "png svg"] {
     set bmargin at screen 0.29870
     set xrange [-1.198:61.098] noextend
     unset logscale x
-    set yrange [0:9.620675665] noextend
+    set yrange [0:9.750325654] noextend
     unset logscale y
     set xtics norotate ('' 0, '' 10, '' 20, '' 30, '' 40, '' 50, '' 60)
     set ytics norotate ('0.0' 0, '2.5' 2.5, '5.0' 5, '7.5' 7.5)
@@ -114,7 +114,7 @@ do for [kind in "png svg"] {
     set bmargin at screen 0.07532
     set xrange [-1.198:61.098] noextend
     unset logscale x
-    set yrange [0:36.53109783] noextend
+    set yrange [0:37.09832953] noextend
     unset logscale y
     set xtics norotate ('0' 0, '10' 10, '20' 20, '30' 30, '40' 40, '50' 50, '60' 60)
     set ytics norotate ('0' 0, '10' 10, '20' 20, '30' 30)

@@ -1,6 +1,9 @@
 /*
- * proof.c: `proof [--sample] [--seed N] [--only NAME] [--write FILE]`: runs the experiments and says
- * which claims hold. Exit status 1 if one doesn't. tools/proof gives it a seed of the commit.
+ * proof.c: `proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]`: runs the experiments
+ * and says which claims hold. Exit status 1 if one doesn't. tools/proof gives it a seed of the commit.
+ *
+ * Every cell has a seed of its own, so that jobs, which are processes, share them out and the outcome is
+ * the same for any number of them.
  */
 #include "proof.h"
 
@@ -10,16 +13,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static const struct proof_experiment *const experiments[] = {
-    &proof_numa,     &proof_recommend, &proof_device,  &proof_compile,   &proof_crossover,
-    &proof_variance, &proof_speedup,   &proof_scaling, &proof_stability, &proof_correlate};
+    &proof_numa,      &proof_recommend, &proof_device,    &proof_compile,
+    &proof_crossover, &proof_variance,  &proof_speedup,   &proof_scaling,
+    &proof_power,     &proof_transfer,  &proof_stability, &proof_correlate};
 #define EXPERIMENTS (int)(sizeof experiments / sizeof *experiments)
 
 struct request {
     bool sample;
     uint64_t seed;
     const char *only, *write;
+    int jobs;
+};
+
+#define JOBS_MAX 64
+
+struct drawn { /* a cell, as a job hands it over */
+    int experiment, cell;
+    struct proof_count counts[PROOF_CLAIMS_MAX];
+    bool redrawn;
 };
 
 static int run_cell(const struct proof_experiment *experiment, int cell, uint64_t seed,
@@ -44,48 +59,101 @@ static bool cell_holds(const struct proof_experiment *experiment, const struct p
     return true;
 }
 
-static int add_cell(struct proof_tally *tally, const struct proof_experiment *experiment, int cell,
-                    uint64_t seed, const struct request *request, const struct lab_machine *machine,
-                    struct lab_err *err) {
-    struct proof_count counts[PROOF_CLAIMS_MAX];
-    bool redrawn = false;
-    if (run_cell(experiment, cell, seed, request, machine, counts, err) < 0)
-        return -1;
-    if (!cell_holds(experiment, counts, tally->sample)) {
-        redrawn = true;
-        if (run_cell(experiment, cell, lab_random_bits(seed, 1), request, machine, counts, err) < 0)
-            return -1;
+static int draw_cell(struct drawn *drawn, const struct request *request,
+                     const struct lab_machine *machine, struct lab_err *err) {
+    const struct proof_experiment *experiment = experiments[drawn->experiment];
+    uint64_t seed = lab_random_bits(lab_random_bits(request->seed, (uint64_t)drawn->experiment),
+                                    (uint64_t)drawn->cell);
+    int result = run_cell(experiment, drawn->cell, seed, request, machine, drawn->counts, err);
+    if (result == 0 && !cell_holds(experiment, drawn->counts, request->sample)) {
+        drawn->redrawn = true;
+        result = run_cell(experiment, drawn->cell, lab_random_bits(seed, 1), request, machine,
+                          drawn->counts, err);
     }
+    return result < 0 ? lab_err_context(err, "%s, cell %d", experiment->name, drawn->cell) : 0;
+}
+
+static void add_cell(struct proof_tally *tally, const struct drawn *drawn) {
+    const struct proof_experiment *experiment = experiments[drawn->experiment];
     for (int c = 0; c < experiment->claim_count; c++) {
         LAB_MEM_GROW(&tally->outcomes, tally->count, &tally->capacity);
         struct proof_outcome *outcome = &tally->outcomes[tally->count++];
         *outcome = (struct proof_outcome){.experiment = experiment,
                                           .claim = c,
-                                          .cell = cell,
-                                          .count = counts[c],
-                                          .redrawn = redrawn};
-        outcome->holds =
-            proof_cell_holds(experiment->claims[c].kind, &counts[c], tally->sample, &outcome->p);
+                                          .cell = drawn->cell,
+                                          .count = drawn->counts[c],
+                                          .redrawn = drawn->redrawn};
+        outcome->holds = proof_cell_holds(experiment->claims[c].kind, &drawn->counts[c],
+                                          tally->sample, &outcome->p);
     }
-    return 0;
 }
 
-static int run_all(const struct request *request, const struct lab_machine *machine,
-                   struct proof_tally *tally, struct lab_err *err) {
+/* --- all cells, in jobs --- */
+
+static int list_cells(const struct request *request, struct drawn **ret_cells) {
+    int count = 0, capacity = 0;
+    *ret_cells = NULL;
     for (int e = 0; e < EXPERIMENTS; e++) {
-        const struct proof_experiment *experiment = experiments[e];
-        if (request->only && strcmp(request->only, experiment->name) != 0)
+        if (request->only && strcmp(request->only, experiments[e]->name) != 0)
             continue;
-        for (int cell = 0; cell < experiment->cell_count;
-             cell += request->sample ? experiment->sample_step : 1) {
-            uint64_t seed =
-                lab_random_bits(lab_random_bits(request->seed, (uint64_t)e), (uint64_t)cell);
-            if (add_cell(tally, experiment, cell, seed, request, machine, err) < 0)
-                return lab_err_context(err, "%s, cell %d", experiment->name, cell);
+        for (int cell = 0; cell < experiments[e]->cell_count;
+             cell += request->sample ? experiments[e]->sample_step : 1) {
+            LAB_MEM_GROW(ret_cells, count, &capacity);
+            (*ret_cells)[count++] = (struct drawn){.experiment = e, .cell = cell};
         }
-        fprintf(stderr, "%s: done\n", experiment->name);
     }
-    return 0;
+    return count;
+}
+
+/* Every so many-th cell, handed over as soon as it is drawn. A job that fails says why and ends early. */
+static int run_job(int job, const struct request *request, struct drawn *cells, int count, int to) {
+    struct lab_machine *machine = NULL;
+    struct lab_err err = LAB_ERR_INIT;
+    int result = lab_machine_open(NULL, &machine, &err);
+    for (int i = job; i < count && result == 0; i += request->jobs) {
+        result = draw_cell(&cells[i], request, machine, &err);
+        if (result == 0 && write(to, &cells[i], sizeof cells[i]) != (ssize_t)sizeof cells[i])
+            result = lab_err_set(&err, LAB_ERR_SYSTEM, "a job could not hand over its cells");
+    }
+    if (result < 0)
+        fprintf(stderr, "proof: %s\n", err.text);
+    lab_machine_close(machine);
+    return result < 0 ? 1 : 0;
+}
+
+/* A pipe holds far more than the cells of a job, so that they are read one job after the other. */
+static void collect(int job, int jobs, int from, struct drawn *cells, int count, bool *complete) {
+    for (int i = job; i < count; i += jobs)
+        if (read(from, &cells[i], sizeof cells[i]) != (ssize_t)sizeof cells[i])
+            *complete = false;
+    close(from);
+}
+
+static int run_all(const struct request *request, struct proof_tally *tally, struct lab_err *err) {
+    struct drawn *cells;
+    int count = list_cells(request, &cells), from[JOBS_MAX];
+    pid_t children[JOBS_MAX];
+    bool complete = true;
+    for (int job = 0; job < request->jobs; job++) {
+        int ends[2];
+        if (pipe(ends) < 0 || (children[job] = fork()) < 0)
+            return lab_err_set(err, LAB_ERR_SYSTEM, "no job could be started");
+        if (children[job] == 0) {
+            close(ends[0]);
+            _exit(run_job(job, request, cells, count, ends[1]));
+        }
+        close(ends[1]);
+        from[job] = ends[0];
+    }
+    for (int job = 0; job < request->jobs; job++) {
+        int status;
+        collect(job, request->jobs, from[job], cells, count, &complete);
+        waitpid(children[job], &status, 0);
+    }
+    for (int i = 0; i < count; i++)
+        add_cell(tally, &cells[i]);
+    lab_mem_free(cells);
+    return complete ? 0 : lab_err_set(err, LAB_ERR_SYSTEM, "not all cells could be drawn");
 }
 
 static bool parse(int argc, char **argv, struct request *request) {
@@ -99,10 +167,12 @@ static bool parse(int argc, char **argv, struct request *request) {
             request->only = argv[++i];
         else if (strcmp(argv[i], "--write") == 0 && !last)
             request->write = argv[++i];
+        else if (strcmp(argv[i], "--jobs") == 0 && !last)
+            request->jobs = (int)strtol(argv[++i], NULL, 10);
         else
             return false;
     }
-    return true;
+    return request->jobs >= 1 && request->jobs <= JOBS_MAX;
 }
 
 static int report(const struct request *request, const struct proof_tally *tally,
@@ -123,23 +193,19 @@ static int report(const struct request *request, const struct proof_tally *tally
 }
 
 int main(int argc, char **argv) {
-    struct request request = {.seed = 1};
+    struct request request = {.seed = 1, .jobs = 1};
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_machine *machine = NULL;
     if (!parse(argc, argv, &request)) {
-        fprintf(stderr, "proof [--sample] [--seed N] [--only NAME] [--write FILE]\n");
+        fprintf(stderr, "proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]\n");
         return 2;
     }
     struct proof_tally tally = {.sample = request.sample, .seed = request.seed};
-    int result = lab_machine_open(NULL, &machine, &err);
-    if (result == 0)
-        result = run_all(&request, machine, &tally, &err);
+    int result = run_all(&request, &tally, &err);
     if (result == 0)
         result = report(&request, &tally, &err);
     if (result < 0)
         fprintf(stderr, "proof: %s\n", err.text);
     bool holds = result == 0 && proof_all_hold(&tally);
     lab_mem_free(tally.outcomes);
-    lab_machine_close(machine);
     return holds ? 0 : 1;
 }

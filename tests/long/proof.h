@@ -63,7 +63,8 @@ struct proof_experiment {
 };
 
 extern const struct proof_experiment proof_numa, proof_recommend, proof_device, proof_compile,
-    proof_crossover, proof_variance, proof_speedup, proof_scaling, proof_stability, proof_correlate;
+    proof_crossover, proof_variance, proof_speedup, proof_scaling, proof_power, proof_transfer,
+    proof_stability, proof_correlate;
 
 /* --- verdicts --- */
 
@@ -101,6 +102,7 @@ struct proof_truth { /* what is planted; 0 = nothing of it */
     double remote;   /* a copy from the farthest node takes so much longer: 0.1 = a tenth */
     double noise;    /* between runs, of copies and compute: standard deviation of logarithms */
     bool rough;      /* autocorrelated, heavy-tailed and drifting noise within runs besides */
+    double memory_s; /* after which rough noise is forgotten; 0 = 5 ms */
     double slow_gpu; /* GPU 1 computes so much longer */
     double drift;    /* of GPU 0, per minute */
     double neighbour_gb_s; /* of somebody who comes and goes beside a GPU */

@@ -3,7 +3,8 @@
 
 #include "device/device.h"
 
-#define TFLOPS 20.0
+#define TFLOPS   20.0
+#define MEMORY_S 0.005
 
 /* Nodes in a ring: the farthest is half-way round. */
 static int distance(int nodes, int a, int b) {
@@ -70,14 +71,14 @@ static void add_noise(const struct proof_truth *truth, struct lab_str *out) {
     if (truth->rough)
         lab_str_printf(out,
                        "  within: {compute: %.9g, copy: %.9g}\n"
-                       "  within_s: 0.005\n"
+                       "  within_s: %.9g\n"
                        "  each: {compute: 0.01, copy: 0.01}\n"
                        "  tail_per_s: 20\n"
                        "  tail_us: 20\n"
                        "  tail_shape: 1.7\n"
                        "  tail_most_us: 2000\n"
                        "  drift_per_minute: 0.01\n",
-                       s, s);
+                       s, s, truth->memory_s > 0 ? truth->memory_s : MEMORY_S);
 }
 
 static void add_effects(const struct proof_truth *truth, struct lab_str *out) {

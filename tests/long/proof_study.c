@@ -1,6 +1,8 @@
 /* proof_study.c: a study's table without its processes: of runs, what a study's file would keep. */
 #include "proof_run.h"
 
+#include "command/support/studies.h"
+
 #include <math.h>
 
 #define PAUSE_NS 100000000 /* between runs */
@@ -10,8 +12,11 @@ void proof_study_begin(struct proof_study *study, const struct lab_machine *host
     *study =
         (struct proof_study){.host = host, .name = name, .seed = seed, .time_ns = 1000000000000};
     lab_arena_init(&study->arena);
-    study->table = (struct lab_study_table){
-        .name = option, .folder = "outputs/proof", .option = option, .simulated = true};
+    study->table = (struct lab_study_table){.name = option,
+                                            .folder = "outputs/proof",
+                                            .option = option,
+                                            .simulated = true,
+                                            .work_of = lab_studies_work};
 }
 
 void proof_study_end(struct proof_study *study) {
@@ -73,8 +78,8 @@ static const char *make_id(const struct kept *kept, const char *model, struct la
         gpus = lab_arena_printf(arena, "%s%s%d", gpus, i ? "+" : "", kept->points[i].gpu);
         nodes = lab_arena_printf(arena, "%s%s%d", nodes, i ? "+" : "", kept->points[i].node);
     }
-    return lab_arena_printf(arena, "gpu%s_numa%s_%s%s", gpus, nodes, model,
-                            kept->points[0].compiled ? "_compiled" : "");
+    return lab_arena_printf(arena, "gpu%s_numa%s_%s_batch%d%s", gpus, nodes, model,
+                            kept->points[0].batch, kept->points[0].compiled ? "_compiled" : "");
 }
 
 static const struct lab_run *make_run(struct proof_study *study, const struct kept *kept,

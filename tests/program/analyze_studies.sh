@@ -45,6 +45,25 @@ json 'any("Every point was run once" in n for n in d["notes"])'
 run analyze numa "$folder" "$folder/" --json
 json 'len(d["devices"]) == 1'
 
+# a recording of another time, laid beside: it is said, and the rest is done
+printf 'timestamp,gpu,pcie_rx_mb,pcie_tx_mb\n1763200000.1,0,5,6\n1763200000.2,0,7,8\n' >pcie.log
+run analyze correlate "$folder" pcie.log --json
+expect_status 0
+json 'any("pcie.log was recorded from" in n and "none of the runs" in n for n in d["notes"])'
+run analyze numa pcie.log
+expect_status 2
+expect_one_line
+
+# what tuners left, held against each other
+for phase in baseline concurrent; do
+    printf '{"kernel_name": "gemm", "best_time_ms": %s, "best_config": {"tile": %s}}' \
+        $((${#phase} - 6)) $((${#phase} * 8)) >${phase}_gpu1.json
+done
+run analyze variance baseline_gpu1.json concurrent_gpu1.json --json
+expect_status 0
+json 'd["studies"][0]["comparisons"][0]["device"] == "GPU 1" and d["studies"][0]["mismatches"] == 1'
+json 'any("no single timings" in n for n in d["notes"])'
+
 # what is none, or empty
 run analyze numa no_such_study
 expect_status 2

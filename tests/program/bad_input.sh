@@ -25,6 +25,11 @@ mistake "--repeat" bench null --repeta 3
 mistake "did you mean 'depth'" bench vit dept=4
 mistake "depth=-1: must be" bench vit depth=-1
 mistake "depth=many" bench vit depth=many
+mistake "widths=50-0-3: each width must be 1 to" bench mlp widths=50-0-3
+mistake "widths=50: must name at least two" bench mlp widths=50
+mistake "batch_size=-4: must be 1 to" bench mlp batch_size=-4
+mistake "only 10000 samples; raise dataset_size" bench mlp batch_size=20000
+mistake "dropout=1: must be at most" bench mlp dropout=1
 mistake "repeat" bench null --repeat 0
 mistake "repeat" bench null --repeat=-3
 mistake "precision" bench null --precision 7

@@ -7,7 +7,7 @@ small=(patch_size=32 depth=1 dim=64 heads=1 batch_size=2 'tensor_shape=[3,64,64]
 
 run bench
 expect_status 0
-for workload in vit memcpy gemm softmax null; do
+for workload in vit mlp allreduce memcpy gemm softmax null; do
     expect_out "^ +$workload +"
 done
 
@@ -35,6 +35,11 @@ json 'd["stop"] in ("precise", "limit") and d["iterations"] >= 1'
 json 'set(d["conditions"]) >= {"load_before", "foreign_cpu", "steal"}'
 # samples_per_second is images over the time between first start and last end, stretch by stretch
 json 'abs(d["samples_per_second"] * d["repetitions"][0]["measured_seconds"] / (2 * d["iterations"]) - 1) < 1e-6'
+
+run bench mlp widths=50-33-7-3 dataset_size=500 --device cpu "${quick[@]}" --json
+expect_status 0
+json 'd["parameters"] == 1945 and d["label"] == "mlp_50-33-7-3_batch32" and d["verification"]["passed"]'
+json 'set(d["metrics"]) == {"loss", "mae", "forward_ms", "backward_ms", "update_ms"}'
 
 # samples count batches, rounded up
 run bench vit "${small[@]}" num_samples=7 warmup_samples=3 --json

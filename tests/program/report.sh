@@ -59,7 +59,7 @@ expect_out '3 of 3 runs succeeded'
 expect_no_file "$folder/report"
 
 # where there is no gnuplot: everything but pictures, and how to get them
-mkdir tools && ln -s "$(command -v env)" tools/
+mkdir tools
 what="gpulab report without gnuplot"
 PATH=$work/tools "$gpulab" report quick_test >out 2>err
 status=$?

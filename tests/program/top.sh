@@ -37,6 +37,10 @@ fi
 wait "$demo" || fail "top --demo: $(cat demo.err)"
 grep -q '^  "simulated": true' demo.out || fail "the demonstration isn't marked: $(head -5 demo.out)"
 [ "$(grep -c '"kind": "gpu"' demo.out)" = 2 ] || fail "two GPUs of the demonstration were asked for"
+# its GPUs are on two nodes, whatever this machine has: placement is judged
+if [ "$(nproc)" -gt 1 ] && grep -qE '"placement": "(unknown|one node)"' demo.out; then
+    fail "the demonstration can't show placement: $(grep placement demo.out)"
+fi
 
 # --- what is refused ---
 run top nothing.json

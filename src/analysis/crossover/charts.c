@@ -47,11 +47,21 @@ static struct lab_chart_series points(const struct lab_crossover_feed *feed, boo
                                      .colour = compute ? 0 : 1};
 }
 
-/* Two models with both times have a line between them. */
+/*
+ * Two models with both times have a line between them. Not so where more work comes with far shorter
+ * copies: such models differ in their input, and nothing lies between them.
+ */
 static bool is_lined(const struct lab_crossover_feed *feed) {
     int count = 0;
-    for (int m = 0; m < feed->model_count; m++)
+    double before_s = 0;
+    for (int m = 0; m < feed->model_count; m++) {
         count += !isnan(lab_crossover_time_at(feed, true, feed->models[m].complexity));
+        if (!is_drawn(&feed->models[m]))
+            continue;
+        if (feed->models[m].copy_s < before_s / 2)
+            return false;
+        before_s = feed->models[m].copy_s;
+    }
     return count > 1;
 }
 
@@ -121,7 +131,7 @@ bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool
     if (left_out) {
         more = lab_arena_printf(arena, " Drawn are the first %d of %d devices and nodes.", made,
                                 made + left_out);
-        title = lab_arena_printf(arena, "%s, %d of %d", title, made, made + left_out);
+        title = lab_arena_printf(arena, "%s, %d of %d shown", title, made, made + left_out);
     }
     *ret_chart =
         (struct lab_chart){.name = "crossover",

@@ -1,4 +1,5 @@
 /* numa/charts.c: the map of penalties, and penalties against how much a model computes. */
+#include "analysis/analysis_words.h"
 #include "analysis/numa/numa.h"
 
 #include "base/str.h"
@@ -41,7 +42,8 @@ static const char *cell_text(const struct lab_numa_cell *cell, struct lab_arena 
     if (isnan(cell->ratio.ratio))
         return "";
     if (cell->ratio.verdict == LAB_STUDY_SAME)
-        return lab_arena_printf(arena, "≤ %.1f", ceil(1000 * cell->ratio.bound - 1e-9) / 10);
+        return lab_arena_printf(arena, "≤ %.1f",
+                                lab_words_bound_percent(lab_numa_bound(&cell->ratio)));
     double percent = 100 * lab_numa_penalty(cell);
     return lab_arena_printf(arena, "%.1f%s", fabs(percent) < 0.05 ? 0 : percent,
                             cell->ratio.verdict == LAB_STUDY_UNDECIDED ? "?" : "");

@@ -64,6 +64,12 @@ static inline double lab_numa_penalty(const struct lab_numa_cell *cell) {
     return 1 - cell->ratio.ratio;
 }
 
+/* The most that may be lost by the worse of the two nodes, whichever that is; never all of it. */
+static inline double lab_numa_bound(const struct lab_study_ratio *ratio) {
+    double here = 1 - ratio->low, there = 1 - 1 / ratio->high;
+    return here > there ? here : there;
+}
+
 /* --- words (numa/words.c) --- */
 
 /* "GPU 3 is best fed from node 1: node 0 costs 12.4 % ± 1.1 % on vit32x2x128, …" */

@@ -1,13 +1,14 @@
 /* numa/words.c: what the grid means, in sentences for whoever owns the machine. */
+#include "analysis/analysis_words.h"
 #include "analysis/numa/numa.h"
 
 #include "base/str.h"
 
 #include <math.h>
 
-/* Rounded up to a tenth of a percent: "none larger than" has to hold. */
+/* "None larger than" has to hold. */
 static double round_up(double share) {
-    return ceil(1000 * share - 1e-9) / 10;
+    return lab_words_bound_percent(share);
 }
 
 static double half_width(const struct lab_study_ratio *ratio) {
@@ -19,9 +20,9 @@ const char *lab_numa_penalty_words(const struct lab_numa_cell *cell, struct lab_
     if (isnan(ratio->ratio))
         return "unknown";
     if (ratio->verdict == LAB_STUDY_SAME)
-        return round_up(ratio->bound) == 0
+        return round_up(lab_numa_bound(ratio)) == 0
                    ? "none"
-                   : lab_arena_printf(arena, "at most %.1f %%", round_up(ratio->bound));
+                   : lab_arena_printf(arena, "at most %.1f %%", round_up(lab_numa_bound(ratio)));
     double percent = 100 * lab_numa_penalty(cell);
     if (fabs(percent) < 0.05)
         percent = 0;
@@ -82,7 +83,7 @@ static struct rest rest_from(const struct lab_numa_grid *grid, const struct lab_
             rest.known++;
             rest.undecided += ratio->verdict == LAB_STUDY_UNDECIDED;
             if (ratio->verdict == LAB_STUDY_SAME)
-                rest.bound = fmax(rest.bound, ratio->bound);
+                rest.bound = fmax(rest.bound, lab_numa_bound(ratio));
         }
     return rest;
 }

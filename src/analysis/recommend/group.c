@@ -163,14 +163,14 @@ static void find_varying(struct lab_place_group *group) {
 
 /* "device 3 from node 1, batch 32, compiled" */
 static const char *place_words(const struct lab_place_group *group, const struct lab_place *place,
-                               struct lab_arena *arena) {
+                               bool brief, struct lab_arena *arena) {
     struct lab_str words;
     lab_str_init(&words);
-    lab_str_printf(&words, "%s %s from node %s",
-                   place->point->runs[0]->rank_count == 1 ? "device" : "devices", place->devices,
-                   place->nodes);
+    if (!brief)
+        lab_str_add(&words, place->point->runs[0]->rank_count == 1 ? "device " : "devices ");
+    lab_str_printf(&words, "%s from node %s", place->devices, place->nodes);
     if (group->varies_batch)
-        lab_str_printf(&words, ", batch %.0f", place->batch);
+        lab_str_printf(&words, brief ? ", b%.0f" : ", batch %.0f", place->batch);
     if (group->varies_compile)
         lab_str_add(&words, place->compiled ? ", compiled" : ", not compiled");
     const char *copy = lab_arena_strdup(arena, words.text);
@@ -240,8 +240,10 @@ struct lab_study_ratio lab_place_gain(const struct lab_place_group *group, int i
 static void finish(struct lab_place_group *group, struct lab_arena *arena) {
     qsort(group->places, (size_t)group->count, sizeof *group->places, by_rate);
     find_varying(group);
-    for (int i = 0; i < group->count; i++)
-        group->places[i].words = place_words(group, &group->places[i], arena);
+    for (int i = 0; i < group->count; i++) {
+        group->places[i].words = place_words(group, &group->places[i], false, arena);
+        group->places[i].brief = place_words(group, &group->places[i], true, arena);
+    }
     compare_all(group, arena);
     count_wins(group, arena);
     group->standard = find_standard(group);

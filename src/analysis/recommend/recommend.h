@@ -14,6 +14,7 @@ struct lab_place {
     const char *devices; /* "0", "[0,1]": gpu_ids, as an override has them */
     const char *nodes;   /* "1", "[0,1]"; one where all ranks have the same */
     const char *words;   /* "device 3 from node 1, batch 32, compiled": what differs in the group */
+    const char *brief;   /* "3 from node 1, b32, compiled": the same for tables of devices */
     double batch;        /* NaN = the workload has none */
     bool compiled, local; /* local: each device is fed from its own node */
     bool knows_home;      /* the devices' own nodes are known */

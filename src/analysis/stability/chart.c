@@ -95,9 +95,9 @@ bool lab_course_chart(const struct lab_course *courses, int count, const char *n
     }
     *ret_chart = (struct lab_chart){
         .name = name,
-        .title = shown > made
-                     ? lab_arena_printf(arena, "Iteration times over time, %d of %d", made, shown)
-                     : "Iteration times over time",
+        .title = shown > made ? lab_arena_printf(arena, "Iteration times over time, %d of %d shown",
+                                                 made, shown)
+                              : "Iteration times over time",
         .caption = shown > made
                        ? lab_arena_printf(arena, "The %d of %d with the most to see.", made, shown)
                        : NULL,

@@ -2,20 +2,17 @@
  * course.c: drift, changes and what held the device back, from iterations and samples.
  *
  * Long series are taken as medians of blocks: single slow iterations are outliers, not changes. Pace
- * wanders by itself, and what it did a while ago it still remembers: drifts and changes are judged from
- * as many blocks as are worth an independent value, told from what is left when they are taken off. A
- * change for good outlasts that memory, and is larger than what is asked for by its whole interval.
- *
- * What is left can't show a memory as long as the segments that were taken off, so that no memory is taken
- * to be shorter than that of clocks and copies, tens of milliseconds: a run of a tenth of a second has
- * neither drifts nor changes that could be told from that.
+ * wanders by itself, and what it did a while ago it still remembers: how long, the run's own times have to
+ * say, as far as they can (stats/wander.h). A drift or a change for good is larger than what is asked for by
+ * its whole interval, under every memory that the run leaves plausible; of a change that interval holds for
+ * all the places where it could have been. So a short run can show a large change at once, but not a slow one.
  */
 #include "analysis/stability/course.h"
 
 #include "analysis/analysis_resource.h"
 #include "analysis/analysis_timeline.h"
 #include "base/str.h"
-#include "stats/fit.h"
+#include "stats/wander.h"
 
 #include <math.h>
 #include <string.h>
@@ -23,17 +20,14 @@
 #define CONFIDENCE    0.95
 #define LEVEL         0.05
 #define VALUES_LEAST  20   /* fewer have no course */
-#define BLOCKS_MAX    800  /* that changes are sought in: the time grows with their square */
+#define BLOCKS_MAX    400  /* that changes are sought in: the time grows with their square */
 #define TREND_BLOCKS  200  /* that a drift is judged from, at most */
-#define TREND_LEAST   8    /* and at least */
-#define CHANGE_SURE   0.99 /* of the interval of a change: the largest of many places is looked at */
-#define MEMORY_MORE   2    /* what is left shows half of the dependence: levels follow the rest */
-#define MEMORY_S      0.06 /* seconds for an independent value, at least: forgotten after 30 ms */
-#define WORTH_LEAST   3    /* independent values that a segment is worth at least */
+#define CHANGE_SURE   0.99 /* of the intervals of all places together */
 #define SEGMENT_LEAST 5    /* blocks */
 #define SEGMENT_SHARE 100  /* a segment is at least this part of the series */
 #define HELD_MORE     0.3  /* of the time, after a change than before: what explains it */
 #define HELD_HARMLESS 0.01
+#define BLIND         0.1 /* half the interval of a drift: a run that leaves so much open tells nothing */
 
 /* --- blocks --- */
 
@@ -65,53 +59,26 @@ static void release_blocks(struct blocks *blocks) {
 
 /* --- drift --- */
 
-/* A line through logarithms: so much of the time in each second, however large the drift. */
-static struct lab_fit fit_line(const struct blocks *blocks) {
+/* Logarithms: so much of the time in each second, however large the drift. */
+static double *take_logs(const struct blocks *blocks) {
     double *logs = lab_mem_resize(NULL, blocks->count + 1, sizeof *logs);
     for (size_t i = 0; i < blocks->count; i++)
         logs[i] = log(blocks->median_s[i]);
-    struct lab_fit_data data = {.x = blocks->middle_s, .y = logs, .n = blocks->count, .inputs = 1};
-    struct lab_fit fit = lab_fit_run(&lab_law_line, &data);
-    lab_mem_free(logs);
-    return fit;
-}
-
-/* How many blocks are worth an independent one, once the line is taken off. */
-static double worth(const struct blocks *blocks, const struct lab_fit *line) {
-    double *rest = lab_mem_resize(NULL, blocks->count + 1, sizeof *rest);
-    for (size_t i = 0; i < blocks->count; i++)
-        rest[i] = log(blocks->median_s[i]) - line->coefficients[0] -
-                  line->coefficients[1] * blocks->middle_s[i];
-    double effective = lab_stats_effective_size(rest, blocks->count);
-    lab_mem_free(rest);
-    return effective;
+    return logs;
 }
 
 static void find_drift(struct lab_course *course, const double *values, const double *ends_s) {
     struct blocks blocks = make_blocks(values, ends_s, course->count, TREND_BLOCKS);
-    struct lab_fit line = fit_line(&blocks);
-    double effective = line.state == LAB_FIT_OK ? worth(&blocks, &line) : (double)NAN;
-    /* blocks as long as the dependence still know of each other: half as many hardly do */
-    double known = effective < 0.9 * (double)blocks.count ? effective / 2 : (double)blocks.count;
-    known = fmin(known, course->duration_s / MEMORY_S);
-    if (known < (double)blocks.count) {
-        size_t fewer = known > TREND_LEAST ? (size_t)known : TREND_LEAST;
-        release_blocks(&blocks);
-        blocks = make_blocks(values, ends_s, course->count, fewer);
-        line = fit_line(&blocks);
-    }
-    if (line.state == LAB_FIT_OK) {
-        struct lab_interval slope = lab_fit_interval(&line, 1, CONFIDENCE);
-        double middle = line.coefficients[1], wider = 1;
-        if (known < TREND_LEAST) /* a run so short that even these blocks know of each other */
-            wider = sqrt(TREND_LEAST / known) *
-                    lab_stats_t_quantile((1 + CONFIDENCE) / 2, fmax(known - 2, 1)) /
-                    lab_stats_t_quantile((1 + CONFIDENCE) / 2, TREND_LEAST - 2);
-        course->drift = expm1(middle * course->duration_s);
-        course->drift_low = expm1((middle - wider * (middle - slope.low)) * course->duration_s);
-        course->drift_high = expm1((middle + wider * (slope.high - middle)) * course->duration_s);
-        course->drift_p = lab_stats_mann_kendall(blocks.median_s, blocks.count).p;
-    }
+    double *logs = take_logs(&blocks);
+    struct lab_wander_series series = {blocks.middle_s, logs, blocks.count};
+    struct lab_wander_effect slope = lab_wander_slope(&series, CONFIDENCE);
+    course->drift = expm1(slope.value * course->duration_s);
+    course->drift_low = expm1(slope.low * course->duration_s);
+    course->drift_high = expm1(slope.high * course->duration_s);
+    course->drift_p = slope.p;
+    course->memory_s = slope.memory_s;
+    course->blind = (slope.high - slope.low) / 2 * course->duration_s > BLIND;
+    lab_mem_free(logs);
     release_blocks(&blocks);
 }
 
@@ -122,7 +89,6 @@ struct segments {
     size_t count;   /* values */
     size_t *starts; /* of all segments but the first */
     size_t start_count;
-    double memory_least; /* values that it takes for an independent one, at least */
 };
 
 static double level(const struct segments *segments, size_t number) {
@@ -152,52 +118,23 @@ static void drop_small(struct segments *segments, double least) {
     }
 }
 
-/* What is left of the logarithms when each segment's mean is taken off; returns how many of its values
- * it takes for an independent one. */
-static double take_levels(const struct segments *segments, double *ret_means, double *ret_rest,
-                          double *ret_sigma) {
-    double squares = 0;
-    for (size_t s = 0; s <= segments->start_count; s++) {
-        size_t first = s > 0 ? segments->starts[s - 1] : 0;
-        size_t behind = s < segments->start_count ? segments->starts[s] : segments->count;
-        for (size_t i = first; i < behind; i++)
-            ret_rest[i] = log(segments->values[i]);
-        ret_means[s] = lab_stats_mean(ret_rest + first, behind - first);
-        for (size_t i = first; i < behind; i++) {
-            ret_rest[i] -= ret_means[s];
-            squares += ret_rest[i] * ret_rest[i];
-        }
-    }
-    *ret_sigma = sqrt(squares / (double)segments->count);
-    double memory = (double)segments->count / lab_stats_effective_size(ret_rest, segments->count);
-    return fmax(memory > 1.1 ? MEMORY_MORE * memory : 1, segments->memory_least);
-}
-
 /* By how much the change is larger than `least` for certain; below 0: it isn't. */
-static double certain(const struct segments *segments, size_t change, const double *means,
-                      double sigma, double memory, double least) {
-    size_t first = change > 0 ? segments->starts[change - 1] : 0;
-    size_t behind =
-        change + 1 < segments->start_count ? segments->starts[change + 1] : segments->count;
-    double before = (double)(segments->starts[change] - first) / memory;
-    double after = (double)(behind - segments->starts[change]) / memory;
-    double worth = fmin(before, after);
-    if (worth < WORTH_LEAST)
-        return worth - WORTH_LEAST - 1; /* the shortest go first */
-    double margin = lab_stats_t_quantile((1 + CHANGE_SURE) / 2, before + after - 2) * sigma *
-                    sqrt(1 / before + 1 / after);
-    return fabs(means[change + 1] - means[change]) - margin - log1p(least);
+static double certain(const struct segments *segments, const struct lab_wander_series *series,
+                      size_t change, double least) {
+    struct lab_wander_effect step = lab_wander_step(series, segments->starts, segments->start_count,
+                                                    change, CHANGE_SURE, segments->count);
+    return fmax(step.low, -step.high) - log1p(least);
 }
 
 /* Takes out the least certain change, until all are. */
-static void drop_uncertain(struct segments *segments, double least) {
-    double *means = lab_mem_resize(NULL, segments->start_count + 2, sizeof *means);
-    double *rest = lab_mem_resize(NULL, segments->count + 1, sizeof *rest);
+static void drop_uncertain(struct segments *segments, const struct blocks *blocks, double least) {
+    double *logs = take_logs(blocks);
+    struct lab_wander_series series = {blocks->middle_s, logs, blocks->count};
     while (segments->start_count > 0) {
-        double sigma, memory = take_levels(segments, means, rest, &sigma), weakest = INFINITY;
+        double weakest = INFINITY;
         size_t which = 0;
         for (size_t i = 0; i < segments->start_count; i++) {
-            double margin = certain(segments, i, means, sigma, memory, least);
+            double margin = certain(segments, &series, i, least);
             if (margin < weakest) {
                 weakest = margin;
                 which = i;
@@ -209,8 +146,7 @@ static void drop_uncertain(struct segments *segments, double least) {
                 (segments->start_count - which - 1) * sizeof *segments->starts);
         segments->start_count--;
     }
-    lab_mem_free(means);
-    lab_mem_free(rest);
+    lab_mem_free(logs);
 }
 
 static void find_changes(struct lab_course *course, const double *values, const double *ends_s,
@@ -220,15 +156,12 @@ static void find_changes(struct lab_course *course, const double *values, const 
     struct lab_changes_options options = {.cost = LAB_CHANGES_MEAN_VARIANCE,
                                           .segment_min =
                                               segment > SEGMENT_LEAST ? segment : SEGMENT_LEAST};
-    struct segments segments = {.values = blocks.median_s,
-                                .count = blocks.count,
-                                .memory_least =
-                                    MEMORY_S * (double)blocks.count / course->duration_s};
+    struct segments segments = {.values = blocks.median_s, .count = blocks.count};
     segments.starts = lab_mem_resize(NULL, blocks.count + 1, sizeof *segments.starts);
     if (lab_changes_find(blocks.median_s, blocks.count, &options, segments.starts,
                          &segments.start_count)) {
         drop_small(&segments, least);
-        drop_uncertain(&segments, least);
+        drop_uncertain(&segments, &blocks, least);
         struct lab_steadiness steadiness = lab_changes_classify(
             blocks.median_s, blocks.count, segments.starts, segments.start_count);
         course->steady = steadiness.steady;
@@ -346,6 +279,7 @@ void lab_course_make(const struct lab_study_run *run, const struct lab_study_ran
                                 .drift_high = NAN,
                                 .drift_p = NAN,
                                 .drift_p_adjusted = NAN,
+                                .memory_s = NAN,
                                 .held_s = NAN};
     struct lab_arena scratch;
     lab_arena_init(&scratch);
@@ -359,7 +293,6 @@ void lab_course_make(const struct lab_study_run *run, const struct lab_study_ran
         for (size_t i = 0; i < course.count; i++)
             ends_s[i] = sum_s += values[i];
         course.duration_s = sum_s;
-        course.too_short = sum_s < LAB_COURSE_LEAST_S;
         course.median_s = lab_stats_median(values, course.count);
         if (course.count >= VALUES_LEAST && course.median_s > 0) {
             find_drift(&course, values, ends_s);

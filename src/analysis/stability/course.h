@@ -25,14 +25,15 @@ struct lab_course {
     size_t count;      /* times between ends of neighbours */
     double duration_s; /* of all of them */
     double median_s;
-    bool too_short;         /* to tell a change or drift from how pace wanders by itself */
     enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
     double steady_from_s;   /* NaN = from the start, or never */
     struct lab_course_change *changes;
     int change_count;
     /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
     double drift, drift_low, drift_high;
-    double drift_p; /* Mann and Kendall's, of as many blocks as are worth an independent value */
+    double drift_p;  /* that there is none, whatever the memory */
+    double memory_s; /* of how its pace wanders, most likely; 0 = none, NaN = unknown */
+    bool blind;      /* it wanders too much for its length: large drifts stay possible */
     double drift_p_adjusted;
     bool drifts;          /* it is larger than what is asked for, by all of its interval */
     double held_s;        /* that clocks were held back; NaN = unknown */
@@ -41,9 +42,6 @@ struct lab_course {
     const double *shown_x_s, *shown_y_s;
     size_t shown_count;
 };
-
-/* Runs that are shorter are too short to tell anything. */
-#define LAB_COURSE_LEAST_S 0.4
 
 /* `least`: changes and drifts that may be smaller, as a share, don't count. */
 void lab_course_make(const struct lab_study_run *run, const struct lab_study_rank *rank,

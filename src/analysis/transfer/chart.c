@@ -129,7 +129,7 @@ static int choose(struct choice *choices, int count) {
 static void tell_choice(struct lab_chart *chart, int drawn, int count, struct lab_arena *arena) {
     if (drawn == count)
         return;
-    chart->title = lab_arena_printf(arena, "%s, %d of %d", chart->title, drawn, count);
+    chart->title = lab_arena_printf(arena, "%s, %d of %d shown", chart->title, drawn, count);
     chart->caption = lab_arena_printf(
         arena, "%s Drawn are %d of %d, those with the most sizes; the table has all.",
         chart->caption, drawn, count);

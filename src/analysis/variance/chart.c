@@ -23,8 +23,8 @@ static size_t collect(const struct lab_study_point *point, double *values) {
         const struct lab_study_rank *rank = &point->runs[i]->ranks[0];
         for (size_t k = 1; rank->iterations && k < rank->iteration_count; k++)
             if (seen++ % step == 0)
-                values[n++] =
-                    1e-6 * (double)(rank->iterations[k].end_ns - rank->iterations[k - 1].end_ns);
+                values[n++] = 1e-6 * (double)(rank->iterations[k].end_ns -
+                                              lab_study_interval_start_ns(rank, k - 1));
     }
     return n;
 }

@@ -115,13 +115,25 @@ find_unit(struct lab_phases *phases, const struct lab_phase_entry *entry, struct
     return unit;
 }
 
+/* What the rank itself said, where runs were tuned rank by rank; NULL = the run speaks for it. */
+static const struct lab_value *own_result(const struct lab_study_run *run, int rank) {
+    const struct lab_value *ranks = lab_value_get(run->result, "ranks");
+    bool there = ranks && ranks->type == LAB_VALUE_LIST && rank < ranks->count;
+    const struct lab_value *own = there ? ranks->items[rank] : NULL;
+    return lab_value_get(own, "best_config") || lab_value_get(own, "capacity") ? own : NULL;
+}
+
 /* One rank of a run as a run of its own. */
 static const struct lab_study_run *view_of(const struct lab_study_run *run, int rank,
                                            struct lab_arena *arena) {
-    if (run->rank_count == 1)
+    const struct lab_value *own = own_result(run, rank);
+    if (run->rank_count == 1 && !own)
         return run;
     struct lab_study_run *view = lab_arena_alloc(arena, 1, sizeof *view);
     *view = *run;
+    view->result = own ? own : run->result;
+    if (run->rank_count == 1)
+        return view;
     view->ranks = &run->ranks[rank];
     view->rank_count = 1;
     view->rate = run->ranks[rank].rate;
@@ -225,7 +237,7 @@ static void list_runs(const struct lab_analysis_input *input, struct lab_phases 
             const char *phase = named                    ? study->runs[i].phase
                                 : input->study_count > 1 ? study->name
                                                          : "";
-            if (!study->runs[i].used || !phase[0])
+            if (!study->runs[i].used || !phase[0] || strcmp(phase, LAB_PHASE_REGRET) == 0)
                 continue;
             phases->runs[phases->run_count] = &study->runs[i];
             phases->run_phases[phases->run_count++] = phase;

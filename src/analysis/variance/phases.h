@@ -1,6 +1,6 @@
 /*
  * phases.h: the same kernel on the same device in different phases: alone, beside others, beside others
- * but kept apart. For variance.c alone.
+ * but kept apart. For variance.c and contention.c.
  */
 #ifndef LAB_ANALYSIS_VARIANCE_PHASES_H
 #define LAB_ANALYSIS_VARIANCE_PHASES_H
@@ -9,7 +9,8 @@
 #include "analysis/analysis_study.h"
 #include "stats/stats.h"
 
-#define LAB_PHASES_MAX 16
+#define LAB_PHASES_MAX   16
+#define LAB_PHASE_REGRET "regret" /* no phase to compare: what others chose, side by side */
 
 struct lab_phase_point {          /* one kernel on one device in one phase */
     struct lab_study_point point; /* a run with one rank for each; count 0 = none */

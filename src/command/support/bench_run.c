@@ -17,6 +17,8 @@
 /* Over the status line, and taken away as that is. */
 #define STOPPING "\r\033[Kstopping after this step; Ctrl-C again ends it at once"
 
+#define METRICS_MOST 32 /* names that are shown; a program may print any number of them */
+
 struct bench {
     const struct lab_bench_request *request;
     const void *config; /* the request's, with a tuned configuration in place of config=tuned */
@@ -30,6 +32,7 @@ struct bench {
     int invalid_count;
     const char *note;                            /* about the cache of tuned configurations; NULL */
     struct lab_op_time operations[LAB_OP_COUNT]; /* of all repetitions so far */
+    struct lab_bench_metric metrics[METRICS_MOST];
 };
 
 static void add_invalid(struct bench *bench, const char *what, const char *why) {
@@ -105,6 +108,7 @@ static void describe_work(struct bench *bench) {
     report->memory_bytes = cost.compute.bytes_read + cost.compute.bytes_written;
     report->h2d_bytes = cost.h2d_bytes;
     report->d2h_bytes = cost.d2h_bytes;
+    report->parameters = cost.parameters;
     report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;
     report->backend = bench->ref.backend->name;
@@ -233,6 +237,22 @@ static void prove(struct bench *bench, void *state) {
         add_invalid(bench, "memory isn't where it was asked for", err.text);
 }
 
+static void on_metric(void *state, const char *name, const char *unit, double value,
+                      int64_t time_ns) {
+    (void)time_ns;
+    struct bench *bench = state;
+    int *count = &bench->report->metric_count, i = 0;
+    while (i < *count && !lab_str_equal(bench->metrics[i].name, name))
+        i++;
+    if (i == METRICS_MOST)
+        return;
+    if (i == *count) {
+        bench->metrics[i] = (struct lab_bench_metric){keep(bench, name), keep(bench, unit), value};
+        *count += 1;
+    }
+    bench->metrics[i].value = value;
+}
+
 /* The program is in a group of its own, and a second Ctrl-C must not leave it behind. */
 static bool ends_at_once(void *state) {
     (void)state;
@@ -286,7 +306,7 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     if (!workload->external &&
         lab_device_open(bench->machine, &bench->ref, setup, &device, err) < 0)
         return -1;
-    const struct lab_sink sink = {.stopped = ends_at_once};
+    const struct lab_sink sink = {.metric = on_metric, .stopped = ends_at_once, .state = bench};
     struct lab_rank rank = {.device = device,
                             .sink = &sink,
                             .ref = &bench->ref,
@@ -361,6 +381,13 @@ static void collect_operations(struct bench *bench) {
     bench->report->operation_count = bench->request->profile ? count : -1;
 }
 
+static void collect_metrics(struct bench *bench) {
+    size_t count = (size_t)bench->report->metric_count;
+    struct lab_bench_metric *list = lab_arena_alloc(bench->arena, count + 1, sizeof *list);
+    memcpy(list, bench->metrics, count * sizeof *list);
+    bench->report->metrics = list;
+}
+
 #define WARNING_BITS 16
 
 static void collect_warnings(struct bench *bench) {
@@ -411,6 +438,7 @@ int lab_bench_run(const struct lab_bench_request *request, struct lab_arena *are
     if (result == 0) {
         collect_warnings(&bench);
         collect_operations(&bench);
+        collect_metrics(&bench);
     }
     lab_progress_clear(&bench.progress);
     lab_machine_close(bench.machine);

@@ -4,6 +4,7 @@
 #include "command/command.h"
 
 #include "base/clock.h"
+#include "command/support/demo_machine.h"
 #include "command/support/watched_gpus.h"
 #include "machine/machine.h"
 
@@ -67,7 +68,7 @@ static int open_sampler(struct lab_record_session *session,
         return -1;
     session->host_only = gpus && gpu_count == 0;
     struct lab_sampler_config config = {
-        .setup = {.machine = session->machine,
+        .setup = {.machine = lab_support_demo_machine(session->machine, request->arena),
                   .clock = lab_clock_system(),
                   .interval_ns = request->interval_ns,
                   .root = "",

@@ -6,11 +6,17 @@
 
 #define REPORT_ANALYSES_MOST 64
 
+struct report_file { /* beside the page */
+    const char *name, *text;
+};
+
 struct report_found { /* analyses, in the order in which they are shown */
     struct lab_page_analysis items[REPORT_ANALYSES_MOST];
     int count;
     const char *answer;  /* where no analysis has one of its own; NULL = the first that has */
     int64_t deadline_ns; /* CLOCK_MONOTONIC; 0 = none */
+    struct report_file *files;
+    int file_count;
     struct lab_arena *arena;
 };
 
@@ -21,6 +27,10 @@ void report_analyse(struct report_found *found, const struct lab_analysis *analy
 /* A sentence from the rates of the runs alone; NULL = they have none, or of different kinds. */
 struct lab_study_table;
 const char *report_runs_answer(const struct lab_study_table *study, struct lab_arena *arena);
+
+/* Of a study with phases: what each run chose and how long it took, as JSON; the analyses of variance and,
+ * for each device, of correlation as text. Nothing of any other study. */
+void report_phase_files(struct report_found *found, const struct lab_study_table *study);
 
 /* Draws and writes everything into the folder. `made->page` is complete but for pictures. */
 int report_write(struct report_found *found, const struct lab_report_request *request,

@@ -20,6 +20,8 @@ struct writing {
     struct lab_arena *arena;
     struct lab_plot *plots;
     int plot_count;
+    const struct report_file *files;
+    int file_count;
 };
 
 /* --- pictures --- */
@@ -74,6 +76,12 @@ static int write_texts(const struct writing *writing, const struct lab_page *pag
         result = write_text(writing, texts[i], &text, err);
     }
     lab_str_release(&text);
+    for (int i = 0; i < writing->file_count && result == 0; i++) {
+        const struct report_file *file = &writing->files[i];
+        result = lab_file_replace(
+            lab_arena_printf(writing->arena, "%s/%s", writing->workshop, file->name), file->text,
+            strlen(file->text), err);
+    }
     return result;
 }
 
@@ -124,6 +132,8 @@ static int move_all(const struct writing *writing, struct lab_err *err) {
                 unlink(lab_arena_printf(writing->arena, "%s/%s", writing->folder, name));
         }
     }
+    for (int i = 0; i < writing->file_count && result == 0; i++)
+        result = move(writing, writing->files[i].name, err);
     for (int i = 0; i < 3 && result == 0; i++)
         result = move(writing, texts[i], err);
     if (result == 0)
@@ -148,6 +158,8 @@ int report_write(struct report_found *found, const struct lab_report_request *re
         .workshop = lab_arena_printf(found->arena, "%s/" LAB_FILE_TEMPORARY "report-%ld",
                                      request->folder, (long)getpid()),
         .arena = found->arena,
+        .files = found->files,
+        .file_count = found->file_count,
     };
     made->page.analyses = found->items;
     made->page.analysis_count = found->count;

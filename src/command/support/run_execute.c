@@ -84,12 +84,9 @@ static const char *const *command_words(const struct lab_command_call *call,
 /* --- what can't be done here --- */
 
 static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
-    const char *key = !lab_str_equal(plan->disturb, "none") ? "experiment.disturb"
-                      : plan->tracker && *plan->tracker     ? "tracker"
-                                                            : NULL;
-    if (key)
+    if (plan->tracker && *plan->tracker)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "%s: this version can't do that yet; leave the key out", key);
+                           "tracker: this version can't do that yet; leave the key out");
     return lab_profiler_check(plan, err);
 }
 
@@ -133,6 +130,8 @@ static bool on_wait(const char *device, const struct lab_holder *holder, void *o
 static void say_beginning(const struct lab_command_call *call, const struct lab_study *study) {
     if (call->shared->quiet || call->shared->json)
         return;
+    for (int i = 0; study->plan.notes && study->plan.notes[i]; i++)
+        lab_command_note("%s", study->plan.notes[i]);
     int done = study->run_count - study->item_count;
     const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
     if (study->folder.resumed)

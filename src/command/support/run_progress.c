@@ -141,8 +141,9 @@ static void begin_run(struct lab_run_progress_view *view, const struct lab_runne
 
 /* The phases are few; those that aren't known here share one name. */
 static const char *phase_name(const char *text) {
-    static const char *const known[] = {"opening",   "verifying", "warm-up",
-                                        "measuring", "tracing",   "waiting for its gang"};
+    static const char *const known[] = {
+        "opening",   "tuning",  "verifying", "warm-up",
+        "measuring", "probing", "tracing",   "waiting for its gang"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i], text) == 0)
             return known[i];

@@ -221,5 +221,6 @@ struct lab_report_plan lab_run_report(const struct lab_plan *plan,
         .expected_guessed = estimate.guessed,
         .expected_most_s = estimate.most_s,
         .disk_bytes = estimate.disk_bytes,
+        .notes = plan->notes,
     };
 }

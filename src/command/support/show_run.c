@@ -56,7 +56,10 @@ static const char *state_word(const struct lab_run *run, const struct lab_report
 static void add_places(const struct lab_run *run, struct lab_str *devices, struct lab_str *nodes) {
     for (int i = 0; i < run->rank_count; i++) {
         lab_str_printf(devices, "%s%s", i ? "+" : "", run->ranks[i].device);
-        lab_str_printf(nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
+        if (run->ranks[i].numa_node < 0)
+            lab_str_printf(nodes, "%sany", i ? "+" : "");
+        else
+            lab_str_printf(nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
     }
 }
 
@@ -246,7 +249,10 @@ static void add_ranks(const struct lab_run *run, const struct lab_value *result,
         lab_table_cell(table, "%d", i);
         lab_table_cell(table, "%d", run->ranks[i].gpu_id);
         lab_table_cell(table, "%s", run->ranks[i].device);
-        lab_table_cell(table, "%d", run->ranks[i].numa_node);
+        if (run->ranks[i].numa_node < 0)
+            lab_table_cell(table, "any");
+        else
+            lab_table_cell(table, "%d", run->ranks[i].numa_node);
         lab_table_cell(table, "%s", text.text);
     }
     lab_str_add(out, "\n");

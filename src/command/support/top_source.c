@@ -2,6 +2,7 @@
 #include "command/support/top_source.h"
 
 #include "base/clock.h"
+#include "command/support/demo_machine.h"
 #include "command/support/watched_gpus.h"
 #include "store/monitor_file.h"
 
@@ -43,7 +44,8 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
     struct lab_top_source source = {.interval_ns = interval_ns, .arena = call->arena};
     if (lab_machine_open(NULL, &source.machine, err) < 0)
         return -1;
-    struct lab_sampler_config config = {.setup = {.machine = source.machine,
+    const struct lab_machine *machine = lab_support_demo_machine(source.machine, call->arena);
+    struct lab_sampler_config config = {.setup = {.machine = machine,
                                                   .clock = lab_clock_system(),
                                                   .interval_ns = interval_ns,
                                                   .root = "",
@@ -58,7 +60,7 @@ int lab_top_source_live(const struct lab_command_call *call, int64_t interval_ns
         lab_machine_close(source.machine);
         return -1;
     }
-    struct lab_top_setup setup = {.interval_ns = interval_ns, .machine = source.machine};
+    struct lab_top_setup setup = {.interval_ns = interval_ns, .machine = machine};
     source.name = lab_arena_strdup(call->arena, host);
     source.history = lab_top_history_open(&setup);
     add_notes(&source);

@@ -43,6 +43,14 @@ struct cpu_kernel {
     /* does units [begin, end); `units` as returned above */
     void (*run)(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t units,
                 int64_t begin, int64_t end, struct cpu_scratch *scratch);
+    /*
+     * Instead of these two, for what can't be done in any order: phases, each with its own units, that
+     * begin when the one before is done. A phase of one unit is done by the stream's thread at once.
+     */
+    int (*phases)(const struct lab_launch *launch);
+    int64_t (*phase_units)(const struct lab_launch *launch, int phase, int threads);
+    void (*phase_run)(const struct lab_launch *launch, const struct cpu_simd *simd, int phase,
+                      int threads, int64_t begin, int64_t end, struct cpu_scratch *scratch);
 };
 
 /* NULL where the backend lacks that op (a fused one is then lowered). */

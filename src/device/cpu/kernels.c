@@ -1,6 +1,6 @@
 /*
  * kernels.c: the table of kernels, and those of them that go over memory once: by elements or by
- * rows. Matrix products, attention and softmax have files of their own.
+ * rows. Matrix products, attention, softmax and training have files of their own.
  */
 #include "device/cpu/kernels.h"
 
@@ -216,6 +216,13 @@ const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype)
         return &cpu_kernel_flash;
     case LAB_OP_SOFTMAX:
         return &cpu_kernel_softmax;
+    case LAB_OP_MLP_FORWARD:
+    case LAB_OP_MLP_BACKWARD:
+    case LAB_OP_MLP_GRADIENT:
+    case LAB_OP_MLP_STEP:
+        return &cpu_kernel_mlp;
+    case LAB_OP_ADAM:
+        return &cpu_kernel_adam;
     default:
         return (int)op >= 0 && op < LAB_OP_COUNT && own[op].run ? &own[op] : NULL;
     }

@@ -13,6 +13,8 @@ extern const struct cpu_kernel cpu_kernel_gemm; /* and all that is fused to it *
 extern const struct cpu_kernel cpu_kernel_attention;
 extern const struct cpu_kernel cpu_kernel_flash;
 extern const struct cpu_kernel cpu_kernel_softmax;
+extern const struct cpu_kernel cpu_kernel_mlp; /* forward, backward, both, and with the update */
+extern const struct cpu_kernel cpu_kernel_adam;
 
 /* The ways of those that have several; their defaults and rules need no place (NULL). */
 extern const struct lab_tunable cpu_tunable_gemm, cpu_tunable_flash, cpu_tunable_softmax;
@@ -32,6 +34,16 @@ static inline int64_t cpu_cut(int64_t total, int64_t parts, int64_t index, int64
     int64_t begin = steps * index / parts * step;
     return begin < total ? begin : total;
 }
+
+struct cpu_grid {
+    int64_t down, across;
+};
+
+/*
+ * Of all grids that cut an m·n product into that many tiles the one that packs least: `down` times all
+ * of the right operand, `across` times all of the left.
+ */
+struct cpu_grid cpu_grid_of(int64_t m, int64_t n, int64_t tiles);
 
 static inline int64_t cpu_min(int64_t a, int64_t b) {
     return a < b ? a : b;

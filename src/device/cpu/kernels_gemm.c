@@ -78,29 +78,21 @@ const struct lab_tunable cpu_tunable_gemm = {
     .check = check,
 };
 
-struct grid {
-    int64_t down, across;
-};
-
 /* Where the tile's size was chosen: so many in either direction. */
-static struct grid grid_of_tiles(struct shape s, const struct lab_tuning *tuning) {
+static struct cpu_grid grid_of_tiles(struct shape s, const struct lab_tuning *tuning) {
     int64_t tile_m = tuning->values[TILE_M], tile_n = tuning->values[TILE_N];
-    return (struct grid){(s.m + tile_m - 1) / tile_m, (s.n + tile_n - 1) / tile_n};
+    return (struct cpu_grid){(s.m + tile_m - 1) / tile_m, (s.n + tile_n - 1) / tile_n};
 }
 
-/*
- * Of all grids with that many tiles the one that packs least: `down` times all of b, `across` times
- * all of a.
- */
-static struct grid grid_of(struct shape s, int64_t tiles) {
-    struct grid best = {1, tiles};
+struct cpu_grid cpu_grid_of(int64_t m, int64_t n, int64_t tiles) {
+    struct cpu_grid best = {1, tiles};
     int64_t least = INT64_MAX;
     for (int64_t down = 1; down <= tiles; down++) {
-        int64_t packed = down * s.n + tiles / down * s.m;
+        int64_t packed = down * n + tiles / down * m;
         if (tiles % down || packed >= least)
             continue;
         least = packed;
-        best = (struct grid){down, tiles / down};
+        best = (struct cpu_grid){down, tiles / down};
     }
     return best;
 }
@@ -112,7 +104,7 @@ static struct grid grid_of(struct shape s, int64_t tiles) {
 static int64_t units(const struct lab_launch *launch, int threads) {
     struct shape s = shape_of(launch);
     if (launch->tuning.count && launch->tuning.values[TILE_M]) {
-        struct grid grid = grid_of_tiles(s, &launch->tuning);
+        struct cpu_grid grid = grid_of_tiles(s, &launch->tuning);
         return grid.down * grid.across;
     }
     double elements = (double)s.m * (double)s.n;
@@ -120,7 +112,7 @@ static int64_t units(const struct lab_launch *launch, int threads) {
     if (threads == 1)
         return 1;
     int64_t twice = 2 * (int64_t)threads;
-    struct grid fine = grid_of(s, twice);
+    struct cpu_grid fine = cpu_grid_of(s.m, s.n, twice);
     double packed = (double)fine.down * (double)s.n + (double)fine.across * (double)s.m;
     if (tiles_max >= (double)twice && packed <= PACKED_SHARE * elements)
         return twice;
@@ -131,7 +123,7 @@ struct tile {
     int64_t row, rows, column, columns;
 };
 
-static struct tile tile_of(struct shape s, struct grid grid, int64_t index) {
+static struct tile tile_of(struct shape s, struct cpu_grid grid, int64_t index) {
     int64_t y = index / grid.across, x = index % grid.across;
     int64_t row = cpu_cut(s.m, grid.down, y, ROW_STEP);
     int64_t column = cpu_cut(s.n, grid.across, x, COLUMN_STEP);
@@ -189,7 +181,8 @@ static void run(const struct lab_launch *launch, const struct cpu_simd *simd, in
     (void)scratch;
     struct shape s = shape_of(launch);
     bool chosen = launch->tuning.count && launch->tuning.values[TILE_M];
-    struct grid grid = chosen ? grid_of_tiles(s, &launch->tuning) : grid_of(s, unit_count);
+    struct cpu_grid grid =
+        chosen ? grid_of_tiles(s, &launch->tuning) : cpu_grid_of(s.m, s.n, unit_count);
     for (int64_t index = begin; index < end; index++)
         run_tile(launch, simd, s, tile_of(s, grid, index));
 }

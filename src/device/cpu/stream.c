@@ -37,6 +37,7 @@ struct launch_context {
     const struct lab_launch *launch;
     const struct cpu_simd *simd;
     int64_t units;
+    int phase, threads; /* of a kernel that has phases */
 };
 
 static void launch_task(void *state, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
@@ -44,26 +45,49 @@ static void launch_task(void *state, int64_t begin, int64_t end, struct cpu_scra
     context->kernel->run(context->launch, context->simd, context->units, begin, end, scratch);
 }
 
+static void phase_task(void *state, int64_t begin, int64_t end, struct cpu_scratch *scratch) {
+    const struct launch_context *context = state;
+    context->kernel->phase_run(context->launch, context->simd, context->phase, context->threads,
+                               begin, end, scratch);
+}
+
+/* Does the kernel; returns in how many units. */
+static int64_t run_kernel(struct cpu_stream *stream, struct launch_context *context) {
+    struct cpu_device *device = (struct cpu_device *)stream->base.device;
+    const struct cpu_kernel *kernel = context->kernel;
+    struct cpu_work work = {.task = launch_task, .context = context, .threads = context->threads};
+    if (!kernel->phases) {
+        work.units = context->units = kernel->units(context->launch, context->threads);
+        cpu_pool_run(device->pool, &work, &stream->caller);
+        return work.units;
+    }
+    int64_t units = 0;
+    int phases = kernel->phases(context->launch);
+    work.task = phase_task;
+    for (context->phase = 0; context->phase < phases; context->phase++) {
+        work.units = kernel->phase_units(context->launch, context->phase, context->threads);
+        cpu_pool_run(device->pool, &work, &stream->caller);
+        units += work.units;
+    }
+    return units;
+}
+
 static void launch_now(struct cpu_stream *stream, const struct cpu_kernel *kernel,
                        const struct lab_launch *launch) {
     struct cpu_device *device = (struct cpu_device *)stream->base.device;
     int cores = device->base.ref.cpus.count;
     int threads = device->copy_cores > 0 ? cores - device->copy_cores : cores;
-    struct launch_context context = {.kernel = kernel,
-                                     .launch = launch,
-                                     .simd = device->simd,
-                                     .units = kernel->units(launch, threads)};
-    struct cpu_work work = {
-        .task = launch_task, .context = &context, .units = context.units, .threads = threads};
+    struct launch_context context = {
+        .kernel = kernel, .launch = launch, .simd = device->simd, .threads = threads};
     int64_t start_ns = lab_clock_now(device->base.clock);
-    cpu_pool_run(device->pool, &work, &stream->caller);
+    int64_t units = run_kernel(stream, &context);
     int64_t end_ns = lab_clock_now(device->base.clock);
     struct cpu_op_count *count = &device->op_counts[launch->op];
     atomic_fetch_add_explicit(&count->launches, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&count->time_ns, end_ns - start_ns, memory_order_relaxed);
     atomic_fetch_add_explicit(&count->flops, (int64_t)launch->cost.flops, memory_order_relaxed);
     if (device->trace)
-        cpu_trace_add_launch(stream, launch, context.units, start_ns, end_ns);
+        cpu_trace_add_launch(stream, launch, units, start_ns, end_ns);
 }
 
 static void copy_now(struct cpu_stream *stream, const struct cpu_command *command) {
@@ -197,7 +221,7 @@ int cpu_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     struct cpu_command *command = cpu_stream_next(stream);
     command->kind = CPU_LAUNCH;
     command->correlation = call.correlation;
-    command->launch.kernel = cpu_kernel_get(launch->op, launch->out.dtype);
+    command->launch.kernel = cpu_kernel_get(launch->op, lab_launch_dtype(launch));
     command->launch.launch = *launch;
     assert(command->launch.kernel);
     cpu_stream_post(stream, 1);

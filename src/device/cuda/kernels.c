@@ -178,7 +178,7 @@ static void prepare(const struct cuda_device *device, const struct lab_launch *l
     enum cuda_way way = CUDA_WAY_LOWER;
     const struct lab_op *op = lab_op_get(launch->op);
     if (lab_launch_complete(&complete, NULL) ||
-        (cuda_supports(launch->op, launch->out.dtype, device->capability) &&
+        (cuda_supports(launch->op, lab_launch_dtype(launch), device->capability) &&
          cuda_plan(&complete, room_of(device), &way, &call, NULL)))
         return;
     if (way == CUDA_WAY_KERNEL)

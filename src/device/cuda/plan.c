@@ -42,6 +42,9 @@ bool cuda_kernel_runs_on(enum cuda_kernel_id kernel, int capability) {
 bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype, int capability) {
     if (op == LAB_OP_FLASH_ATTENTION)
         return cuda_flash_attention_runs_on(dtype, capability);
+    if (op == LAB_OP_MLP_FORWARD || op == LAB_OP_MLP_BACKWARD || op == LAB_OP_MLP_GRADIENT ||
+        op == LAB_OP_ADAM || op == LAB_OP_MLP_STEP)
+        return false;
     /* cuBLASLt's GELU is the tanh approximation: off by up to 5e-4, too much for fp32 alone */
     return !(op == LAB_OP_GEMM_BIAS_GELU && dtype == LAB_FP32);
 }
@@ -246,6 +249,11 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
         return plan_attention(launch, room, ret_call, err);
     case LAB_OP_FLASH_ATTENTION:
         return plan_flash_attention(launch, room, ret_way, ret_call, err);
+    case LAB_OP_MLP_FORWARD:
+    case LAB_OP_MLP_BACKWARD:
+    case LAB_OP_MLP_GRADIENT:
+    case LAB_OP_ADAM:
+    case LAB_OP_MLP_STEP:
     case LAB_OP_COUNT:
         break;
     }

@@ -39,7 +39,15 @@
     X(patchify, "patches.cu", FROM_80, ANY, "ppiiii", NULL)                                        \
     X(embed, "patches.cu", FROM_80, ANY, "ppppii", NULL)                                           \
     X(attention, "attention.cu", FROM_80, ANY, "ppiif", "STAGES")                                  \
-    X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)
+    X(attention_any, "attention.cu", FROM_80, ANY, "ppiifi", NULL)                                 \
+    X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "ppppiiiif", "WIDTH", "CAUSAL", \
+      "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
+    X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
+      "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
+    X(gemm_hopper, "gemm_hopper.cu", ONLY_90, MATRIX, "mmmppiiii", "BLOCK_M", "BLOCK_N", "STAGES", \
+      "PINGPONG", "CLUSTER", "SPLIT", "LAYOUT", "EPILOGUE")                                        \
+    X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
+      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG", "POLY")
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
@@ -59,7 +67,7 @@ enum { /* the dtypes that a kernel exists in, a bit for each */
 
 #define CUDA_ARCHITECTURES                                                                         \
     { 80, 86, 89, 90 } /* compute capability × 10 */
-#define CUDA_MACROS    8
+#define CUDA_MACROS    10
 #define CUDA_ARGUMENTS 16
 #define CUDA_MAPS      4
 

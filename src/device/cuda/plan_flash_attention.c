@@ -1,19 +1,20 @@
-/* plan_flash_attention.c: attention over separate queries, keys and values: no kernel does it. */
+/* plan_flash_attention.c: attention over separate queries, keys and values, and who does it. */
 #include "device/cuda/plan_internal.h"
 
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability) {
-    (void)dtype, (void)capability;
-    return false;
+    (void)dtype; /* mma.sync does them all */
+    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_mma, capability);
 }
 
 int plan_flash_attention(const struct lab_launch *launch, struct cuda_room room,
                          enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
-    (void)launch, (void)room, (void)ret_way, (void)ret_call;
-    return lab_err_set(err, LAB_ERR_UNSUPPORTED, "no kernel does flash_attention on GPUs");
+    if (find_flash_attention_hopper_tunable(launch, room))
+        return plan_flash_attention_hopper(launch, room, ret_way, ret_call, err);
+    return plan_flash_attention_mma(launch, room, ret_way, ret_call, err);
 }
 
 const struct cuda_tunable *find_flash_attention_tunable(const struct lab_launch *launch,
                                                         struct cuda_room room) {
-    (void)launch, (void)room;
-    return NULL;
+    const struct cuda_tunable *hopper = find_flash_attention_hopper_tunable(launch, room);
+    return hopper ? hopper : find_flash_attention_mma_tunable(launch, room);
 }

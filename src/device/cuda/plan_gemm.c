@@ -1,15 +1,22 @@
-/* plan_gemm.c: matrix products, alone and with what is fused to them: cuBLASLt does them all. */
+/*
+ * plan_gemm.c: matrix products, alone and with what is fused to them. cuBLASLt does them, unless a
+ * launch asks for a configuration of a kernel of our own: that for Hopper where it can do the product,
+ * else the one for every GPU.
+ */
 #include "device/cuda/plan_internal.h"
 
 int plan_gemm(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
               struct cuda_call *ret_call, struct lab_err *err) {
-    (void)launch, (void)room, (void)ret_call, (void)err;
+    if (launch->tuning.count && find_gemm_hopper_tunable(launch, room))
+        return plan_gemm_hopper(launch, room, ret_way, ret_call, err);
+    if (launch->tuning.count)
+        return plan_gemm_mma(launch, room, ret_way, ret_call, err);
     *ret_way = CUDA_WAY_GEMM;
     return 0;
 }
 
 const struct cuda_tunable *find_gemm_tunable(const struct lab_launch *launch,
                                              struct cuda_room room) {
-    (void)launch, (void)room;
-    return NULL;
+    const struct cuda_tunable *hopper = find_gemm_hopper_tunable(launch, room);
+    return hopper ? hopper : find_gemm_mma_tunable(launch, room);
 }

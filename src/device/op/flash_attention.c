@@ -98,12 +98,13 @@ static void reference(const struct lab_launch *launch, const double *const *in, 
 
 static const struct {
     struct shape shape;
-    bool causal;
+    bool causal, turned; /* turned: the scale is below 0 */
 } cases[] = {
     {{1, 1, 1, 1, 64}, true},     {{2, 7, 3, 1, 64}, false},   {{1, 63, 2, 2, 96}, true},
     {{2, 65, 2, 1, 64}, false},   {{1, 129, 4, 2, 64}, true},  {{1, 200, 2, 1, 128}, true},
     {{1, 77, 2, 2, 256}, false},  {{1, 301, 1, 1, 96}, false}, {{1, 513, 1, 1, 64}, true},
-    {{2, 130, 6, 2, 128}, false},
+    {{2, 130, 6, 2, 128}, false}, {{1, 161, 4, 1, 256}, true}, {{2, 257, 3, 3, 96}, true},
+    {{1, 1, 2, 1, 256}, false},   {{3, 64, 2, 2, 128}, true},  {{1, 131, 2, 1, 128}, true, true},
 };
 
 static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
@@ -118,7 +119,7 @@ static int example(int index, enum lab_dtype dtype, struct lab_launch *ret_launc
         .in = {lab_tensor(NULL, dtype, LAB_TENSOR_RANK, queries), kv, kv},
         .out = lab_tensor(NULL, dtype, LAB_TENSOR_RANK, queries),
         .causal = cases[index].causal,
-        .scale = 1.0f / sqrtf((float)s.width),
+        .scale = (cases[index].turned ? -1.0f : 1.0f) / sqrtf((float)s.width),
     };
     return 0;
 }

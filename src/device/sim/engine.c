@@ -76,8 +76,11 @@ static void start_launch(struct sim_stream *stream, const struct sim_command *co
     const struct sim_model *model = device->gpu->model;
     const struct lab_cost *cost = &command->launch.cost;
     double clock = device->condition.clock_mhz / model->clock_mhz;
-    double compute_s = cost->flops / (1e12 * model->tflops[command->launch.dtype] * clock);
-    double memory_s = (cost->bytes_read + cost->bytes_written) / (1e9 * model->memory_gb_s);
+    const struct sim_world *world = device->world;
+    double compute_s = (1 + world->longer_compute) * cost->flops /
+                       (1e12 * model->tflops[command->launch.dtype] * clock);
+    double memory_s = (1 + world->longer_memory) * (cost->bytes_read + cost->bytes_written) /
+                      (1e9 * model->memory_gb_s);
     double fixed_s = 1e-6 * (command->graph_node ? model->graph_kernel_us : model->kernel_us);
     double whole_s = (fixed_s + fmax(compute_s, memory_s)) * factor_of(device, false);
     double stall_s =
@@ -338,8 +341,10 @@ static void pass_time(struct sim_device *device, double time_s) {
     }
     load->compute_s += fmin(1, compute) * time_s;
     load->memory_s += fmin(1, memory) * time_s;
+    double clock = device->condition.clock_mhz / device->gpu->model->clock_mhz;
     load->energy_j +=
-        time_s * sim_power_w(device->gpu->model, compute, memory, device->condition.clock_mhz);
+        time_s * (sim_power_w(device->gpu->model, compute, memory, device->condition.clock_mhz) +
+                  device->world->extra_w * clock * clock * clock);
 }
 
 static void advance(struct sim_world *world, int64_t to_ns) {

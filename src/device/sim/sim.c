@@ -54,6 +54,14 @@ static int sim_limits(struct lab_device *base, enum lab_dtype dtype,
     return 0;
 }
 
+static double sim_clock_mhz(struct lab_device *base) {
+    struct sim_device *device = (struct sim_device *)base;
+    pthread_mutex_lock(&device->world->lock);
+    double clock_mhz = device->condition.clock_mhz;
+    pthread_mutex_unlock(&device->world->lock);
+    return clock_mhz;
+}
+
 static void sim_op_times(const struct lab_device *base,
                          struct lab_op_time ret_times[LAB_OP_COUNT]) {
     const struct sim_device *device = (const struct sim_device *)base;
@@ -65,6 +73,7 @@ static const struct lab_device_ops device_ops = {
     .close = sim_close,
     .limits = sim_limits,
     .op_times = sim_op_times,
+    .clock_mhz = sim_clock_mhz,
     .buffer_open = sim_buffer_open,
     .buffer_close = sim_buffer_close,
     .stream_open = sim_stream_open,

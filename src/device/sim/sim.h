@@ -347,6 +347,8 @@ struct sim_world {
     int64_t node_used[SIM_NODES_MAX]; /* bytes */
     struct sim_rows *rows;
     const atomic_bool *stopped;
+    /* a neighbour on purpose: how much longer kernels take for it; watts that it draws on each GPU */
+    double longer_compute, longer_memory, extra_w;
 };
 
 /*

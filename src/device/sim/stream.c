@@ -96,7 +96,7 @@ int sim_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
     struct sim_command *command = sim_stream_add(stream, SIM_LAUNCH);
     command->correlation = correlation;
     command->launch.op = launch->op;
-    command->launch.dtype = launch->out.dtype;
+    command->launch.dtype = lab_launch_dtype(launch);
     command->launch.cost = launch->cost;
     sim_trace_call(stream, "lab_launch", correlation, start_ns);
     return 0;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "device/sim/sim.h"
 
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
@@ -24,6 +25,43 @@ static bool is_stopped(const struct sim_world *world) {
 }
 
 /* --- life --- */
+
+/* What a neighbour on purpose takes. */
+#define TAKEN_SM     0.6 /* kernels take turns with its own: 60 % longer, whatever they do */
+#define TAKEN_MEMORY 0.8 /* of what reading and writing take */
+#define TAKEN_POWER  0.7 /* of the most that a GPU draws for computing */
+#define TAKEN_SLOT   0.7 /* of each GPU's own link, both ways */
+
+/* It stays for the whole run, in the place of one that the machine's description plants. */
+static void disturb(struct sim_world *world, const char *kind, int gpu) {
+    const struct sim_machine *machine = world->machine;
+    const struct sim_model *model = machine->gpus[gpu].model;
+    world->longer_compute = lab_str_equal(kind, "sm") ? TAKEN_SM : 0;
+    world->longer_memory = lab_str_equal(kind, "sm")      ? TAKEN_SM
+                           : lab_str_equal(kind, "membw") ? TAKEN_MEMORY
+                                                          : 0;
+    world->extra_w =
+        lab_str_equal(kind, "power")
+            ? TAKEN_POWER * model->power.compute_w +
+                  fmax(0, model->power.limit_w - model->power.idle_w - model->power.compute_w)
+            : 0;
+    if (!lab_str_equal(kind, "pcie"))
+        return;
+    double slowest = INFINITY;
+    world->neighbour_route = (struct sim_route){.distance = 10};
+    for (int i = 0; i < machine->gpu_count && i < SIM_PATH_MAX; i++)
+        for (int way = 0; way < 2; way++) {
+            int link = sim_slot_link(machine, i);
+            world->neighbour_route.hops[world->neighbour_route.count++] =
+                (struct sim_hop){link, way};
+            slowest = fmin(slowest, machine->links[link].bandwidth_gb_s);
+        }
+    world->neighbour = (struct sim_flow){.active = true,
+                                         .route = &world->neighbour_route,
+                                         .bytes_left = 1,
+                                         .most_bytes_per_s = 1e9 * TAKEN_SLOT * slowest};
+    world->neighbour_ns = INT64_MAX;
+}
 
 static int open_world(const struct sim_device *device, const struct lab_device_setup *setup,
                       struct sim_world **ret_world, struct lab_err *err) {
@@ -67,6 +105,8 @@ static int open_world(const struct sim_device *device, const struct lab_device_s
         world->start_ns +
         (int64_t)(1e9 * sim_random_exponential(world->neighbour_seed, &world->neighbour_drawn,
                                                neighbour->off_s));
+    if (setup->disturb)
+        disturb(world, setup->disturb, device->unit);
     sim_sample_init(world);
     *ret_world = world;
     return 0;

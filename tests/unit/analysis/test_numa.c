@@ -106,6 +106,26 @@ static void test_nothing_is_claimed_where_there_is_nothing(void **state) {
     given_end(&given);
 }
 
+/* Nobody loses more than all: with runs as far apart as these, the other node may give several times as
+ * much, which is to lose most of it by this one. */
+static void test_no_bound_is_larger_than_all(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    add_device(&given, 0, 0, 2, 3, nothing, 0.6);
+    struct lab_analysis_result result = analyze(&given);
+    double bound = NAN, told = 0;
+    for (int c = 0; c < result.column_count; c++)
+        if (lab_str_equal(result.columns[c].key, "none_larger_than"))
+            bound = result.parts[0].cells[c].value;
+    assert_true(bound > 0.5 && bound < 1);
+    const char *at = strstr(result.answer, "no difference larger than ");
+    assert_non_null(at);
+    told = strtod(at + strlen("no difference larger than "), NULL);
+    assert_true(fabs(told - 100 * bound) < 1e-9); /* in the sentence as in the table */
+    given_end(&given);
+}
+
 static void test_devices_are_grouped_by_their_best_node(void **state) {
     (void)state;
     struct given_study given;
@@ -355,6 +375,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_planted_penalties_come_back),
         cmocka_unit_test(test_nothing_is_claimed_where_there_is_nothing),
+        cmocka_unit_test(test_no_bound_is_larger_than_all),
         cmocka_unit_test(test_devices_are_grouped_by_their_best_node),
         cmocka_unit_test(test_a_map_and_a_curve_are_drawn),
         cmocka_unit_test(test_many_devices_are_drawn_by_distance),

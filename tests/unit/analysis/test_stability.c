@@ -53,7 +53,7 @@ static void test_a_steady_run_has_a_bound_on_its_drift(void **state) {
     assert_int_equal(figure_of(&result, "unsteady")->value, 0);
     double low = cell_of(&result, "runs", 0, "drift")->low;
     double high = cell_of(&result, "runs", 0, "drift")->high;
-    assert_true(low < 0 && high > 0 && high - low < 0.02);
+    assert_true(low < 0 && high > 0 && high - low < 0.05);
     assert_true(has_note(result.notes, "isn't known whether clocks were held back"));
     given_end(&given);
 }
@@ -100,9 +100,9 @@ static void test_a_slow_drift_is_found_with_its_size(void **state) {
     given_begin(&given, "stability");
     given_paced(&given, a_run(0), 30, drifting, &ten_ms);
     struct lab_analysis_result result = when_asked(&given, "stability");
-    assert_true(cell_of(&result, "runs", 0, "drift")->low > 0.02);
-    assert_true(cell_of(&result, "runs", 0, "drift")->high < 0.05);
-    assert_true(cell_of(&result, "runs", 0, "drift_p_adjusted")->value < 0.001);
+    assert_true(cell_of(&result, "runs", 0, "drift")->low > 0.01);
+    assert_true(cell_of(&result, "runs", 0, "drift")->high < 0.06);
+    assert_true(cell_of(&result, "runs", 0, "drift_p_adjusted")->value < 0.01);
     assert_int_equal(figure_of(&result, "drifts")->value, 1);
     given_end(&given);
 }
@@ -159,12 +159,34 @@ static void test_wander_that_is_forgotten_is_no_change(void **state) {
     struct given_study given;
     struct lab_analysis_result result = when_it_wanders(&given, 0.13);
     assert_int_equal(figure_of(&result, "unsteady")->value, 0);
-    if (!lab_str_starts(result.answer, "The runs are too short to tell a change"))
+    /* four times its memory: much stays open, and is said */
+    if (!lab_str_starts(result.answer, "The runs are steady: no change that is surely 1.0 % or "
+                                       "more, no drift larger than "))
         fail_msg("%s", result.answer);
+    assert_true(strtod(strstr(result.answer, "larger than ") + 12, NULL) > 3);
     given_end(&given);
     result = when_it_wanders(&given, 0.8);
     assert_int_equal(figure_of(&result, "unsteady")->value, 0);
     assert_true(lab_str_starts(result.answer, "The runs are steady"));
+    given_end(&given);
+}
+
+static double slower_from_50_ms(double seconds, void *context) {
+    return wandering(seconds, context) * (seconds < 0.05 ? 1 : 1.15);
+}
+
+static void test_a_large_change_shows_in_a_tenth_of_a_second(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct wander wander = {.seed = 11};
+    struct given_run row = a_run(0);
+    row.spread = 0.01;
+    given_paced(&given, row, 0.1, slower_from_50_ms, &wander);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_int_equal(table_of(&result, "change_points")->row_count, 1);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "at_s")->value - 0.05) < 0.002);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "change")->value - 0.15) < 0.02);
     given_end(&given);
 }
 
@@ -268,6 +290,7 @@ int main(void) {
         cmocka_unit_test(test_what_never_settles_has_no_steady_state),
         cmocka_unit_test(test_wander_that_is_forgotten_is_no_change),
         cmocka_unit_test(test_a_change_is_told_from_wander),
+        cmocka_unit_test(test_a_large_change_shows_in_a_tenth_of_a_second),
         cmocka_unit_test(test_throttling_comes_from_the_result_where_nothing_was_sampled),
         cmocka_unit_test(test_a_constant_series_is_flat),
         cmocka_unit_test(test_what_is_lacking_is_said),

@@ -110,9 +110,9 @@ static void too_many_lines_are_said(void **state) {
     const struct lab_chart *chart = find(f, "per_gpu_memory_breakdown");
     assert_int_equal(chart->panels[0].series_count, 8);
     assert_non_null(strstr(chart->caption, "8 of 12 recordings are drawn: of each GPU"));
-    assert_string_equal(chart->title, "Memory of each GPU over time, 8 of 12");
+    assert_string_equal(chart->title, "Memory of each GPU over time, 8 of 12 shown");
     chart = find(f, "gpu_load_balance_analysis");
-    assert_string_equal(chart->title, "How evenly the GPUs are loaded, 5 of 12");
+    assert_string_equal(chart->title, "How evenly the GPUs are loaded, 5 of 12 shown");
     const struct lab_chart_panel *right = &chart->panels[1];
     for (int i = 0; i < right->series_count; i++)
         for (int k = 0; k < i; k++)

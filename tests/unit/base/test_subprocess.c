@@ -73,6 +73,12 @@ static void output_and_status(void **state) {
     assert_true(result.duration_ns > 0);
 }
 
+static void it_starts_where_it_is_told(void **state) {
+    (void)state;
+    run_shell("pwd", (struct lab_subprocess_spec){.folder = "/usr", .max_output_bytes = 100});
+    assert_string_equal(result.out, "/usr\n");
+}
+
 static void a_signal_is_no_exit_status(void **state) {
     (void)state;
     run_shell("kill -USR1 $$", (struct lab_subprocess_spec){0});
@@ -304,6 +310,7 @@ static void a_variable_without_value_is_taken_away(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(output_and_status),
+        TEST(it_starts_where_it_is_told),
         TEST(a_signal_is_no_exit_status),
         TEST(a_program_that_is_not_there),
         TEST(input_is_fed),

@@ -40,6 +40,10 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_softmax] = {32, 4, 2, 1, 0, 0},
         [CUDA_KERNEL_softmax_wide] = {512, 4, 1, 1, 0, 0, 4},
         [CUDA_KERNEL_attention] = {2},
+        [CUDA_KERNEL_flash_attention_mma] = {64, 1, 1, 64, 32, 4, 1},
+        [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
+        [CUDA_KERNEL_gemm_hopper] = {128, 256, 4, 0, 2, 1, 2, 3},
+        [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 2, 2, 1, 0},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);
     return variant;
@@ -153,6 +157,49 @@ static void shapes_and_configurations_at_random_compile(void **state) {
     for (int i = 0; i < AT_RANDOM; i++) {
         struct cuda_code code;
         require(cuda_code_get(&variants[i], 90, &code, &err), &err);
+        assert_true(is_cubin(code));
+    }
+}
+
+#define TILES_AT_RANDOM 8
+
+/* A legal configuration of an op's example, drawn by the number. */
+static void draw_tiles(uint64_t number, const struct lab_tunable_place *place,
+                       struct lab_launch *ret_launch) {
+    enum lab_op_id id = number % 2 ? LAB_OP_FLASH_ATTENTION : LAB_OP_GEMM_BIAS;
+    const struct lab_op *op = lab_op_get(id);
+    enum lab_dtype dtype = (enum lab_dtype)(number / 2 % 4);
+    struct lab_err err = LAB_ERR_INIT;
+    require(op->example((int)lab_random_below(number, 0, 10), dtype, ret_launch), &err);
+    const struct lab_tunable *tunable = lab_tunable_find(place, ret_launch);
+    uint64_t count = (uint64_t)lab_tunable_size(tunable), draw = 1;
+    do
+        ret_launch->tuning =
+            lab_tunable_at(tunable, (int64_t)lab_random_below(number, draw++, count));
+    while (lab_tuning_check(tunable, place, ret_launch, &ret_launch->tuning, NULL));
+}
+
+static void tiles_at_random_compile(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    const struct lab_device_ref rtx4090 = {
+        .backend = &lab_backend_cuda, .compute_units = 128, .capability = 89};
+    const struct lab_tunable_place place = {NULL, &rtx4090};
+    struct cuda_variant variants[TILES_AT_RANDOM];
+    for (int i = 0; i < TILES_AT_RANDOM; i++) {
+        struct lab_launch launch;
+        struct cuda_call call;
+        enum cuda_way way;
+        draw_tiles((uint64_t)i, &place, &launch);
+        require(lab_launch_complete(&launch, &err), &err);
+        require(cuda_plan(&launch, (struct cuda_room){128, 99 << 10, 89}, &way, &call, &err), &err);
+        assert_int_equal(way, CUDA_WAY_KERNEL);
+        variants[i] = call.variant;
+        cuda_code_request(&variants[i], 89);
+    }
+    for (int i = 0; i < TILES_AT_RANDOM; i++) {
+        struct cuda_code code;
+        require(cuda_code_get(&variants[i], 89, &code, &err), &err);
         assert_true(is_cubin(code));
     }
 }
@@ -434,6 +481,7 @@ int main(void) {
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
+        cmocka_unit_test(tiles_at_random_compile),
         cmocka_unit_test(shapes_and_configurations_at_random_compile),
         cmocka_unit_test(the_table_knows_every_kernels_parameters),
         cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),

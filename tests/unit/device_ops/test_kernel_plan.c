@@ -16,7 +16,8 @@
 
 #include <cmocka.h>
 
-static const struct cuda_room h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80};
+static const struct cuda_room h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80},
+                              rtx4090 = {128, 99 << 10, 89};
 
 static enum cuda_way plan_on(struct cuda_room room, const struct lab_launch *launch,
                              struct cuda_call *ret_call) {
@@ -63,6 +64,12 @@ static void check_call(struct cuda_room room, const struct cuda_call *call) {
                 assert_int_equal(call->variant.macros[i], 0); /* or equal ones would differ */
 }
 
+static const char *name_of(const struct cuda_call *call) {
+    static char name[CUDA_VARIANT_NAME_BYTES];
+    cuda_variant_name(&call->variant, name);
+    return name;
+}
+
 static void every_op_in_every_dtype_has_a_way_on(struct cuda_room room) {
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int dtype = 0; dtype < 4; dtype++) {
@@ -89,6 +96,14 @@ static void every_op_in_every_dtype_has_a_way(void **state) {
     every_op_in_every_dtype_has_a_way_on(h200);
 }
 
+/* What can be tuned of a launch on such a GPU; NULL = nothing. */
+static const struct lab_tunable *tunable_on(struct cuda_room room, const struct lab_launch *launch,
+                                            struct lab_device_ref *ret_ref) {
+    *ret_ref =
+        (struct lab_device_ref){.compute_units = room.sm_count, .capability = room.capability};
+    return cuda_tunable(&(struct lab_tunable_place){NULL, ret_ref}, launch);
+}
+
 /* Rows that a grid has room for, of a kernel whose rows have THREADS threads each. */
 static int64_t room_for_rows(const struct cuda_call *call) {
     const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
@@ -98,21 +113,32 @@ static int64_t room_for_rows(const struct cuda_call *call) {
     return call->grid[0];
 }
 
-/* Which kernels an example of an op reaches, and which with a last block that rows don't fill: its
- * warps without one must do nothing. */
+/* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last block
+ * that rows don't fill: its warps without one must do nothing. */
+static void reach_by(struct cuda_room room, struct lab_launch launch, bool *seen, bool *shared) {
+    struct lab_device_ref ref;
+    const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
+    const struct lab_tunable_place place = {NULL, &ref};
+    int64_t rows = lab_tensor_rows(&launch.out), count = tunable ? lab_tunable_size(tunable) : 0;
+    for (int64_t i = -1; i < count; i++) {
+        struct cuda_call call;
+        if (i >= 0)
+            launch.tuning = lab_tunable_at(tunable, i);
+        if ((i >= 0 && lab_tuning_check(tunable, &place, &launch, &launch.tuning, NULL)) ||
+            plan_on(room, &launch, &call) != CUDA_WAY_KERNEL)
+            continue;
+        seen[call.variant.kernel] = true;
+        shared[call.variant.kernel] |= call.grid[0] < rows && room_for_rows(&call) > rows;
+    }
+}
+
 static void reach(struct cuda_room room, enum lab_dtype dtype, bool *seen, bool *shared) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct lab_launch launch;
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
-        for (int i = 0; op->example(i, dtype, &launch) == 0; i++) {
-            struct cuda_call call;
-            int64_t rows = lab_tensor_rows(&launch.out);
-            if (!cuda_supports((enum lab_op_id)id, dtype, room.capability) ||
-                plan_on(room, &launch, &call) != CUDA_WAY_KERNEL)
-                continue;
-            seen[call.variant.kernel] = true;
-            shared[call.variant.kernel] |= call.grid[0] < rows && room_for_rows(&call) > rows;
-        }
+        if (cuda_supports((enum lab_op_id)id, dtype, room.capability))
+            for (int i = 0; op->example(i, dtype, &launch) == 0; i++)
+                reach_by(room, launch, seen, shared);
     }
 }
 
@@ -164,6 +190,124 @@ static void a_tensor_map_is_checked_before_the_driver_sees_it(void **state) {
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
 }
 
+/* All configurations of one launch on one GPU; returns how many are legal. */
+static int try_configurations(struct cuda_room room, struct lab_launch launch) {
+    struct lab_device_ref ref;
+    struct lab_err err = LAB_ERR_INIT;
+    const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
+    const struct lab_tunable_place place = {NULL, &ref};
+    struct cuda_call call;
+    int legal = 0;
+    assert_non_null(tunable);
+    tunable->fallback(&place, &launch, &launch.tuning);
+    if (lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err))
+        fail_msg("the default of %s isn't legal: %s", tunable->kernel, err.text);
+    for (int64_t i = 0; i < lab_tunable_size(tunable); i++) {
+        launch.tuning = lab_tunable_at(tunable, i);
+        if (lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err)) {
+            assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+            err = (struct lab_err)LAB_ERR_INIT;
+            continue;
+        }
+        if (plan_on(room, &launch, &call) == CUDA_WAY_KERNEL) /* else the library */
+            check_call(room, &call);
+        legal++;
+    }
+    return legal;
+}
+
+static void every_legal_configuration_fits_the_gpu(void **state) {
+    (void)state;
+    static const struct cuda_room rooms[] = {
+        {108, 163 << 10, 80}, {128, 99 << 10, 89}, {132, 227 << 10, 90}};
+    static const enum lab_op_id ops[] = {LAB_OP_FLASH_ATTENTION, LAB_OP_GEMM};
+    for (int i = 0; i < 3 * 2 * 4; i++) {
+        struct lab_launch launch;
+        enum lab_dtype dtype = (enum lab_dtype)(i % 4);
+        const struct lab_op *op = lab_op_get(ops[i / 4 % 2]);
+        for (int example = 5; op->example(example, dtype, &launch) == 0; example += 2)
+            assert_true(try_configurations(rooms[i / 8], launch) >= 3);
+    }
+}
+
+static struct lab_launch flash_attention(int64_t tokens, int64_t width, enum lab_dtype dtype) {
+    const int64_t queries[] = {2, tokens, 16, width}, keys[] = {2, tokens, 4, width};
+    struct lab_tensor kv = lab_tensor(NULL, dtype, 4, keys);
+    return (struct lab_launch){
+        .op = LAB_OP_FLASH_ATTENTION,
+        .in = {lab_tensor(NULL, dtype, 4, queries), kv, kv},
+        .out = lab_tensor(NULL, dtype, 4, queries),
+        .scale = 0.125f,
+        .causal = true,
+    };
+}
+
+static void a_configuration_that_does_not_fit_is_refused_with_the_reason(void **state) {
+    (void)state;
+    struct lab_launch launch = flash_attention(4096, 256, LAB_FP16);
+    struct lab_device_ref ref;
+    struct lab_err err = LAB_ERR_INIT;
+    const struct lab_tunable *tunable = tunable_on(rtx4090, &launch, &ref);
+    const struct lab_tunable_place place = {NULL, &ref};
+    const struct lab_tuning large = {4, {128, 128, 8, 1}}, uneven = {4, {32, 32, 4, 1}},
+                            many = {4, {128, 64, 4, 1}};
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &large, &err), -1);
+    assert_non_null(strstr(err.text, "196608 bytes of shared memory, a block here has 101376"));
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &uneven, &err), -1);
+    assert_non_null(strstr(err.text, "a warp has 16 or 32 queries"));
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &many, &err), -1);
+    assert_non_null(strstr(err.text, "320 registers for sums"));
+    /* and what the GPU can't count is refused by the plan */
+    struct cuda_call call;
+    enum cuda_way way = 0;
+    launch = flash_attention((int64_t)1 << 31, 64, LAB_FP16);
+    assert_int_equal(cuda_plan(&launch, rtx4090, &way, &call, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+}
+
+static void attention_moves_16_bytes_where_memory_allows_it(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = flash_attention(1000, 256, LAB_FP16);
+    plan_on(rtx4090, &launch, &call);
+    assert_string_equal(name_of(&call), "flash_attention_mma fp16 WIDTH=256 CAUSAL=1 VECTOR=1 "
+                                        "BLOCK_M=64 BLOCK_N=64 WARPS=4 STAGES=1");
+    assert_int_equal(call.grid[0], 16 * 16 * 2);
+    assert_int_equal(call.shared_bytes, (64 + 2 * 64) * 512);
+    launch.in[2].data = (void *)0x1002;
+    plan_on(rtx4090, &launch, &call);
+    assert_int_equal(call.variant.macros[2], 0);
+    /* rows of floats are a piece longer */
+    launch = flash_attention(1000, 64, LAB_FP32);
+    plan_on(rtx4090, &launch, &call);
+    assert_int_equal(call.shared_bytes, (64 + 2 * 32) * (256 + 16));
+}
+
+static void our_own_product_is_done_where_a_configuration_is_asked_for(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = {
+        .op = LAB_OP_GEMM_BIAS_ADD,
+        .in = {lab_tensor_matrix(NULL, LAB_BF16, 50, 512),
+               lab_tensor_matrix(NULL, LAB_BF16, 2048, 512),
+               lab_tensor_vector((void *)0x80002, LAB_BF16, 2048),
+               lab_tensor_matrix((void *)0x2000, LAB_BF16, 50, 2048)},
+        .out = lab_tensor_matrix((void *)0x2000, LAB_BF16, 50, 2048),
+        .transpose_b = true,
+    };
+    assert_int_equal(plan_on(a100, &launch, &call), CUDA_WAY_GEMM);
+    launch.tuning = (struct lab_tuning){6, {64, 128, 32, 3, 2, 2}};
+    assert_int_equal(plan_on(a100, &launch, &call), CUDA_WAY_KERNEL);
+    assert_string_equal(name_of(&call), "gemm_mma bf16 LAYOUT=2 EPILOGUE=5 VECTOR=1 BLOCK_M=64 "
+                                        "BLOCK_N=128 BLOCK_K=32 STAGES=3 WARPS_M=2 WARPS_N=2");
+    assert_int_equal(call.grid[0], 16);
+    assert_int_equal(call.arguments[3], 0x2000);
+    /* a residual that begins elsewhere is moved element by element, a bias always is */
+    launch.in[3].data = launch.out.data = (void *)0x2002;
+    plan_on(a100, &launch, &call);
+    assert_int_equal(call.variant.macros[2], 0);
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
     assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
@@ -179,12 +323,6 @@ static struct lab_launch layer_norm(int64_t rows, int64_t columns, enum lab_dtyp
         .out = lab_tensor_matrix(NULL, dtype, rows, columns),
         .epsilon = 1e-5f,
     };
-}
-
-static const char *name_of(const struct cuda_call *call) {
-    static char name[CUDA_VARIANT_NAME_BYTES];
-    cuda_variant_name(&call->variant, name);
-    return name;
 }
 
 static void vectors_need_aligned_rows(void **state) {
@@ -443,6 +581,10 @@ int main(void) {
         cmocka_unit_test(every_op_in_every_dtype_has_a_way),
         cmocka_unit_test(the_examples_reach_every_kernel_and_shared_blocks),
         cmocka_unit_test(a_tensor_map_is_checked_before_the_driver_sees_it),
+        cmocka_unit_test(every_legal_configuration_fits_the_gpu),
+        cmocka_unit_test(a_configuration_that_does_not_fit_is_refused_with_the_reason),
+        cmocka_unit_test(attention_moves_16_bytes_where_memory_allows_it),
+        cmocka_unit_test(our_own_product_is_done_where_a_configuration_is_asked_for),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),

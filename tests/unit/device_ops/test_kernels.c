@@ -74,12 +74,37 @@ static void check(const struct op_case *c, const struct memory *memory, const ch
             fail_msg("%s, %s: wrote beside the output", c->name, how);
 }
 
-/* The units in a shuffled order and in pieces of one to three. */
-static void run_in_pieces(const struct memory *memory, const struct cpu_simd *simd, int threads,
-                          struct cpu_scratch *scratch) {
-    const struct lab_launch *launch = &memory->launch;
+/* A kernel without phases has one. */
+static int phases_of(const struct lab_launch *launch) {
     const struct cpu_kernel *kernel = cpu_kernel_get(launch->op, LAB_FP32);
-    int64_t units = kernel->units(launch, threads);
+    return kernel->phases ? kernel->phases(launch) : 1;
+}
+
+static int64_t units_of(const struct lab_launch *launch, int phase, int threads) {
+    const struct cpu_kernel *kernel = cpu_kernel_get(launch->op, LAB_FP32);
+    return kernel->phases ? kernel->phase_units(launch, phase, threads)
+                          : kernel->units(launch, threads);
+}
+
+struct piece {
+    int phase, threads;
+    int64_t units, begin, end;
+};
+
+static void run_piece(const struct lab_launch *launch, const struct cpu_simd *simd,
+                      struct piece piece, struct cpu_scratch *scratch) {
+    const struct cpu_kernel *kernel = cpu_kernel_get(launch->op, LAB_FP32);
+    if (kernel->phases)
+        kernel->phase_run(launch, simd, piece.phase, piece.threads, piece.begin, piece.end,
+                          scratch);
+    else
+        kernel->run(launch, simd, piece.units, piece.begin, piece.end, scratch);
+}
+
+/* A phase's units in a shuffled order and in pieces of one to three. */
+static void run_phase(const struct lab_launch *launch, const struct cpu_simd *simd, int phase,
+                      int threads, struct cpu_scratch *scratch) {
+    int64_t units = units_of(launch, phase, threads);
     assert_true(units >= 1);
     int64_t pieces = 0, begins[4096], ends[4096];
     for (int64_t begin = 0; begin < units; pieces++) {
@@ -90,10 +115,17 @@ static void run_in_pieces(const struct memory *memory, const struct cpu_simd *si
     }
     for (int64_t i = pieces; i > 0; i--) {
         int64_t pick = (int64_t)lab_random_below(2, (uint64_t)i, (uint64_t)i);
-        kernel->run(launch, simd, units, begins[pick], ends[pick], scratch);
+        run_piece(launch, simd, (struct piece){phase, threads, units, begins[pick], ends[pick]},
+                  scratch);
         begins[pick] = begins[i - 1];
         ends[pick] = ends[i - 1];
     }
+}
+
+static void run_in_pieces(const struct memory *memory, const struct cpu_simd *simd, int threads,
+                          struct cpu_scratch *scratch) {
+    for (int phase = 0; phase < phases_of(&memory->launch); phase++)
+        run_phase(&memory->launch, simd, phase, threads, scratch);
 }
 
 static void try_case(const struct op_case *c, const struct cpu_simd *simd,
@@ -135,23 +167,34 @@ static void every_kernel_agrees_with_its_definition(void **state) {
 
 struct worker {
     const struct lab_launch *launch;
-    int64_t units, begin, end;
+    struct piece piece;
     pthread_t thread;
 };
 
 static void *work(void *argument) {
     struct worker *worker = argument;
     struct cpu_scratch scratch = {0};
-    cpu_kernel_get(worker->launch->op, LAB_FP32)
-        ->run(worker->launch, cpu_simd_select(), worker->units, worker->begin, worker->end,
-              &scratch);
+    run_piece(worker->launch, cpu_simd_select(), worker->piece, &scratch);
     free(scratch.memory);
     return NULL;
 }
 
+enum { THREADS = 3 };
+
+static void share_phase(const struct lab_launch *launch, int phase) {
+    int64_t units = units_of(launch, phase, THREADS);
+    struct worker workers[THREADS];
+    for (int t = 0; t < THREADS; t++) {
+        workers[t] = (struct worker){
+            launch, {phase, THREADS, units, units * t / THREADS, units * (t + 1) / THREADS}, 0};
+        assert_int_equal(pthread_create(&workers[t].thread, NULL, work, &workers[t]), 0);
+    }
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(workers[t].thread, NULL);
+}
+
 static void threads_share_an_op(void **state) {
     (void)state;
-    enum { THREADS = 3 };
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct op_case c;
         struct lab_arena arena;
@@ -162,15 +205,8 @@ static void threads_share_an_op(void **state) {
             last++;
         assert_int_equal(op_case_make((enum lab_op_id)id, last, LAB_FP32, &arena, &c, NULL), 0);
         struct memory memory = place(&c, -1);
-        int64_t units = cpu_kernel_get(c.launch.op, LAB_FP32)->units(&memory.launch, THREADS);
-        struct worker workers[THREADS];
-        for (int t = 0; t < THREADS; t++) {
-            workers[t] = (struct worker){&memory.launch, units, units * t / THREADS,
-                                         units * (t + 1) / THREADS, 0};
-            assert_int_equal(pthread_create(&workers[t].thread, NULL, work, &workers[t]), 0);
-        }
-        for (int t = 0; t < THREADS; t++)
-            pthread_join(workers[t].thread, NULL);
+        for (int phase = 0; phase < phases_of(&memory.launch); phase++)
+            share_phase(&memory.launch, phase);
         check(&c, &memory, "three threads");
         lab_arena_release(&memory.arena);
         lab_arena_release(&arena);

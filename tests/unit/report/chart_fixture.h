@@ -54,7 +54,8 @@ static inline struct lab_chart given_bars(struct lab_arena *arena) {
                                               .low = given_copy(arena, local, 6, by * 0.95),
                                               .high = given_copy(arena, local, 6, by * 1.04),
                                               .count = 6,
-                                              .colour = -1};
+                                              .colour = -1,
+                                              .figures = "%.0f"};
     }
     double *limit = given_count(arena, 6, 0);
     for (int i = 0; i < 6; i++)

@@ -103,8 +103,9 @@ static inline void fixture_begin(struct fixture *f, struct lab_run *run) {
 }
 
 static inline void fixture_end(struct fixture *f, struct lab_run *run, double took_s) {
-    run->end_ns = run->start_ns + (int64_t)(1e9 * took_s);
-    f->wall_ns += (int64_t)(1e9 * took_s);
+    int64_t took_ns = isfinite(took_s) ? (int64_t)(1e9 * took_s) : 0;
+    run->end_ns = run->start_ns + took_ns;
+    f->wall_ns += took_ns;
 }
 
 /* Lists of sentences as JSON: "" or "\"one\", \"two\"". */

@@ -3,6 +3,7 @@
  * SciPy's stats.bootstrap(method = "BCa") with 200,000 (tests/fixtures/stats/reference.R and .py):
  * other random numbers, so the tolerance is what 20,000 resamples leave open.
  */
+#include "base/random.h"
 #include "fixtures/stats/reference.h"
 #include "stats/stats.h"
 
@@ -40,6 +41,28 @@ static void bca_is_that_of_r(void **state) {
     /* half-way between R (1.798, 3.605) and SciPy (1.833, 3.632), which count ties apart */
     assert_interval(lab_stats_bca_interval(skewed, 40, lab_stats_median, .95, RESAMPLES, 1), 1.815,
                     3.618, 0.012);
+}
+
+static double plain_median(const double *x, size_t n) {
+    return lab_stats_median(x, n);
+}
+
+/* Medians are taken from counts of ranks; the same draws sorted each time have to give the same. */
+static void medians_are_those_of_sorted_resamples(void **state) {
+    (void)state;
+    for (size_t n = 2; n < 30; n++) {
+        double x[30], y[30];
+        for (size_t i = 0; i < n; i++) {
+            x[i] = 1 + (double)lab_random_below(n, i, n % 3 ? 1000000 : 4); /* ties, too */
+            y[i] = 1 + lab_random_uniform(n + 99, i);
+        }
+        struct lab_interval a = lab_stats_bca_interval(x, n, lab_stats_median, .95, 200, n);
+        struct lab_interval b = lab_stats_bca_interval(x, n, plain_median, .95, 200, n);
+        assert_true(a.low == b.low && a.high == b.high);
+        struct lab_effect c = lab_stats_bca_ratio(x, n, y, n, lab_stats_median, .95, 200, n);
+        struct lab_effect d = lab_stats_bca_ratio(x, n, y, n, plain_median, .95, 200, n);
+        assert_true(c.interval.low == d.interval.low && c.interval.high == d.interval.high);
+    }
 }
 
 static void bca_leans_to_the_long_tail(void **state) {
@@ -159,6 +182,7 @@ static void one_block_of_all_keeps_the_mean(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bca_is_that_of_r),
+        cmocka_unit_test(medians_are_those_of_sorted_resamples),
         cmocka_unit_test(bca_leans_to_the_long_tail),
         cmocka_unit_test(the_same_seed_gives_the_same_interval),
         cmocka_unit_test(constant_values_give_a_point),

@@ -99,6 +99,38 @@ static void a_simulated_machine_comes_with_the_job(void **state) {
 }
 
 /* The example with one field set to a JSON text, or left out where it is NULL. */
+static void a_phase_comes_with_the_job(void **state) {
+    (void)state;
+    static const int cpus[] = {1, 3};
+    static const struct lab_job_choice choices[] = {{"baseline", "rows=4"},
+                                                    {"concurrent", "rows=8"}};
+    static const struct lab_job_rank ranks[] = {{.device = "cpu:0",
+                                                 .numa_node = -1,
+                                                 .cpus = cpus,
+                                                 .cpu_count = 2,
+                                                 .config = "rows=4",
+                                                 .choices = choices,
+                                                 .choice_count = 2}};
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    sent.ranks = ranks;
+    sent.rank_count = 1;
+    sent.probe = true;
+    sent.tune_s = 2.5;
+    sent.disturb = "membw";
+    const char *text = text_of(&sent);
+    if (lab_job_read(text, strlen(text), &arena, &job, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(job.probe && job.tune_s == 2.5);
+    assert_string_equal(job.disturb, "membw");
+    assert_int_equal(job.ranks[0].cpu_count, 2);
+    assert_int_equal(job.ranks[0].cpus[1], 3);
+    assert_string_equal(job.ranks[0].config, "rows=4");
+    assert_int_equal(job.ranks[0].choice_count, 2);
+    assert_string_equal(job.ranks[0].choices[1].phase, "concurrent");
+    assert_string_equal(job.ranks[0].choices[1].config, "rows=8");
+}
+
 static void refuse(const char *key, const char *json, const char *message) {
     struct lab_job sent = example(), job;
     struct lab_err err = LAB_ERR_INIT;
@@ -217,6 +249,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_job_arrives_as_it_was_sent),
         TEST(a_simulated_machine_comes_with_the_job),
+        TEST(a_phase_comes_with_the_job),
         TEST(a_half_described_machine_is_refused),
         TEST(whatever_is_missing_is_named),
         TEST(whatever_is_of_another_type_is_named),

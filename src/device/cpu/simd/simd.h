@@ -10,6 +10,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cpu_dropout { /* of one row: device/mlp.h */
+    uint32_t threshold;
+    float scale;
+    uint64_t seed;
+    uint32_t row, layer, step; /* the counter's words 1 to 3 */
+};
+
+struct cpu_adam {
+    float rate, keep1, keep2, epsilon; /* keep: 1 − beta */
+    const float *parameters, *m, *v;
+    float *new_parameters, *new_m, *new_v;
+};
+
 struct cpu_simd {
     const char *name; /* for people: "AVX-512" */
 
@@ -42,6 +55,17 @@ struct cpu_simd {
     void (*interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
                        int64_t count);
 
+    /* --- training --- */
+
+    /* x ← scale·x where it is positive and kept, else 0; columns [column, column + count) of a row,
+     * `column` a multiple of LAB_MLP_LANES */
+    void (*relu_dropout)(float *x, int64_t column, int64_t count,
+                         const struct cpu_dropout *dropout);
+    /* delta ← scale·delta where `output` isn't 0, else 0 */
+    void (*relu_backward)(float *delta, const float *output, int64_t count, float scale);
+    /* one update of `count` parameters; the new ones may be the old ones' memory */
+    void (*adam)(const struct cpu_adam *adam, const float *gradient, int64_t count);
+
     /* multiply-adds on registers; returns the flops done. The sum, in and out, keeps them alive. */
     double (*multiply_add)(int64_t rounds, float *sum);
 };
@@ -70,6 +94,9 @@ void SIMD(softmax_write)(float *out, const float *x, int64_t count, float top, f
 void SIMD(scale)(float *out, const float *x, int64_t count, float factor, bool streamed);
 void SIMD(interleave)(float *out, const float *planes, int64_t stride, int64_t channels,
                       int64_t count);
+void SIMD(relu_dropout)(float *x, int64_t column, int64_t count, const struct cpu_dropout *dropout);
+void SIMD(relu_backward)(float *delta, const float *output, int64_t count, float scale);
+void SIMD(adam)(const struct cpu_adam *adam, const float *gradient, int64_t count);
 double SIMD(multiply_add)(int64_t rounds, float *sum);
 
 #endif

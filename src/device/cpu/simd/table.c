@@ -27,5 +27,8 @@ const struct cpu_simd TABLE = {
     .softmax_write = SIMD(softmax_write),
     .scale = SIMD(scale),
     .interleave = SIMD(interleave),
+    .relu_dropout = SIMD(relu_dropout),
+    .relu_backward = SIMD(relu_backward),
+    .adam = SIMD(adam),
     .multiply_add = SIMD(multiply_add),
 };

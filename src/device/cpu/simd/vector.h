@@ -96,6 +96,37 @@ static inline vector vector_max(vector a, vector b) {
 #endif
 }
 
+static inline vector vector_sqrt(vector v) {
+#if defined(__AVX512F__)
+    return (vector)_mm512_sqrt_ps((__m512)v);
+#elif defined(__AVX2__)
+    return (vector)_mm256_sqrt_ps((__m256)v);
+#elif defined(__SSE2__)
+    return (vector)_mm_sqrt_ps((__m128)v);
+#else
+    for (int i = 0; i < LANES; i++)
+        v[i] = sqrtf(v[i]);
+    return v;
+#endif
+}
+
+/* --- 32-bit products --- */
+
+typedef uint64_t pairs __attribute__((vector_size(VECTOR_BYTES))); /* half as many, twice as wide */
+
+/* The full product of each pair's lower 32 bits with `factor`. */
+static inline pairs pairs_multiply(pairs x, uint32_t factor) {
+#if defined(__AVX512F__)
+    return (pairs)_mm512_mul_epu32((__m512i)x, _mm512_set1_epi64(factor));
+#elif defined(__AVX2__)
+    return (pairs)_mm256_mul_epu32((__m256i)x, _mm256_set1_epi64x(factor));
+#elif defined(__SSE2__)
+    return (pairs)_mm_mul_epu32((__m128i)x, _mm_set1_epi64x(factor));
+#else
+    return (x & 0xffffffff) * factor;
+#endif
+}
+
 static inline float vector_sum(vector v) {
     float sum = 0;
     for (int i = 0; i < LANES; i++)

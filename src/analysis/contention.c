@@ -1,0 +1,317 @@
+/*
+ * contention.c: `gpulab analyze contention`: the verdict of a study with phases. Which kernels are slowed
+ * beside others, by how much; which resource goes with it; what keeping them apart takes back; whether the
+ * tuner chose otherwise, and what that costs on the idle device.
+ */
+#include "analysis/contention/contention.h"
+
+#include "analysis/analysis_words.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CONFIDENCE 0.95
+
+/* --- columns --- */
+
+enum {
+    PHASE_KERNELS,
+    PHASE_SLOWED,
+    PHASE_CHANGE,
+    PHASE_BACK,
+    PHASE_RESOURCE,
+    PHASE_TUNINGS,
+    PHASE_OTHER,
+    PHASE_REGRET,
+    PHASE_FIGURES
+};
+static const struct lab_analysis_column phase_columns[PHASE_FIGURES] = {
+    [PHASE_KERNELS] = {"kernels", "Kernels", LAB_ANALYSIS_COUNT},
+    [PHASE_SLOWED] = {"slowed", "Slowed", LAB_ANALYSIS_COUNT, "Slowed"},
+    [PHASE_CHANGE] = {"change", "Time", LAB_ANALYSIS_CHANGE, "Time", .with_interval = true},
+    [PHASE_BACK] = {"taken_back", "Taken back", LAB_ANALYSIS_SHARE, "Taken back"},
+    [PHASE_RESOURCE] = {"resource", "Least is left of", LAB_ANALYSIS_TEXT, "Least left"},
+    [PHASE_TUNINGS] = {"tunings", "Tunings", LAB_ANALYSIS_COUNT},
+    [PHASE_OTHER] = {"other_choices", "Other choices", LAB_ANALYSIS_COUNT, "Other choices"},
+    [PHASE_REGRET] = {"regret", "Costs when idle", LAB_ANALYSIS_CHANGE, .with_interval = true},
+};
+
+enum {
+    ROW_KERNEL,
+    ROW_DEVICE,
+    ROW_GPU_ID,
+    ROW_CHANGE,
+    ROW_TEXT,
+    ROW_VERDICT,
+    ROW_CONFIG,
+    ROW_COLUMNS
+};
+static const struct lab_analysis_column row_columns[ROW_COLUMNS] = {
+    [ROW_KERNEL] = {"kernel", "Kernel", LAB_ANALYSIS_TEXT},
+    [ROW_DEVICE] = {"device", "Device", LAB_ANALYSIS_TEXT},
+    [ROW_GPU_ID] = {"gpu_id", NULL, LAB_ANALYSIS_COUNT},
+    [ROW_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [ROW_TEXT] = {NULL, "Time", LAB_ANALYSIS_FIGURE},
+    [ROW_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
+    [ROW_CONFIG] = {"other_choices", "Otherwise", LAB_ANALYSIS_TEXT},
+};
+
+enum { LEFT_KEY, LEFT_TITLE, LEFT_SHARE, LEFT_TEXT, LEFT_VERDICT, LEFT_COLUMNS };
+static const struct lab_analysis_column left_columns[LEFT_COLUMNS] = {
+    [LEFT_KEY] = {"resource", NULL, LAB_ANALYSIS_TEXT},
+    [LEFT_TITLE] = {NULL, "Resource", LAB_ANALYSIS_TEXT},
+    [LEFT_SHARE] = {"left", NULL, LAB_ANALYSIS_RATIO, .with_interval = true},
+    [LEFT_TEXT] = {NULL, "Left of it", LAB_ANALYSIS_FIGURE},
+    [LEFT_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
+};
+
+/* --- cells --- */
+
+static struct lab_analysis_cell change_cell(const struct contention_effect *effect) {
+    return (struct lab_analysis_cell){.value = effect->ratio - 1,
+                                      .low = effect->low - 1,
+                                      .high = effect->high - 1,
+                                      .confidence = CONFIDENCE};
+}
+
+static const char *change_text(const struct contention_effect *effect, struct lab_arena *arena) {
+    if (isnan(effect->ratio))
+        return "–";
+    if (isnan(effect->low))
+        return lab_arena_printf(arena, "%+.1f %%", 100 * (effect->ratio - 1));
+    return lab_arena_printf(arena, "%+.1f %% [%.1f, %.1f]", 100 * (effect->ratio - 1),
+                            100 * (effect->low - 1), 100 * (effect->high - 1));
+}
+
+static const char *verdict_of(const struct contention_effect *effect, const char *more,
+                              const char *less) {
+    return effect->more ? more : effect->less ? less : isnan(effect->low) ? "undecided" : "same";
+}
+
+/* A kernel of all devices. */
+static void fill_kernel(const struct contention *made, int kernel, int phase,
+                        struct lab_analysis_cell *row) {
+    const struct contention_effect *effect = &made->kernels[kernel].times[phase];
+    row[ROW_KERNEL] = lab_analysis_text(made->kernels[kernel].name);
+    row[ROW_DEVICE] = lab_analysis_text("all");
+    row[ROW_GPU_ID] = lab_analysis_figure(NAN);
+    row[ROW_CHANGE] = change_cell(effect);
+    row[ROW_TEXT] = lab_analysis_text(change_text(effect, made->arena));
+    row[ROW_VERDICT] = lab_analysis_text(verdict_of(effect, "slower", "faster"));
+    row[ROW_CONFIG] = lab_analysis_text("");
+}
+
+static void fill_pair(const struct contention *made, const struct lab_phase_pair *pair,
+                      struct lab_analysis_cell *row) {
+    const struct lab_phase_unit *unit = &made->phases.units[pair->unit];
+    struct contention_effect effect = {.ratio = pair->time.ratio,
+                                       .low = pair->time.low,
+                                       .high = pair->time.high,
+                                       .more = pair->time.verdict == LAB_STUDY_MORE,
+                                       .less = pair->time.verdict == LAB_STUDY_LESS};
+    row[ROW_KERNEL] = lab_analysis_text(unit->kernel);
+    row[ROW_DEVICE] = lab_analysis_text(unit->device);
+    row[ROW_GPU_ID] = lab_analysis_figure(unit->gpu_id);
+    row[ROW_CHANGE] = change_cell(&effect);
+    row[ROW_TEXT] = lab_analysis_text(change_text(&effect, made->arena));
+    row[ROW_VERDICT] = lab_analysis_text(verdict_of(&effect, "slower", "faster"));
+    row[ROW_CONFIG] = lab_analysis_text(
+        !pair->tuned ? ""
+                     : lab_arena_printf(made->arena, "%d of %d", pair->differing, pair->pairs));
+}
+
+static struct lab_analysis_table kernel_table(const struct contention *made, int phase) {
+    int most = made->kernel_count + made->phases.pair_count, count = 0;
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(made->arena, (size_t)(most + 1) * ROW_COLUMNS, sizeof *cells);
+    for (int k = 0; k < made->kernel_count; k++) {
+        int devices = 0;
+        fill_kernel(made, k, phase, cells + (ptrdiff_t)count++ * ROW_COLUMNS);
+        for (int i = 0; i < made->phases.pair_count; i++) {
+            const struct lab_phase_pair *pair = &made->phases.pairs[i];
+            if (pair->phase != phase ||
+                strcmp(made->phases.units[pair->unit].kernel, made->kernels[k].name) != 0)
+                continue;
+            fill_pair(made, pair, cells + (ptrdiff_t)count++ * ROW_COLUMNS);
+            devices++;
+        }
+        if (devices == 0)
+            count--;
+    }
+    return (struct lab_analysis_table){.key = "comparisons",
+                                       .title = "Against the baseline",
+                                       .columns = row_columns,
+                                       .column_count = ROW_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+static struct lab_analysis_table resource_table(const struct contention *made, int phase) {
+    struct lab_analysis_cell *cells =
+        lab_arena_alloc(made->arena, (size_t)CONTENTION_RESOURCES * LEFT_COLUMNS, sizeof *cells);
+    int count = 0;
+    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+        const struct contention_effect *left = &made->left[phase][r];
+        struct lab_analysis_cell *row = cells + (ptrdiff_t)count * LEFT_COLUMNS;
+        if (isnan(left->ratio))
+            continue;
+        row[LEFT_KEY] = lab_analysis_text(contention_resource_key(made, r));
+        row[LEFT_TITLE] = lab_analysis_text(contention_resource_title(made, r));
+        row[LEFT_SHARE] = (struct lab_analysis_cell){
+            .value = left->ratio, .low = left->low, .high = left->high, .confidence = CONFIDENCE};
+        row[LEFT_TEXT] = lab_analysis_text(change_text(left, made->arena));
+        row[LEFT_VERDICT] = lab_analysis_text(verdict_of(left, "more", "less"));
+        count++;
+    }
+    return (struct lab_analysis_table){.key = "resources",
+                                       .title = count ? "What is left of the resources" : NULL,
+                                       .columns = left_columns,
+                                       .column_count = LEFT_COLUMNS,
+                                       .cells = cells,
+                                       .row_count = count};
+}
+
+/* --- parts --- */
+
+/* Of the main phase's slow-down, how much this one doesn't have. */
+static double taken_back(const struct contention *made, int phase) {
+    if (made->main < 0 || phase == made->main || !made->overall[made->main].more ||
+        !made->list[phase].apart[0])
+        return NAN;
+    double worst = made->overall[made->main].ratio - 1, here = made->overall[phase].ratio - 1;
+    return 1 - here / worst;
+}
+
+static const char *about(const struct contention *made, int phase) {
+    const struct contention_phase *it = &made->list[phase];
+    const char *who = it->together ? "all devices at once" : "each device alone";
+    if (it->disturb[0])
+        return lab_arena_printf(made->arena, "%s, disturbed on purpose: %s", who, it->disturb);
+    return it->apart[0] ? lab_arena_printf(made->arena, "%s, kept apart by %s", who, it->apart)
+                        : who;
+}
+
+static const char *part_answer(const struct contention *made, int phase) {
+    const struct contention_effect *effect = &made->overall[phase];
+    if (effect->more || effect->less)
+        return lab_arena_printf(made->arena, "All kernels together are %s by %s.",
+                                effect->more ? "slowed" : "faster",
+                                contention_percent(effect, made->arena));
+    if (!(effect->high - 1 <= LAB_WORDS_BOUND_MOST))
+        return "Too few blocks to tell, or they differ too much.";
+    return lab_arena_printf(made->arena, "All kernels together: no slow-down larger than %.1f %%.",
+                            lab_words_bound_percent(fmax(effect->high - 1, 0)));
+}
+
+static struct lab_analysis_part make_part(const struct contention *made, int phase) {
+    struct lab_analysis_cell *cells = lab_arena_alloc(made->arena, PHASE_FIGURES, sizeof *cells);
+    struct lab_analysis_table *tables = lab_arena_alloc(made->arena, 2, sizeof *tables);
+    const struct contention_regret *regret = &made->regrets[phase];
+    int slowed = 0, kernels = 0, first = contention_first_resource(made, phase);
+    for (int k = 0; k < made->kernel_count; k++) {
+        kernels += !isnan(made->kernels[k].times[phase].ratio);
+        slowed += made->kernels[k].times[phase].more;
+    }
+    cells[PHASE_KERNELS] = lab_analysis_figure(kernels);
+    cells[PHASE_SLOWED] = lab_analysis_figure(slowed);
+    cells[PHASE_CHANGE] = change_cell(&made->overall[phase]);
+    cells[PHASE_BACK] = lab_analysis_figure(taken_back(made, phase));
+    cells[PHASE_RESOURCE] = lab_analysis_text(first < 0 ? "none less than before"
+                                                        : contention_resource_key(made, first));
+    cells[PHASE_TUNINGS] = lab_analysis_figure(regret->tunings ? regret->tunings : (double)NAN);
+    cells[PHASE_OTHER] = lab_analysis_figure(regret->tunings ? regret->other : (double)NAN);
+    cells[PHASE_REGRET] = change_cell(&regret->cost);
+    tables[0] = kernel_table(made, phase);
+    tables[1] = resource_table(made, phase);
+    return (struct lab_analysis_part){.name = made->list[phase].name,
+                                      .about = about(made, phase),
+                                      .answer = part_answer(made, phase),
+                                      .cells = cells,
+                                      .tables = tables,
+                                      .table_count = 2};
+}
+
+/* --- the whole --- */
+
+/* What the plan had to say, which every run of it repeats. */
+static int add_plan_notes(const struct lab_study_table *study, const char **notes, int count,
+                          int most) {
+    const struct lab_value *list =
+        study->run_count ? lab_value_get(study->runs[0].test, "notes") : NULL;
+    for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count && count < most; i++)
+        if (list->items[i]->type == LAB_VALUE_STRING)
+            notes[count++] = list->items[i]->string;
+    return count;
+}
+
+static const char *const *make_notes(const struct contention *made) {
+    enum { MORE = 16 };
+    const char **notes = lab_study_notes(made->study, MORE + 1, made->arena);
+    const char *advice = contention_recommendation(made);
+    int count = 0;
+    while (notes[count])
+        count++;
+    int most = count + MORE;
+    if (advice)
+        notes[count++] = advice;
+    return add_plan_notes(made->study, notes, count, most), notes;
+}
+
+static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
+               struct lab_analysis_result *ret_result, struct lab_err *err) {
+    (void)config;
+    if (input->study_count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
+    struct contention *made = lab_arena_alloc(arena, 1, sizeof *made);
+    contention_make(&input->studies[0], input, arena, made);
+    struct lab_analysis_part *parts =
+        lab_arena_alloc(arena, (size_t)made->phases.count + 1, sizeof *parts);
+    struct lab_analysis_result result = {.answer = contention_answer(made),
+                                         .part_key = "phases",
+                                         .columns = phase_columns,
+                                         .column_count = PHASE_FIGURES,
+                                         .parts = parts,
+                                         .simulated = made->phases.simulated,
+                                         .notes = make_notes(made)};
+    for (int i = 0; i < made->shown && made->phases.pair_count > 0; i++)
+        parts[result.part_count++] = make_part(made, made->order[i]);
+    result.lacks = result.part_count == 0;
+    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
+    result.charts = chart;
+    result.chart_count = contention_chart(made, chart);
+    *ret_result = result;
+    return 0;
+}
+
+/* A study whose plan has phases, rather than one whose runs merely have names for them. */
+static int interest(const struct lab_study_table *study) {
+    for (int i = 1; i < study->run_count && lab_study_has_phases(study); i++)
+        if (strcmp(study->runs[i].phase, study->runs[0].phase) != 0)
+            return 100;
+    return 0;
+}
+
+static const struct lab_option contention_options[] = {{NULL}};
+
+const struct lab_analysis lab_analysis_contention = {
+    .name = "contention",
+    .summary = "what running side by side costs, why, and what takes it back",
+    .description =
+        "The phases of a study against its baseline, block by block: by how much each kernel is "
+        "slowed, "
+        "with an interval over the blocks and a false discovery rate of 5 %; how much is left of "
+        "each "
+        "device's resources (time on its cores or multiprocessors, memory bandwidth beyond that, "
+        "PCIe, "
+        "clocks), as its runs probed them; how much each way of keeping devices apart takes back; "
+        "how "
+        "often the auto-tuner chose otherwise, and what its choices cost on the idle device. A "
+        "slow-down of less than 1 % is none.",
+    .options = contention_options,
+    .config_size = 1,
+    .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS,
+    .interest = interest,
+    .run = run,
+};

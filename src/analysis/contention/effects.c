@@ -1,0 +1,340 @@
+/* effects.c: figures by block, and what they come to. */
+#include "analysis/contention/contention.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CONFIDENCE 0.95
+#define LEVEL      0.05
+#define EQUAL      1e-9
+#define TIME_LEAST 0.01 /* a slow-down of less is none that anybody would act upon */
+#define LEFT_LEAST 0.02 /* likewise of resources, whose probes are short */
+
+/* --- effects --- */
+
+void contention_add(struct contention_sum *sum, int block, double difference) {
+    if (!isfinite(difference) || block < 0 || block >= CONTENTION_BLOCKS_MAX)
+        return;
+    sum->sum[block] += difference;
+    sum->count[block]++;
+}
+
+struct contention_effect contention_estimate(const struct contention_sum *sum) {
+    double values[CONTENTION_BLOCKS_MAX];
+    size_t n = 0;
+    for (int b = 0; b < CONTENTION_BLOCKS_MAX; b++)
+        if (sum->count[b] > 0)
+            values[n++] = sum->sum[b] / sum->count[b];
+    struct contention_effect effect = {
+        .ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .blocks = (int)n};
+    if (n == 0)
+        return effect;
+    double mean = lab_stats_mean(values, n);
+    effect.ratio = exp(mean);
+    if (n < 2)
+        return effect;
+    double error = lab_stats_stddev(values, n) / sqrt((double)n), freedom = (double)n - 1;
+    double distance = error * lab_stats_t_quantile((1 + CONFIDENCE) / 2, freedom);
+    effect.low = exp(mean - distance);
+    effect.high = exp(mean + distance);
+    if (error > EQUAL)
+        effect.p = lab_stats_t_two_sided(mean / error, freedom);
+    else
+        effect.p = fabs(mean) <= EQUAL ? 1 : 0;
+    return effect;
+}
+
+void contention_judge(struct contention_effect *effects, int count, double least) {
+    double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
+    for (int i = 0; i < count; i++)
+        p[i] = effects[i].p;
+    lab_stats_adjust_bh(p, (size_t)count, p);
+    for (int i = 0; i < count; i++) {
+        struct contention_effect *effect = &effects[i];
+        bool sure =
+            p[i] <= LEVEL && !(effect->within && fabs(effect->ratio - 1) < LAB_STUDY_WITHIN_LEAST);
+        effect->more = sure && effect->low > 1 && effect->ratio >= 1 + least;
+        effect->less = sure && effect->high < 1 && effect->ratio <= 1 - least;
+    }
+    lab_mem_free(p);
+}
+
+/* --- runs of a unit --- */
+
+static const struct lab_study_run *run_in(const struct lab_phase_point *point, int block,
+                                          double *ret_time_s) {
+    for (int i = 0; i < point->point.count; i++)
+        if (point->point.runs[i]->run->repeat == block) {
+            if (ret_time_s)
+                *ret_time_s = point->times_s[i];
+            return point->point.runs[i];
+        }
+    return NULL;
+}
+
+static int count_blocks(const struct lab_phases *phases) {
+    int blocks = 0;
+    for (int i = 0; i < phases->run_count; i++)
+        if (phases->runs[i]->run->repeat + 1 > blocks)
+            blocks = phases->runs[i]->run->repeat + 1;
+    return blocks < CONTENTION_BLOCKS_MAX ? blocks : CONTENTION_BLOCKS_MAX;
+}
+
+static void add_times(const struct contention *made, int unit, int phase,
+                      struct contention_sum *sum) {
+    const struct lab_phase_unit *it = &made->phases.units[unit];
+    for (int b = 0; b < count_blocks(&made->phases); b++) {
+        double base_s = NAN, other_s = NAN;
+        run_in(&it->points[made->phases.base], b, &base_s);
+        run_in(&it->points[phase], b, &other_s);
+        contention_add(sum, b, log(other_s / base_s));
+    }
+}
+
+/* One block tells nothing of how blocks differ: what is known from within the runs, of the worst. */
+static void take_within(const struct contention *made, const char *kernel, int phase,
+                        struct contention_effect *effect) {
+    const struct lab_study_ratio *worst = NULL;
+    for (int i = 0; i < made->phases.pair_count; i++) {
+        const struct lab_phase_pair *pair = &made->phases.pairs[i];
+        bool asked = !kernel || strcmp(made->phases.units[pair->unit].kernel, kernel) == 0;
+        if (pair->phase == phase && asked && !isnan(pair->time.low) &&
+            (!worst || pair->time.ratio > worst->ratio))
+            worst = &pair->time;
+    }
+    if (worst && effect->blocks == 1)
+        *effect = (struct contention_effect){.ratio = worst->ratio,
+                                             .low = worst->low,
+                                             .high = worst->high,
+                                             .p = worst->p,
+                                             .blocks = 1,
+                                             .within = true};
+}
+
+static void make_times(struct contention *made) {
+    int phases = made->phases.count, effects = 0;
+    struct contention_effect *all = lab_arena_alloc(
+        made->arena, (size_t)(made->kernel_count + 1) * (size_t)phases, sizeof *all);
+    for (int k = 0; k <= made->kernel_count; k++)
+        for (int p = 0; p < phases; p++, effects++) {
+            struct contention_sum *sum = lab_arena_alloc(made->arena, 1, sizeof *sum);
+            const char *kernel = k < made->kernel_count ? made->kernels[k].name : NULL;
+            for (int u = 0; u < made->phases.unit_count && p != made->phases.base; u++)
+                if (!kernel || strcmp(made->phases.units[u].kernel, kernel) == 0)
+                    add_times(made, u, p, sum);
+            all[effects] = contention_estimate(sum);
+            take_within(made, kernel, p, &all[effects]);
+        }
+    contention_judge(all, effects, TIME_LEAST);
+    for (int k = 0; k < made->kernel_count; k++)
+        made->kernels[k].times = all + (ptrdiff_t)k * phases;
+    made->overall = all + (ptrdiff_t)made->kernel_count * phases;
+}
+
+/* --- resources --- */
+
+/* The logarithm of how much there was of it for a run; NaN = unknown. Kernels that share cores or
+ * multiprocessors get less of memory, too: only what is lost beyond that is memory's. */
+static double amount_of(const struct lab_study_run *run, int resource) {
+    double compute = log(lab_study_number(run, "result.capacity.flops_per_second"));
+    double memory = log(lab_study_number(run, "result.capacity.memory_gb_per_s"));
+    double clock = log(lab_study_number(run, "result.capacity.clock_mhz"));
+    double share = isfinite(clock) ? compute - clock : compute;
+    switch (resource) {
+    case CONTENTION_COMPUTE:
+        return share;
+    case CONTENTION_MEMORY:
+        return memory - share;
+    case CONTENTION_PCIE:
+        return (log(lab_study_number(run, "result.capacity.h2d_gb_per_s")) +
+                log(lab_study_number(run, "result.capacity.d2h_gb_per_s"))) /
+               2;
+    default:
+        return clock;
+    }
+}
+
+/* Every kernel's run of a block is a replicate here: what is probed doesn't depend on the kernel. */
+static void add_resource(const struct contention *made, int phase, int resource,
+                         struct contention_sum *sum) {
+    const struct lab_phases *phases = &made->phases;
+    int blocks = count_blocks(phases);
+    for (int u = 0; u < phases->unit_count; u++) {
+        int kernel = 0;
+        while (strcmp(made->kernels[kernel].name, phases->units[u].kernel) != 0)
+            kernel++;
+        for (int b = 0; b < blocks; b++) {
+            const struct lab_study_run *base =
+                                           run_in(&phases->units[u].points[phases->base], b, NULL),
+                                       *other = run_in(&phases->units[u].points[phase], b, NULL);
+            if (base && other)
+                contention_add(sum, b + kernel * blocks,
+                               amount_of(other, resource) - amount_of(base, resource));
+        }
+    }
+}
+
+static void make_resources(struct contention *made) {
+    int count = made->phases.count, effects = count * CONTENTION_RESOURCES;
+    made->left = lab_arena_alloc(made->arena, (size_t)count, sizeof *made->left);
+    for (int p = 0; p < count; p++)
+        for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+            struct contention_sum *sum = lab_arena_alloc(made->arena, 1, sizeof *sum);
+            if (p != made->phases.base)
+                add_resource(made, p, r, sum);
+            made->left[p][r] = contention_estimate(sum);
+        }
+    contention_judge(&made->left[0][0], effects, LEFT_LEAST);
+}
+
+int contention_first_resource(const struct contention *made, int phase) {
+    int first = -1;
+    for (int r = 0; r < CONTENTION_RESOURCES; r++)
+        if (made->left[phase][r].less &&
+            (first < 0 || made->left[phase][r].ratio < made->left[phase][first].ratio))
+            first = r;
+    return first;
+}
+
+/* --- what was chosen --- */
+
+static int find_phase(const struct contention *made, const char *name) {
+    for (int p = 0; p < made->phases.count; p++)
+        if (strcmp(made->phases.names[p], name) == 0)
+            return p;
+    return -1;
+}
+
+static const char *text_in(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_STRING ? value->string : "";
+}
+
+static double number_in(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    if (value && value->type == LAB_VALUE_INT)
+        return (double)value->integer;
+    return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
+}
+
+static void add_regret(struct contention *made, const struct lab_study_run *run,
+                       struct contention_sum *sums) {
+    const struct lab_value *ranks = lab_value_get(run->result, "ranks");
+    for (int r = 0; ranks && ranks->type == LAB_VALUE_LIST && r < ranks->count; r++) {
+        const struct lab_value *list = lab_value_get(ranks->items[r], "regret");
+        for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++) {
+            int phase = find_phase(made, text_in(list->items[i], "phase"));
+            const struct lab_value *same = lab_value_get(list->items[i], "same");
+            if (phase < 0)
+                continue;
+            made->regrets[phase].tunings++;
+            made->regrets[phase].other += !(same && same->type == LAB_VALUE_BOOL && same->boolean);
+            contention_add(&sums[phase], run->run->repeat, log(number_in(list->items[i], "ratio")));
+        }
+    }
+}
+
+static void make_regrets(struct contention *made) {
+    size_t count = (size_t)made->phases.count + 1;
+    struct contention_sum *sums = lab_arena_alloc(made->arena, count, sizeof *sums);
+    struct contention_effect *costs = lab_arena_alloc(made->arena, count, sizeof *costs);
+    struct lab_phase_difference *unused;
+    made->regrets = lab_arena_alloc(made->arena, count, sizeof *made->regrets);
+    for (int i = 0; i < made->study->run_count; i++)
+        if (made->study->runs[i].used && strcmp(made->study->runs[i].phase, LAB_PHASE_REGRET) == 0)
+            add_regret(made, &made->study->runs[i], sums);
+    for (int p = 0; p < made->phases.count; p++)
+        costs[p] = contention_estimate(&sums[p]);
+    contention_judge(costs, made->phases.count, 0);
+    for (int p = 0; p < made->phases.count; p++)
+        made->regrets[p].cost = costs[p];
+    lab_phases_configurations(&made->phases, made->arena, &unused);
+    for (int i = 0; i < made->phases.pair_count; i++) {
+        const struct lab_phase_pair *pair = &made->phases.pairs[i];
+        if (pair->phase != made->main || !pair->tuned)
+            continue;
+        made->own_pairs += pair->own_pairs;
+        made->own_other += pair->own_differing;
+    }
+}
+
+/* --- the whole --- */
+
+static const char *list_apart(const struct lab_study_run *run, struct lab_arena *arena) {
+    const struct lab_value *list = lab_value_get(run->test, "apart");
+    const char *text = "";
+    for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++)
+        if (list->items[i]->type == LAB_VALUE_STRING)
+            text = lab_arena_printf(arena, "%s%s%s", text, i ? ", " : "", list->items[i]->string);
+    return text;
+}
+
+static void make_phases(struct contention *made) {
+    const struct lab_phases *phases = &made->phases;
+    made->list = lab_arena_alloc(made->arena, (size_t)phases->count + 1, sizeof *made->list);
+    for (int p = 0; p < phases->count; p++)
+        made->list[p] = (struct contention_phase){
+            .name = phases->names[p], .base = p == phases->base, .apart = "", .disturb = ""};
+    for (int i = 0; i < phases->run_count; i++) {
+        const struct lab_study_run *run = phases->runs[i];
+        int p = find_phase(made, phases->run_phases[i]);
+        if (p < 0)
+            continue;
+        struct contention_phase *phase = &made->list[p];
+        phase->together |= lab_str_equal(text_in(run->test, "place"), "together");
+        phase->ranks = run->rank_count > phase->ranks ? run->rank_count : phase->ranks;
+        phase->disturb = text_in(run->test, "disturb");
+        phase->apart = list_apart(run, made->arena);
+        made->cpus |= lab_str_starts(run->ranks[0].device, "cpu:");
+    }
+    made->main = phases->concurrent;
+    made->order = lab_arena_alloc(made->arena, (size_t)phases->count + 1, sizeof *made->order);
+    if (made->main >= 0)
+        made->order[made->shown++] = made->main;
+    for (int p = 0; p < phases->count; p++)
+        if (p != made->main && p != phases->base)
+            made->order[made->shown++] = p;
+}
+
+static void make_kernels(struct contention *made) {
+    const struct lab_phases *phases = &made->phases;
+    made->kernels =
+        lab_arena_alloc(made->arena, (size_t)phases->unit_count + 1, sizeof *made->kernels);
+    for (int u = 0; u < phases->unit_count; u++) {
+        int k = 0;
+        while (k < made->kernel_count &&
+               strcmp(made->kernels[k].name, phases->units[u].kernel) != 0)
+            k++;
+        if (k == made->kernel_count)
+            made->kernels[made->kernel_count++].name = phases->units[u].kernel;
+    }
+}
+
+void contention_make(const struct lab_study_table *study, const struct lab_analysis_input *input,
+                     struct lab_arena *arena, struct contention *ret) {
+    *ret = (struct contention){.study = study, .main = -1, .arena = arena};
+    lab_phases_make(input, arena, &ret->phases);
+    if (ret->phases.base < 0)
+        return;
+    make_phases(ret);
+    make_kernels(ret);
+    make_times(ret);
+    make_resources(ret);
+    make_regrets(ret);
+}
+
+int contention_best_mitigation(const struct contention *made) {
+    int best = -1;
+    const struct contention_effect *worst = made->main >= 0 ? &made->overall[made->main] : NULL;
+    for (int p = 0; worst && p < made->phases.count; p++) {
+        const struct contention_effect *effect = &made->overall[p];
+        if (p == made->main || made->list[p].base || !made->list[p].apart[0] ||
+            !(effect->ratio < worst->ratio) || !(effect->high < worst->ratio))
+            continue;
+        if (best < 0 || effect->ratio < made->overall[best].ratio)
+            best = p;
+    }
+    return best;
+}

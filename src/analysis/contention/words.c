@@ -1,0 +1,240 @@
+/* words.c: the verdict in sentences that claim no more than the figures do. */
+#include "analysis/contention/contention.h"
+
+#include "analysis/analysis_words.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *contention_resource_title(const struct contention *made, int resource) {
+    switch (resource) {
+    case CONTENTION_COMPUTE:
+        return made->cpus ? "time on the CPU cores" : "time on the multiprocessors";
+    case CONTENTION_MEMORY:
+        return "memory bandwidth";
+    case CONTENTION_PCIE:
+        return "PCIe bandwidth";
+    default:
+        return "clock speed, which power or heat holds back";
+    }
+}
+
+const char *contention_resource_key(const struct contention *made, int resource) {
+    static const char *const keys[] = {
+        [CONTENTION_MEMORY] = "membw", [CONTENTION_PCIE] = "pcie", [CONTENTION_CLOCK] = "power"};
+    return resource == CONTENTION_COMPUTE ? (made->cpus ? "cpu" : "sm") : keys[resource];
+}
+
+const char *contention_percent(const struct contention_effect *effect, struct lab_arena *arena) {
+    double sign = effect->ratio < 1 ? -1 : 1;
+    double low = 100 * sign * (effect->low - 1), high = 100 * sign * (effect->high - 1);
+    return lab_arena_printf(arena, "%.1f %% [%.1f, %.1f]%s", 100 * sign * (effect->ratio - 1),
+                            fmin(low, high), fmax(low, high),
+                            effect->within ? " within one run each" : "");
+}
+
+static const char *number_word(int count, struct lab_arena *arena) {
+    static const char *const words[] = {"No",  "One",   "Two",   "Three", "Four", "Five",
+                                        "Six", "Seven", "Eight", "Nine",  "Ten"};
+    return count <= 10 ? words[count] : lab_arena_printf(arena, "%d", count);
+}
+
+/* "Four GPUs at once slow", "A neighbour on purpose (membw) slows", "Phase numa slows" */
+static const char *subject(const struct contention *made, int phase) {
+    const struct contention_phase *it = &made->list[phase];
+    if (it->disturb[0])
+        return lab_arena_printf(made->arena, "A neighbour on purpose (%s) slows", it->disturb);
+    if (it->together && !it->apart[0])
+        return lab_arena_printf(made->arena, "%s %s at once slow",
+                                number_word(it->ranks, made->arena),
+                                made->cpus ? "devices" : "GPUs");
+    return lab_arena_printf(made->arena, "Phase %s slows", it->name);
+}
+
+static int worst_kernel(const struct contention *made, int phase) {
+    int worst = -1;
+    for (int k = 0; k < made->kernel_count; k++) {
+        const struct contention_effect *effect = &made->kernels[k].times[phase];
+        if (effect->more && (worst < 0 || effect->low > made->kernels[worst].times[phase].low))
+            worst = k;
+    }
+    return worst;
+}
+
+/* --- sentences --- */
+
+static void add_slowed(const struct contention *made, int phase, int worst, struct lab_str *out) {
+    int slowed = 0, best = contention_best_mitigation(made);
+    for (int k = 0; k < made->kernel_count; k++)
+        slowed += made->kernels[k].times[phase].more;
+    lab_str_printf(out, "%s %s by %s", subject(made, phase), made->kernels[worst].name,
+                   contention_percent(&made->kernels[worst].times[phase], made->arena));
+    if (made->kernel_count > 1)
+        lab_str_printf(out, ", and %d of %d kernels in all", slowed, made->kernel_count);
+    if (phase == made->main && best >= 0) {
+        const struct contention_effect *left = &made->kernels[worst].times[best];
+        if (left->more)
+            lab_str_printf(out, "; %s takes back all but %s", made->list[best].name,
+                           contention_percent(left, made->arena));
+        else
+            lab_str_printf(out, "; %s takes all of it back", made->list[best].name);
+    }
+    lab_str_add(out, ".");
+}
+
+/* How much slower a kernel may be at most; NaN = of some it isn't known. */
+static double bound_of(const struct contention *made, int phase) {
+    double bound = 0;
+    for (int k = 0; k < made->kernel_count; k++) {
+        double high = made->kernels[k].times[phase].high;
+        bound = isnan(high) || isnan(bound) ? (double)NAN : fmax(bound, high - 1);
+    }
+    return bound;
+}
+
+/* Nothing was found: how much there could be all the same. */
+static void add_same(const struct contention *made, int phase, struct lab_str *out) {
+    double bound = bound_of(made, phase);
+    if (isnan(bound))
+        lab_str_printf(out, "%s nothing that can be told: more blocks would tell (repeat=5).",
+                       subject(made, phase));
+    else if (bound > LAB_WORDS_BOUND_MOST)
+        lab_str_printf(out,
+                       "%s nothing for certain, but the runs differ too much among themselves to "
+                       "tell: something else uses this machine, or there are too few blocks.",
+                       subject(made, phase));
+    else
+        lab_str_printf(out, "%s nothing: no slow-down larger than %.1f %%.", subject(made, phase),
+                       lab_words_bound_percent(bound));
+}
+
+static void add_resource(const struct contention *made, int phase, struct lab_str *out) {
+    int first = contention_first_resource(made, phase);
+    if (first < 0)
+        return;
+    const char *less = contention_percent(&made->left[phase][first], made->arena);
+    if (worst_kernel(made, phase) >= 0)
+        lab_str_printf(out, " What goes with it is the %s: %s less of it is left.",
+                       contention_resource_title(made, first), less);
+    else
+        lab_str_printf(out, " Less is left of the %s all the same: by %s.",
+                       contention_resource_title(made, first), less);
+}
+
+static void add_choices(const struct contention *made, int phase, struct lab_str *out) {
+    const struct contention_regret *regret = &made->regrets[phase];
+    if (regret->tunings == 0)
+        return;
+    if (regret->other == 0) {
+        lab_str_printf(out, " The auto-tuner chose the same in all %d tunings.", regret->tunings);
+        return;
+    }
+    lab_str_printf(out, " The auto-tuner chose another configuration in %d of %d tunings",
+                   regret->other, regret->tunings);
+    double share = (double)regret->other / regret->tunings;
+    if (made->own_pairs > 0 && (double)made->own_other / made->own_pairs >= share)
+        lab_str_add(out, ", no more often than alone it differs from itself");
+    if (regret->cost.more)
+        lab_str_printf(out, "; on the idle device that costs %s on the whole",
+                       contention_percent(&regret->cost, made->arena));
+    else if (!isnan(regret->cost.high))
+        lab_str_printf(out, "; on the idle device that costs no more than %.1f %% on the whole",
+                       lab_words_bound_percent(fmax(regret->cost.high - 1, 0)));
+    lab_str_add(out, ".");
+}
+
+static void add_phase(const struct contention *made, int phase, struct lab_str *out) {
+    int worst = worst_kernel(made, phase);
+    if (worst >= 0)
+        add_slowed(made, phase, worst, out);
+    else
+        add_same(made, phase, out);
+    add_resource(made, phase, out);
+    add_choices(made, phase, out);
+}
+
+const char *contention_answer(const struct contention *made) {
+    if (made->phases.run_count == 0)
+        return "The runs have no phases to compare: 'gpulab run contention' has.";
+    if (made->main < 0)
+        return lab_arena_printf(made->arena,
+                                "There is but one phase, %s: nothing to hold it against.",
+                                made->phases.names[0]);
+    if (made->phases.pair_count == 0)
+        return "No kernel ran on the same device in two phases: nothing to compare.";
+    struct lab_str text;
+    lab_str_init(&text);
+    add_phase(made, made->main, &text);
+    for (int p = 0; p < made->phases.count; p++)
+        if (p != made->main && made->list[p].disturb[0]) {
+            lab_str_add(&text, " ");
+            add_phase(made, p, &text);
+        }
+    const char *answer = lab_arena_strdup(made->arena, text.text);
+    lab_str_release(&text);
+    return answer;
+}
+
+/* --- what to do --- */
+
+static const char *how_to(const char *apart) {
+    static const char *const rows[][2] = {
+        {"process", "run each device's work in a process of its own"},
+        {"affinity", "pin each process to cores of its own (taskset -c)"},
+        {"numa", "bind each to its device's node (numactl --cpunodebind --membind)"},
+        {"topology", "run at the same time only on devices that share no switch or node"},
+        {"tuning_cache", "tune on the idle device and keep the result (gpulab tune)"},
+        {"mps", "let an MPS daemon serve the GPU (nvidia-cuda-mps-control -d)"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (strncmp(apart, rows[i][0], strcspn(apart, ",")) == 0 &&
+            strlen(rows[i][0]) == strcspn(apart, ","))
+            return rows[i][1];
+    return NULL;
+}
+
+const char *contention_recommendation(const struct contention *made) {
+    if (made->main < 0 || made->phases.pair_count == 0)
+        return NULL;
+    bool slowed = worst_kernel(made, made->main) >= 0;
+    int best = contention_best_mitigation(made);
+    struct lab_str text;
+    lab_str_init(&text);
+    if (made->list[made->main].disturb[0])
+        lab_str_add(&text, slowed ? "The neighbour was there on purpose, and was found."
+                                  : "The neighbour was there on purpose and wasn't felt by these "
+                                    "kernels.");
+    else if (!slowed && !(bound_of(made, made->main) <= LAB_WORDS_BOUND_MOST))
+        lab_str_add(&text,
+                    "Run it again on a quieter machine, or with more blocks (repeat=10), before "
+                    "anything is decided.");
+    else if (!slowed)
+        lab_str_add(&text, "Nothing needs to be kept apart for these kernels; tuning side by side "
+                           "is as good as tuning alone, as far as this study can tell.");
+    else if (best < 0)
+        lab_str_printf(&text,
+                       "No phase that keeps the devices apart takes the slow-down back: tune and "
+                       "measure on one device at a time%s.",
+                       made->cpus ? ""
+                                  : "; MIG instances, or nvidia-smi -c EXCLUSIVE_PROCESS as "
+                                    "root, keep others off a GPU");
+    else {
+        lab_str_add(&text, "Keep them apart: ");
+        int said = 0;
+        for (const char *at = made->list[best].apart; *at;) {
+            const char *what = how_to(at);
+            if (what)
+                lab_str_printf(&text, "%s%s", said++ ? "; " : "", what);
+            at += strcspn(at, ",");
+            at += strspn(at, ", ");
+        }
+        lab_str_add(&text, ".");
+    }
+    const struct contention_regret *regret = &made->regrets[made->main];
+    if (regret->cost.more)
+        lab_str_add(&text, " Tune on an idle device: what is chosen under load is slower there.");
+    const char *copy = lab_arena_strdup(made->arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}

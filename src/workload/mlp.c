@@ -1,0 +1,236 @@
+/*
+ * mlp.c: training of a multilayer perceptron: dense layers with ReLU and dropout, mean squared error,
+ * Adam. The models are those of a published study of training on two GPUs, with their true sizes. This
+ * file holds the keys and what follows from them; the work is in mlp/.
+ */
+#include "workload/mlp/mlp.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+const struct mlp_model mlp_models[] = {
+    {"medium", "50-256-128-64-3", 0.2},
+    {"large", "50-1024-1024-512-512-256-3", 0.3},
+    {NULL},
+};
+
+static const char *const model_choices[] = {"medium", "large", NULL};
+static const char *const dtype_choices[] = {"fp32", "tf32", "bf16", NULL};
+static const char *const widths_suggestions[] = {"50-256-128-64-3", "50-1024-1024-512-512-256-3",
+                                                 NULL};
+
+#define AT(field)   offsetof(struct mlp_config, field)
+#define SAMPLES_MAX (1 << 24)
+
+static const struct lab_option options[] = {
+    {"model", LAB_OPTION_CHOICE, AT(model), .fallback = "medium", .choices = model_choices,
+     .help = "50-256-128-64-3 with dropout 0.2, or 50-1024-1024-512-512-256-3 with 0.3"},
+    {"widths", LAB_OPTION_STRING, AT(widths), .suggestions = widths_suggestions,
+     .value_name = "WIDTHS",
+     .help = "widths of input, hidden layers and output instead of the model's, such as 50-33-7-3"},
+    {"dropout", LAB_OPTION_FLOAT, AT(dropout), .fallback = "-1", .min = -1, .max = 1,
+     .unit = "share",
+     .help = "share of hidden outputs that are dropped, below 1; -1 = the model's"},
+    {"batch_size", LAB_OPTION_INT, AT(batch_size), .fallback = "32", .min = 1, .max = 1 << 20,
+     .unit = "samples", .help = "samples of a step"},
+    {"lr", LAB_OPTION_FLOAT, AT(lr), .fallback = "0.001", .min = 0, .max = 100, .unit = "per step",
+     .help = "learning rate"},
+    {"dtype", LAB_OPTION_CHOICE, AT(dtype), .fallback = "fp32", .choices = dtype_choices,
+     .help = "number format of products; parameters and sums are fp32 in any case"},
+    {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
+     .help = "a step as one operation in a captured graph instead of three launches"},
+    {"dataset_size", LAB_OPTION_INT, AT(dataset_size), .fallback = "10000", .min = 1,
+     .max = SAMPLES_MAX, .unit = "samples", .help = "samples that there are, shuffled per epoch"},
+    {"data_seed", LAB_OPTION_INT, AT(data_seed), .fallback = "42", .min = 0, .max = INT32_MAX,
+     .unit = "number", .help = "from which data, first parameters and dropout are drawn"},
+    {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "32", .min = 1, .max = 10000,
+     .unit = "iterations", .help = "iterations between two synchronisations of the host"},
+    {NULL},
+};
+
+/* --- what follows from the keys --- */
+
+const struct mlp_model *mlp_model_find(const char *name) {
+    for (const struct mlp_model *model = mlp_models; model->name; model++)
+        if (lab_str_equal(model->name, name))
+            return model;
+    return &mlp_models[0];
+}
+
+#define WIDTH_MAX (1 << 20)
+
+int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *err) {
+    const char *at = text;
+    int count = 0;
+    for (bool more = true; more; count++) {
+        char *end;
+        long width = *at >= '0' && *at <= '9' ? strtol(at, &end, 10) : -1;
+        more = width >= 0 && *end == '-';
+        if (width < 0 || (*end && !more))
+            return lab_err_set(err, LAB_ERR_USER,
+                               "widths=%s: must be whole numbers with a dash between them, such as "
+                               "50-256-128-64-3",
+                               text);
+        if (width < 1 || width > WIDTH_MAX)
+            return lab_err_set(err, LAB_ERR_USER, "widths=%s: each width must be 1 to %d", text,
+                               WIDTH_MAX);
+        if (count == LAB_MLP_WIDTHS)
+            return lab_err_set(err, LAB_ERR_USER, "widths=%s: at most %d of them are possible",
+                               text, LAB_MLP_WIDTHS);
+        ret_mlp->widths[count] = (int32_t)width;
+        at = end + more;
+    }
+    if (count < 2)
+        return lab_err_set(
+            err, LAB_ERR_USER,
+            "widths=%s: must name at least two, those of the input and of the output", text);
+    ret_mlp->width_count = count;
+    return 0;
+}
+
+static const char *widths_of(const struct mlp_config *config) {
+    return config->widths ? config->widths : mlp_model_find(config->model)->widths;
+}
+
+struct mlp_shape mlp_shape_of(const struct mlp_config *config) {
+    struct mlp_shape shape = {.samples = config->dataset_size};
+    struct lab_mlp *mlp = &shape.mlp;
+    mlp_widths_parse(widths_of(config), mlp, NULL);
+    double own = mlp_model_find(config->model)->dropout;
+    mlp->dropout = (float)(config->dropout < 0 ? own : config->dropout);
+    mlp->seed = (uint64_t)config->data_seed;
+    mlp->batch = mlp->rows = config->batch_size;
+    lab_dtype_parse(config->dtype, &shape.dtype);
+    shape.inputs = mlp->widths[0];
+    shape.outputs = mlp->widths[lab_mlp_layers(mlp)];
+    shape.epoch_rows = config->dataset_size / config->batch_size * config->batch_size;
+    shape.data_rows = MLP_EPOCHS * shape.epoch_rows;
+    return shape;
+}
+
+/* Far above any machine, far below where sizes would overflow. */
+#define BYTES_MAX 0x1p44
+
+static int64_t device_values(const struct mlp_shape *s) {
+    return s->data_rows * (s->inputs + s->outputs) + lab_mlp_state_count(&s->mlp) +
+           lab_mlp_gradient_count(&s->mlp) + lab_mlp_work_count(&s->mlp);
+}
+
+static int check(void *opaque, struct lab_err *err) {
+    const struct mlp_config *config = opaque;
+    struct lab_mlp mlp = {0};
+    if (mlp_widths_parse(widths_of(config), &mlp, err))
+        return -1;
+    if (config->dropout != MLP_OWN && config->dropout < 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "dropout=%g: must be 0 or more and below 1, or -1 for the model's own",
+                           config->dropout);
+    mlp.dropout = (float)config->dropout;
+    if (config->dropout > 0 && lab_mlp_threshold(&mlp) > 0xffff)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "dropout=%g: must be at most 0.99998, or nothing would be left",
+                           config->dropout);
+    if (config->dataset_size < config->batch_size)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "batch_size=%lld: there are only %lld samples; raise dataset_size",
+                           (long long)config->batch_size, (long long)config->dataset_size);
+    struct mlp_shape shape = mlp_shape_of(config);
+    double bytes = sizeof(float) * (double)device_values(&shape);
+    if (bytes > BYTES_MAX)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "these sizes need about %.0f TiB: make widths, batch_size or "
+                           "dataset_size smaller",
+                           bytes / 0x1p40);
+    return 0;
+}
+
+/* The model is its widths and its dropout, however they were asked for. */
+static void canonical(void *opaque) {
+    struct mlp_config *config = opaque;
+    if (config->dropout < 0)
+        config->dropout = mlp_model_find(config->model)->dropout;
+    config->widths = widths_of(config);
+    config->model = model_choices[0];
+    for (const struct mlp_model *model = mlp_models; model->name; model++)
+        if (lab_str_equal(model->widths, config->widths))
+            config->model = model->name;
+}
+
+static void label(const void *opaque, struct lab_str *out) {
+    const struct mlp_config *config = opaque;
+    const char *name = NULL;
+    for (const struct mlp_model *model = mlp_models; model->name; model++)
+        if (lab_str_equal(model->widths, widths_of(config)))
+            name = model->name;
+    lab_str_printf(out, "mlp_%s", name ? name : widths_of(config));
+    if (config->dropout >= 0 && config->dropout != mlp_model_find(config->model)->dropout)
+        lab_str_printf(out, "_dropout%g", config->dropout);
+    lab_str_printf(out, "_batch%lld", (long long)config->batch_size);
+}
+
+static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+    const struct mlp_config *config = opaque;
+    struct mlp_shape shape = mlp_shape_of(config);
+    struct lab_launch launch = {.op = LAB_OP_MLP_STEP, .mlp = shape.mlp, .compute = shape.dtype};
+    *ret_cost = (struct lab_workload_cost){
+        .compute = lab_op_get(LAB_OP_MLP_STEP)->cost(&launch),
+        .samples = (double)config->batch_size,
+        .device_bytes = (int64_t)sizeof(float) * device_values(&shape),
+        .host_bytes = LAB_MLP_TAIL * sizeof(float),
+        .dtype = shape.dtype,
+        .parameters = (double)lab_mlp_parameters(&shape.mlp),
+    };
+}
+
+/* --- the slots --- */
+
+static int mlp_open(const void *config, const struct lab_rank *rank, void **ret_state,
+                    struct lab_err *err) {
+    struct mlp_training *training = NULL;
+    if (mlp_training_open(config, rank, &training, err))
+        return -1;
+    *ret_state = training;
+    return 0;
+}
+
+static void mlp_close(void *state) {
+    mlp_training_close(state);
+}
+
+static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    return mlp_training_run(state, count, records, err);
+}
+
+static int verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+    return mlp_verify(state, seed, ret, err);
+}
+
+const struct lab_workload lab_workload_mlp = {
+    .name = "mlp",
+    .help = "training of a multilayer perceptron: forward, backward and Adam",
+    .description =
+        "An iteration is one step on the next batch. Layers are dense with ReLU and dropout, the "
+        "loss\n"
+        "is the mean of squared errors, the update Adam's as Keras does it. medium has 54,403\n"
+        "parameters, large 2,021,379. 10,000 samples of 50 features and 3 targets lie on the "
+        "device,\n"
+        "shuffled anew for each of eight epochs, which are then gone through again; what doesn't\n"
+        "fill a batch is left out of an epoch.\n"
+        "\n"
+        "Several ranks train each by itself, on whole batches.\n"
+        "\n"
+        "What is dropped depends on the seed, the step, the layer, the row and the column alone, "
+        "so\n"
+        "the same run gives the same losses again, on one device or several. Results are checked\n"
+        "over up to 100 steps in double precision.",
+    .options = options,
+    .config_size = sizeof(struct mlp_config),
+    .check = check,
+    .canonical = canonical,
+    .label = label,
+    .cost = cost,
+    .open = mlp_open,
+    .close = mlp_close,
+    .run = run,
+    .verify = verify,
+};

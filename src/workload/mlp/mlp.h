@@ -1,0 +1,112 @@
+/*
+ * mlp.h: what the files of the mlp workload share. Not seen outside this workload and its tests.
+ *
+ *   ../mlp.c   the descriptor: keys, rules between them, label, cost
+ *   data.c     samples, their order in each epoch, and the parameters that training begins with
+ *   train.c    the state on a device, and steps on it
+ *   verify.c   many steps against double precision
+ */
+#ifndef LAB_WORKLOAD_MLP_MLP_H
+#define LAB_WORKLOAD_MLP_MLP_H
+
+#include "workload/workload.h"
+
+struct mlp_config {
+    const char *model, *widths, *dtype; /* widths: NULL = the model's */
+    double dropout;                     /* MLP_OWN = the model's */
+    double lr;
+    int64_t batch_size, dataset_size, data_seed, sync_frequency;
+    bool compile_model;
+};
+
+#define MLP_OWN (-1.0)
+
+struct mlp_model {
+    const char *name, *widths;
+    double dropout;
+};
+
+extern const struct mlp_model mlp_models[]; /* NULL-terminated */
+const struct mlp_model *mlp_model_find(const char *name);
+
+/* --- shape: every size that follows from the keys --- */
+
+/* The orders of so many epochs lie on the device, one behind the other, and are gone through again and
+ * again: a step then finds its batch by itself. */
+#define MLP_EPOCHS 8
+
+struct mlp_shape {
+    struct lab_mlp mlp; /* of one rank that does whole batches */
+    enum lab_dtype dtype;
+    int64_t inputs, outputs;
+    int64_t samples;    /* there are */
+    int64_t epoch_rows; /* that an epoch takes: whole batches of them */
+    int64_t data_rows;  /* on the device */
+};
+
+/* Reads "50-256-128-64-3". */
+int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *err);
+/* Of a checked config. */
+struct mlp_shape mlp_shape_of(const struct mlp_config *config);
+
+/* --- data --- */
+
+struct mlp_data {
+    float *x, *y;   /* [samples, inputs], [samples, outputs] */
+    int32_t *order; /* [MLP_EPOCHS, samples]: of each epoch */
+};
+
+/* Features and targets by normal distributions, the second and third feature correlated with the
+ * first; shuffled anew for each epoch. */
+void mlp_data_draw(const struct mlp_shape *shape, uint64_t seed, struct mlp_data *ret_data);
+void mlp_data_release(struct mlp_data *data); /* accepts a zeroed one */
+
+/* As a source of lab_data_upload: the rows as they lie on the device. */
+struct mlp_rows {
+    const struct mlp_shape *shape;
+    const struct mlp_data *data;
+    bool targets;
+};
+lab_data_source mlp_rows_source;
+
+/* Likewise the state before the first step: Glorot's uniform weights, all else 0. */
+struct mlp_initial {
+    const struct lab_mlp *mlp;
+    uint64_t seed;
+};
+lab_data_source mlp_initial_source;
+
+/* --- training on a device --- */
+
+enum { MLP_BEFORE, MLP_FORWARD, MLP_BACKWARD, MLP_UPDATE, MLP_MARKS }; /* events between launches */
+
+struct mlp_training {
+    const struct mlp_config *config;
+    struct mlp_shape shape;
+    struct lab_device *device;
+    const struct lab_sink *sink;
+    struct lab_stream *stream;
+    struct lab_spans spans;
+    struct lab_buffer x, y, state, gradient, work;
+    struct lab_buffer tail;        /* host: the last values of the state */
+    struct lab_launch step;        /* the whole of it */
+    struct lab_launch launches[3]; /* or forward, backward, update */
+    struct lab_graph *graph;       /* of the step; NULL = launch its parts */
+    struct lab_event *marks[MLP_MARKS];
+    int count; /* steps of this run */
+};
+
+int mlp_training_open(const struct mlp_config *config, const struct lab_rank *rank,
+                      struct mlp_training **ret_training, struct lab_err *err);
+void mlp_training_close(struct mlp_training *training); /* accepts NULL */
+/* Puts the parameters back to where training begins. */
+int mlp_training_reset(struct mlp_training *training, uint64_t seed, struct lab_err *err);
+int mlp_training_run(struct mlp_training *training, int count, struct lab_iteration *records,
+                     struct lab_err *err);
+/* The last values of the state, as the last run left them: LAB_MLP_TAIL of them. */
+const float *mlp_training_tail(const struct mlp_training *training);
+
+int mlp_verify(struct mlp_training *training, uint64_t seed, struct lab_verification *ret,
+               struct lab_err *err);
+
+#endif

@@ -1,0 +1,133 @@
+/*
+ * proof_transfer.c: a law of copies is planted: each waits a while and then takes its bytes at a
+ * bandwidth, and each run has its own deviation. Do the intervals of `transfer` hold both, and what a
+ * larger batch gains?
+ *
+ * Runs are drawn from the law: in a simulated pipeline copies also wait for each other.
+ */
+#include "proof.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double noises[] = {0.002, 0.01, 0.03}, waits_s[] = {2e-5, 2e-4};
+static const int repeats[] = {3, 6}, batches[] = {1, 2, 4, 8, 16, 32};
+#define NOISES    3
+#define WAITS     2
+#define REPEATS   2
+#define BATCHES   (int)(sizeof batches / sizeof *batches)
+#define BANDWIDTH 2e10 /* bytes a second */
+
+struct copies {
+    double wait_s, noise;
+    int repeats;
+    uint64_t seed, drawn;
+    double last_s; /* that was drawn */
+};
+
+static struct copies copies_at(int cell) {
+    return (struct copies){.wait_s = waits_s[cell % WAITS],
+                           .noise = noises[cell / WAITS % NOISES],
+                           .repeats = repeats[cell / WAITS / NOISES]};
+}
+
+static const char *label(int cell, struct lab_arena *arena) {
+    struct copies copies = copies_at(cell);
+    return lab_arena_printf(arena, "%.0f µs before each copy, noise %.1f %%, %d runs of %d sizes",
+                            1e6 * copies.wait_s, 100 * copies.noise, copies.repeats, BATCHES);
+}
+
+static double normal(struct copies *copies) {
+    double u = lab_random_uniform(copies->seed, copies->drawn++),
+           v = lab_random_uniform(copies->seed, copies->drawn++);
+    return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
+}
+
+static double exact_s(const struct copies *copies, double bytes) {
+    return copies->wait_s + bytes / BANDWIDTH;
+}
+
+static double time_s(const struct lab_study_work *work, void *state) {
+    struct copies *copies = state;
+    return copies->last_s = exact_s(copies, work->h2d_bytes) * exp(copies->noise * normal(copies));
+}
+
+static const struct lab_analysis_part *find_part(const struct lab_analysis_result *result,
+                                                 const char *name) {
+    for (int i = 0; i < result->part_count; i++)
+        if (strstr(result->parts[i].name, name))
+            return &result->parts[i];
+    return NULL;
+}
+
+static void judge(const struct lab_analysis_result *result, const struct copies *copies,
+                  double bytes_of_one, struct proof_count *counts) {
+    const struct lab_analysis_part *by_size = find_part(result, "H2D by image size"),
+                                   *by_batch = find_part(result, "Throughput by batch");
+    const struct lab_analysis_table *laws = by_size ? proof_table(by_size, "laws") : NULL,
+                                    *points = by_batch ? proof_table(by_batch, "points") : NULL;
+    proof_count_cover(&counts[0], proof_cell_at(laws, 0, "wait_ms"), copies->wait_s);
+    proof_count_cover(&counts[1], proof_cell_at(laws, 0, "bandwidth_gb_per_s"), BANDWIDTH);
+    double first = batches[0] / exact_s(copies, bytes_of_one * batches[0]);
+    /* one of each study: all are held against the same first point */
+    double last = batches[BATCHES - 1] / exact_s(copies, bytes_of_one * batches[BATCHES - 1]);
+    proof_count_cover(&counts[2], proof_cell_at(points, BATCHES - 1, "change"), last / first - 1);
+}
+
+static int one_study(const struct proof_cell *cell, struct copies *copies,
+                     struct proof_count *counts, struct lab_err *err) {
+    struct proof_study study;
+    struct lab_analysis_result result = {0};
+    int status = 0;
+    proof_study_begin(&study, cell->machine, "law", "transfer_study", copies->seed);
+    for (int r = 0; r < copies->repeats && status == 0; r++)
+        for (int b = 0; b < BATCHES && status == 0; b++) {
+            struct proof_point point = {
+                .patch = 32, .depth = 0, .dim = 64, .batch = batches[b], .iterations = 100};
+            status = proof_study_draw(&study, &point, r, time_s, copies, err);
+            if (status < 0)
+                break;
+            struct lab_study_run *run = &study.table.runs[study.table.run_count - 1];
+            struct lab_value *figures = lab_value_map(&study.arena);
+            lab_value_set_float(&study.arena, figures, "h2d_gb_per_s",
+                                1e-9 * run->work.h2d_bytes / copies->last_s);
+            run->result = figures;
+        }
+    double bytes_of_one =
+        status == 0 ? study.table.runs[0].work.h2d_bytes / study.table.runs[0].work.samples : 0;
+    if (status == 0)
+        status = proof_analyse(&study, "transfer", &result, err);
+    if (status == 0)
+        judge(&result, copies, bytes_of_one, counts);
+    proof_study_end(&study);
+    return status;
+}
+
+static int run(const struct proof_cell *cell, struct proof_count *counts, struct lab_err *err) {
+    struct copies copies = copies_at(cell->index);
+    for (int i = 0; i < cell->studies; i++) {
+        copies.seed = cell->seed + (uint64_t)i;
+        copies.drawn = 0;
+        if (one_study(cell, &copies, counts, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+const struct proof_experiment proof_transfer = {
+    .name = "transfer",
+    .about = "A copy waits a while and then moves at 20 GB/s, times the noise of the run; nothing "
+             "else takes time. Runs are drawn from that law, not simulated.",
+    .claims = {{"the wait before each copy lies in its interval", PROOF_COVERS},
+               {"bandwidth lies in its interval", PROOF_COVERS},
+               {"what the largest batch gains lies in its interval", PROOF_COVERS}},
+    .claim_count = 3,
+    .cell_count = NOISES * WAITS * REPEATS,
+    .studies = 200,
+    .studies_in_sample = 10,
+    .sample_step = 5,
+    .label = label,
+    .run = run,
+};

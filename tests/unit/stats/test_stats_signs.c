@@ -1,0 +1,139 @@
+/* Whether chance is told from a tie, whatever two series remember. Seeds are fixed. */
+#include "stats/signs.h"
+#include "stats/stats.h"
+
+#include "base/random.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define LONGEST 512
+
+static uint64_t drawn;
+
+static double normal(void) {
+    double u = lab_random_uniform(2024, drawn++), v = lab_random_uniform(2024, drawn++);
+    return sqrt(-2 * log(1 - u)) * cos(2 * M_PI * v);
+}
+
+/* Forgotten after `memory` values; 0 = at once; INFINITY = never: a random walk. */
+static void wander(double *values, size_t n, double memory) {
+    double kept = memory > 0 ? exp(-1 / memory) : 0, now = normal();
+    for (size_t i = 0; i < n; i++) {
+        values[i] = now;
+        now = isinf(memory) ? now + normal() : kept * now + sqrt(1 - kept * kept) * normal();
+    }
+}
+
+/* How often p is at most `level` though the two have nothing to do with each other. */
+static double share_of_alarms(size_t n, double memory_x, double memory_y, double level,
+                              int studies) {
+    double x[LONGEST], y[LONGEST], ranks_x[LONGEST], ranks_y[LONGEST];
+    struct lab_signs room;
+    int alarms = 0;
+    lab_signs_init(&room);
+    for (int i = 0; i < studies; i++) {
+        wander(x, n, memory_x);
+        wander(y, n, memory_y);
+        lab_stats_ranks(x, n, ranks_x);
+        lab_stats_ranks(y, n, ranks_y);
+        alarms += lab_signs_test(&room, ranks_x, ranks_y, NULL, n).p <= level;
+    }
+    lab_signs_release(&room);
+    return (double)alarms / studies;
+}
+
+/* More than that in `studies` has a chance of about one in a thousand at `level`. */
+static double most_alarms(double level, int studies) {
+    return level + 3.3 * sqrt(level * (1 - level) / studies);
+}
+
+static void test_series_that_remember_raise_no_more_alarms_than_promised(void **state) {
+    (void)state;
+    static const double memories[] = {0, 20, INFINITY};
+    static const size_t lengths[] = {10, 60, 240};
+    for (int a = 0; a < 3; a++)
+        for (int b = a; b < 3; b++)
+            for (int n = 0; n < 3; n++) {
+                double share = share_of_alarms(lengths[n], memories[a], memories[b], 0.05, 400);
+                if (share > most_alarms(0.05, 400))
+                    fail_msg("%zu values, memories %g and %g: %g", lengths[n], memories[a],
+                             memories[b], share);
+            }
+}
+
+static void test_what_goes_together_is_found(void **state) {
+    (void)state;
+    double x[200], y[200];
+    struct lab_signs room;
+    lab_signs_init(&room);
+    wander(x, 200, 20);
+    for (int i = 0; i < 200; i++)
+        y[i] = x[i] + normal();
+    struct lab_signs_result result = lab_signs_test(&room, x, y, NULL, 200);
+    assert_true(result.p < 1e-4);
+    assert_true(result.effective_n > 3 && result.effective_n < 200);
+    /* the same with other lengths, whose transforms differ: 199 is a prime number */
+    assert_true(lab_signs_test(&room, x, y, NULL, 199).p < 1e-4);
+    assert_true(lab_signs_test(&room, x, y, NULL, 150).p < 1e-3);
+    lab_signs_release(&room);
+}
+
+static void test_few_values_are_tried_in_every_combination_of_signs(void **state) {
+    (void)state;
+    /* Waves of (a, b, c): (a − c) / √2 and (a − 2 b + c) / √6. Of x: √2 and 0; of y: √2 / 2 and √6 / 2 */
+    const double x[] = {2, 1, 0}, y[] = {1, 0, 0}, z[] = {1, 0, 1};
+    struct lab_signs room;
+    lab_signs_init(&room);
+    assert_true(lab_signs_test(&room, x, y, NULL, 3).p == 1); /* one wave: either sign is as far */
+    /* of y and y: 1/2 and 1/6. Two of four combinations of signs are as far as 2/3 */
+    assert_true(fabs(lab_signs_test(&room, y, y, NULL, 3).p - 0.5) < 1e-12);
+    assert_true(fabs(lab_signs_test(&room, y, y, NULL, 3).effective_n -
+                     (1 + 4.0 / 9 / (1.0 / 4 + 1.0 / 36))) < 1e-12);
+    /* of y and z: 0 and 1/3 */
+    assert_true(lab_signs_test(&room, y, z, NULL, 3).p == 1);
+    lab_signs_release(&room);
+}
+
+static void test_two_runs_with_levels_of_their_own_say_nothing(void **state) {
+    (void)state;
+    double x[40], y[40];
+    int runs[40];
+    struct lab_signs room;
+    lab_signs_init(&room);
+    for (int i = 0; i < 40; i++) {
+        runs[i] = i / 20;
+        x[i] = 100 * runs[i] + normal();
+        y[i] = 100 * runs[i] + normal();
+    }
+    assert_true(lab_signs_test(&room, x, y, runs, 40).effective_n < 2.1);
+    assert_true(lab_signs_test(&room, x, y, NULL, 40).effective_n < 3);
+    lab_signs_release(&room);
+}
+
+static void test_what_is_constant_or_too_short_has_no_answer(void **state) {
+    (void)state;
+    const double x[] = {1, 1, 1, 1}, y[] = {1, 2, 4, 3}, z[] = {1, (double)NAN, 2, 3};
+    struct lab_signs room;
+    lab_signs_init(&room);
+    assert_true(isnan(lab_signs_test(&room, x, y, NULL, 4).p));
+    assert_true(isnan(lab_signs_test(&room, y, y, NULL, 2).p));
+    assert_true(isnan(lab_signs_test(&room, y, z, NULL, 4).p));
+    lab_signs_release(&room);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_series_that_remember_raise_no_more_alarms_than_promised),
+        cmocka_unit_test(test_what_goes_together_is_found),
+        cmocka_unit_test(test_few_values_are_tried_in_every_combination_of_signs),
+        cmocka_unit_test(test_two_runs_with_levels_of_their_own_say_nothing),
+        cmocka_unit_test(test_what_is_constant_or_too_short_has_no_answer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
