@@ -178,8 +178,20 @@ static int find_contender(const struct contender *contenders, int count,
     return -1;
 }
 
+/* Each as often as one alone would be. */
+static int warm_up(struct contender *contenders, int count, int64_t iterations,
+                   struct lab_err *err) {
+    struct lab_iteration unused;
+    for (int i = 0; i < count; i++)
+        for (int64_t k = 0; k < iterations; k++)
+            if (run_contender(&contenders[i], 1, &unused, err) < 0)
+                return -1;
+    contenders[0].rank->stretch_count = 0;
+    return 0;
+}
+
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
-                           struct lab_err *err) {
+                           void (*ready)(struct rank *rank), struct lab_err *err) {
     const struct lab_job_rank *job = rank->job;
     struct lab_arena *arena = &rank->arena;
     size_t most = (size_t)job->choice_count;
@@ -202,6 +214,12 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
     }
     struct lab_measure_plan own = *plan;
     own.stretch_s = fmin(own.stretch_s, fmax(own.duration_s, 0.2) / (40 * count));
+    own.warmup_iterations = 0;
+    if (warm_up(contenders, count, plan->warmup_iterations, err) < 0)
+        return -1;
+    ready(rank);
+    if (atomic_load(&rank->worker->stopping))
+        return 0;
     if (lab_measure(&own, subjects, count, arena, found, err) < 0)
         return -1;
     rank->measurement = found[0];
@@ -227,12 +245,14 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
 #define PROBE_ROUNDS 4
 #define PROBE_NS                                                                                   \
     (25 * LAB_NS_PER_MS) /* of each resource in each round: several of a scheduler's turns */
-#define PROBE_AT_ONCE 4
-#define SIDE_CPU      256 /* a product that stays in a core's cache */
-#define SIDE_GPU      2048
-#define BYTES_CPU     ((int64_t)64 << 20)
-#define BYTES_GPU     ((int64_t)256 << 20)
-#define COPY_BYTES    ((int64_t)32 << 20)
+/* Units between two waits of the host, some milliseconds: waking up must not be what is measured. */
+#define COMPUTE_AT_ONCE 32
+#define BYTES_AT_ONCE   4
+#define SIDE_CPU        256 /* a product that stays in a core's cache */
+#define SIDE_GPU        2048
+#define BYTES_CPU       ((int64_t)64 << 20)
+#define BYTES_GPU       ((int64_t)256 << 20)
+#define COPY_BYTES      ((int64_t)32 << 20)
 
 enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
@@ -323,7 +343,7 @@ static int run_probe(struct prober *prober, int probe, bool counts, struct lab_e
     int64_t start_ns = lab_clock_now(clock), now_ns;
     double total = 0;
     do {
-        for (int i = 0; i < PROBE_AT_ONCE; i++) {
+        for (int i = 0; i < (probe == PROBE_COMPUTE ? COMPUTE_AT_ONCE : BYTES_AT_ONCE); i++) {
             double amount = 0;
             if (enqueue(prober, probe, &amount, err) < 0)
                 return -1;

@@ -20,6 +20,8 @@ cuda_planner plan_softmax, plan_flash_attention, plan_gemm;
 /* by mma.sync, for any GPU; a product's counts its sizes in 32 bits */
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
+cuda_planner plan_attention_hopper;
+bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_room room);
 
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
 

@@ -400,7 +400,7 @@ static void rows_of_softmax_go_to_lanes_blocks_or_clusters(void **state) {
     /* GPUs without clusters read such a row twice, and so do all a longer one */
     plan_on(a100, &launch, &call);
     assert_string_equal(name_of(&call), "softmax_long bf16");
-    launch = softmax(1, 1100001, LAB_BF16);
+    launch = softmax(1, 1400001, LAB_BF16);
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "softmax_long bf16");
 }
@@ -411,27 +411,34 @@ static void softmax_is_done_as_it_was_tuned(void **state) {
     const struct lab_tunable_place place = {.ref = &ref};
     struct lab_err err = LAB_ERR_INIT;
     struct cuda_call call;
-    /* given rows of 512 pieces of 16 bytes */
-    struct lab_launch launch = softmax(4096, 4096, LAB_BF16);
+    /* given rows of 4096 pieces of 16 bytes */
+    struct lab_launch launch = softmax(8192, 32768, LAB_BF16);
     const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
     assert_non_null(tunable);
     assert_int_equal(strlen(tunable->version), 16); /* a hash of the kernel's text */
     /* when a configuration is asked for, then that is what is launched */
     assert_int_equal(lab_tuning_parse(tunable, &place, &launch,
-                                      "threads=128,cluster=1,resident=1024,ahead=2,past=1",
+                                      "threads=256,cluster=2,resident=512,ahead=1,turns=0,past=1",
                                       &launch.tuning, &err),
                      0);
     assert_int_equal(lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err), 0);
     plan(&launch, &call);
     assert_string_equal(name_of(&call),
-                        "softmax bf16 THREADS=128 PIECES=4 VECTOR=2 BLOCKS=8 AHEAD=2 PAST=1");
-    assert_int_equal(call.grid[0], 132 * 8);
-    assert_int_equal(call.shared_bytes, 2 * 8192);
-    /* but not where memory lies so that its pieces are single elements, too many for 128 threads */
+                        "softmax_wide bf16 THREADS=256 PIECES=8 VECTOR=2 BLOCKS=2 AHEAD=1 PAST=1 "
+                        "CLUSTER=2");
+    assert_int_equal(call.grid[0], 132 * 2);
+    assert_int_equal(call.shared_bytes, 32768);
+    assert_true(call.persistent);
+    /* or with blocks that do four rows each */
+    launch.tuning.values[4] = 4;
+    plan(&launch, &call);
+    assert_int_equal(call.grid[0], 2 * 2048);
+    assert_false(call.persistent);
+    /* but not where memory lies so that its pieces are single elements, too many for 512 threads */
     launch.out.data = (void *)0x1002;
     plan(&launch, &call);
     assert_int_equal(call.variant.macros[2], 0);
-    assert_true(call.variant.macros[0] > 128);
+    assert_true(call.variant.macros[0] * call.variant.macros[6] > 512);
     check_call(h200, &call);
 }
 
@@ -443,12 +450,15 @@ static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) 
         const char *config, *reason;
     } cases[] = {
         {80, 32768, "cluster=2,threads=512", "no clusters"},
-        {90, 4096, "cluster=16,threads=128,resident=0,ahead=0", "too short"},
-        {90, 32768, "cluster=1,threads=64,resident=0,ahead=0", "too few for rows of 32768"},
+        {90, 4096, "cluster=2,threads=128", "too short for that many blocks"},
+        {90, 65536, "cluster=1,threads=64,resident=0,ahead=0", "too few for rows of 65536"},
         {90, 197, "threads=1024,cluster=1", "nothing of a row of 197"},
-        {90, 4096, "threads=128,resident=0,ahead=1", "resident threads only"},
-        {90, 65536, "threads=1024,cluster=1,resident=2048,ahead=0", "registers"},
-        {90, 65536, "threads=1024,cluster=1,resident=1024,ahead=2", "shared memory"},
+        {90, 65536, "threads=512,resident=0,ahead=1", "resident threads only"},
+        {90, 65536, "threads=512,resident=512,ahead=0", "only where rows come ahead"},
+        {90, 65536, "threads=512,cluster=1,resident=1024,ahead=0", "registers"},
+        {89, 65536, "threads=512,cluster=1,resident=512,ahead=1", "shared memory"},
+        {90, 65536, "threads=512,cluster=1,resident=512,ahead=1,turns=4", "enough of them"},
+        {90, 4096, "threads=128,resident=1024,ahead=1", "too short to gain by it"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const struct lab_device_ref ref = {
@@ -469,7 +479,7 @@ static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) 
 /* Whatever the shape: what a launch without a tuning gets is legal, and so is its call. */
 static void the_default_of_softmax_is_legal(void **state) {
     (void)state;
-    for (int64_t columns = 1; columns < 1200000; columns += 1 + columns / 3)
+    for (int64_t columns = 1; columns < 1500000; columns += 1 + columns / 3)
         for (int dtype = 0; dtype < 4; dtype++)
             for (int i = 0; i < 2; i++) {
                 struct cuda_room room = i ? h200 : a100;
@@ -511,12 +521,15 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "attention bf16 STAGES=1");
     assert_int_equal(call.grid[0], 1);
-    launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch = attention(10, 197, 8, 64, LAB_TF32);
     plan(&launch, &call);
-    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
+    assert_string_equal(name_of(&call), "attention tf32 STAGES=1");
     assert_int_equal(call.grid[0], 4);
     assert_int_equal(call.grid[1], 8);
     assert_int_equal(call.grid[2], 10);
+    launch = attention(10, 197, 8, 64, LAB_BF16);
+    plan_on(rtx4090, &launch, &call);
+    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
     /* and what they can't do, the plain kernel does: other widths, a scale below 0 */
     launch = attention(10, 197, 8, 32, LAB_BF16);
     plan(&launch, &call);
@@ -526,6 +539,23 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     launch.scale = -1;
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "attention_any bf16");
+}
+
+static void longer_heads_of_64_are_packed_rows_to_hopper(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch.in[0].data = (void *)0x10000;
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_flash_attention_hopper);
+    assert_int_equal(call.map_count, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct cuda_map *map = &call.maps[i];
+        assert_ptr_equal(map->data, (char *)0x10000 + 2 * i * 8 * 64);
+        assert_int_equal(map->strides_bytes[0], 2 * 3 * 8 * 64); /* token to token: a whole row */
+        assert_int_equal(map->strides_bytes[2], 2 * 64);         /* head to head */
+        assert_int_equal(map->strides_bytes[3], 2 * 3 * 8 * 64 * 197);
+    }
 }
 
 static void what_no_kernel_can_do_is_refused(void **state) {
@@ -584,6 +614,7 @@ int main(void) {
         cmocka_unit_test(configurations_of_softmax_that_do_not_fit_are_refused),
         cmocka_unit_test(the_default_of_softmax_is_legal),
         cmocka_unit_test(heads_of_64_take_the_matrix_units),
+        cmocka_unit_test(longer_heads_of_64_are_packed_rows_to_hopper),
         cmocka_unit_test(what_no_kernel_can_do_is_refused),
         cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),
     };
