@@ -242,9 +242,8 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
 
 /* --- what is left of the device's resources --- */
 
-#define PROBE_ROUNDS 4
-#define PROBE_NS                                                                                   \
-    (25 * LAB_NS_PER_MS) /* of each resource in each round: several of a scheduler's turns */
+#define PROBE_ROUNDS 8
+#define PROBE_NS     (15 * LAB_NS_PER_MS) /* of each in each round: several of a scheduler's turns */
 /* Units between two waits of the host, some milliseconds: waking up must not be what is measured. */
 #define COMPUTE_AT_ONCE 32
 #define BYTES_AT_ONCE   4
@@ -262,7 +261,7 @@ struct prober {
     struct lab_buffer matrix[3], memory, host;
     struct lab_launch product, fill;
     bool copies;
-    double amount[PROBES], seconds[PROBES];
+    double rates[PROBES][PROBE_ROUNDS];
     double clock_mhz; /* sum over what was read behind products */
     int clock_count;
 };
@@ -338,7 +337,8 @@ static int enqueue(struct prober *prober, int probe, double *ret_amount, struct 
     }
 }
 
-static int run_probe(struct prober *prober, int probe, bool counts, struct lab_err *err) {
+/* `round` < 0: it isn't counted. */
+static int run_probe(struct prober *prober, int probe, int round, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
     int64_t start_ns = lab_clock_now(clock), now_ns;
     double total = 0;
@@ -352,9 +352,9 @@ static int run_probe(struct prober *prober, int probe, bool counts, struct lab_e
         if (lab_stream_sync(prober->stream, err) < 0)
             return -1;
         now_ns = lab_clock_now(clock);
-    } while (counts && now_ns - start_ns < PROBE_NS);
-    prober->amount[probe] += counts ? total : 0;
-    prober->seconds[probe] += counts ? 1e-9 * (double)(now_ns - start_ns) : 0;
+    } while (round >= 0 && now_ns - start_ns < PROBE_NS);
+    if (round >= 0)
+        prober->rates[probe][round] = total / (1e-9 * (double)(now_ns - start_ns));
     return 0;
 }
 
@@ -367,13 +367,31 @@ static void read_clock(struct prober *prober) {
 static int run_probes(struct prober *prober, struct lab_err *err) {
     for (int round = -1; round < PROBE_ROUNDS; round++) { /* the first time isn't counted */
         for (int probe = 0; probe < (prober->copies ? PROBES : PROBE_H2D); probe++) {
-            if (run_probe(prober, probe, round >= 0, err) < 0)
+            if (run_probe(prober, probe, round, err) < 0)
                 return -1;
             if (probe == PROBE_COMPUTE && round >= 0)
                 read_clock(prober);
         }
     }
     return 0;
+}
+
+/*
+ * Medians over the rounds, which a neighbour's bursts don't move. Memory by its ratio to the product of
+ * the same round: what takes the device away for a while takes it from both.
+ */
+static struct capacity summarize(const struct prober *prober) {
+    double ratios[PROBE_ROUNDS], medians[PROBES];
+    for (int i = 0; i < PROBE_ROUNDS; i++)
+        ratios[i] = prober->rates[PROBE_MEMORY][i] / prober->rates[PROBE_COMPUTE][i];
+    for (int i = 0; i < PROBES; i++)
+        medians[i] = i < PROBE_H2D || prober->copies
+                         ? lab_stats_median(prober->rates[i], PROBE_ROUNDS)
+                         : (double)NAN;
+    return (struct capacity){
+        medians[PROBE_COMPUTE], medians[PROBE_COMPUTE] * lab_stats_median(ratios, PROBE_ROUNDS),
+        medians[PROBE_H2D], medians[PROBE_D2H],
+        prober->clock_count > 0 ? prober->clock_mhz / prober->clock_count : (double)NAN};
 }
 
 void worker_probe(struct rank *rank) {
@@ -384,12 +402,7 @@ void worker_probe(struct rank *rank) {
     enum lab_dtype dtype = rank->worker->cost.dtype;
     int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->device->ref.node;
     if (prober_open(&prober, dtype, node, &err) == 0 && run_probes(&prober, &err) == 0) {
-        double rates[PROBES];
-        for (int i = 0; i < PROBES; i++)
-            rates[i] = prober.seconds[i] > 0 ? prober.amount[i] / prober.seconds[i] : (double)NAN;
-        rank->capacity = (struct capacity){
-            rates[PROBE_COMPUTE], rates[PROBE_MEMORY], rates[PROBE_H2D], rates[PROBE_D2H],
-            prober.clock_count > 0 ? prober.clock_mhz / prober.clock_count : (double)NAN};
+        rank->capacity = summarize(&prober);
         rank->probed = true;
     } else {
         worker_warn(rank,

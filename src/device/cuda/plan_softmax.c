@@ -17,6 +17,7 @@ enum { THREADS, CLUSTER, RESIDENT, AHEAD, TURNS, PAST, PARAMETERS };
 #define SHARED_BLOCK    128   /* threads of a block that several rows share */
 #define BLOCKS_MAX      32    /* of a multiprocessor */
 #define CACHE_BYTES     ((int64_t)32 << 20) /* of the second level that a kernel may count on */
+#define CLUSTER_PIECES  7                   /* at least, that each of its threads keeps */
 #define CLUSTER_THREADS 128                 /* at least, of a block in a cluster */
 
 static const int32_t thread_choices[] = {8, 16, 32, 64, 128, 256, 512, 1024};
@@ -90,7 +91,7 @@ static int check_cluster(const struct shape *shape, struct cuda_room room,
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "cluster=%d: too large for %d multiprocessors",
                            cluster, room.sm_count);
     if (threads < CLUSTER_THREADS || shape->pieces <= LONG_PIECES ||
-        shape->pieces <= (int64_t)threads * cluster)
+        held_pieces(shape, tuning) < CLUSTER_PIECES)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "cluster=%d: a row of %lld is too short for that many blocks of %d",
                            cluster, (long long)shape->columns, threads);

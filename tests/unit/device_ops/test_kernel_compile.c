@@ -43,7 +43,7 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_flash_attention_mma] = {64, 1, 1, 64, 32, 4, 1},
         [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
         [CUDA_KERNEL_gemm_hopper] = {128, 256, 4, 0, 2, 1, 2, 3},
-        [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 2, 2, 1, 0},
+        [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 3, 2, 1},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);
     return variant;
