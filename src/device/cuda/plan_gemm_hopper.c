@@ -123,14 +123,6 @@ static int check_shape(const struct lab_launch *launch, struct lab_err *err) {
     return 0;
 }
 
-static bool has_aligned_memory(const struct lab_launch *launch) {
-    bool has_bias = cuda_gemm_has_bias(launch->op);
-    size_t pair_bytes = 2 * lab_dtype_bytes(launch->out.dtype); /* of the bias, read at once */
-    return are_aligned(launch, 2) &&
-           (!has_bias || (uintptr_t)launch->in[2].data % pair_bytes == 0) &&
-           (!cuda_gemm_adds(launch->op) || is_aligned(&launch->in[has_bias ? 3 : 2]));
-}
-
 static int check_split(const struct shape *shape, const struct tile *tile, int stages,
                        struct lab_err *err) {
     if (tile->split == 1)
@@ -178,8 +170,6 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     struct tile tile = tile_of(launch->out.dtype, values);
     if (check_shape(launch, err) || check_tile(launch, &tile, cuda_room_of(place->ref), err))
         return -1;
-    if (!has_aligned_memory(launch))
-        return refuse(err, "tensors must begin at multiples of 16 bytes");
     /* groups that hold all rows of tiles are one and the same */
     if (values[GROUP] != library.values[GROUP] &&
         quotient_up(lab_tensor_rows(&launch->out), tile.m) <= library.values[GROUP])
@@ -198,7 +188,7 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room
     bool hides = launch->op == LAB_OP_GEMM_BIAS_GELU && lab_dtype_bytes(launch->out.dtype) == 2 &&
                  s.layout == 2 &&
                  quotient_up(s.m, 128) * quotient_up(s.n, 128) >= (int64_t)room.sm_count;
-    return hides && has_aligned_memory(launch) ? in_turns : library;
+    return hides ? in_turns : library;
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
@@ -263,11 +253,20 @@ static int64_t blocks_of(const struct shape *shape, const struct tile *tile,
     return (tiles < at_once ? tiles : at_once) * tile->cluster;
 }
 
+/* What the copy engine and pairs of elements need; a shape's tuning can't promise it. */
+static bool has_aligned_memory(const struct lab_launch *launch) {
+    bool has_bias = cuda_gemm_has_bias(launch->op);
+    size_t pair_bytes = 2 * lab_dtype_bytes(launch->out.dtype); /* of the bias, read at once */
+    return are_aligned(launch, 2) &&
+           (!has_bias || (uintptr_t)launch->in[2].data % pair_bytes == 0) &&
+           (!cuda_gemm_adds(launch->op) || is_aligned(&launch->in[has_bias ? 3 : 2]));
+}
+
 int plan_gemm_hopper(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
                      struct cuda_call *ret_call, struct lab_err *err) {
     struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room);
     const int32_t *values = tuning.values;
-    if (values[WAY] == LIBRARY) {
+    if (values[WAY] == LIBRARY || !has_aligned_memory(launch)) {
         *ret_way = CUDA_WAY_GEMM;
         return 0;
     }

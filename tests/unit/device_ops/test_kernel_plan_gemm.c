@@ -114,6 +114,16 @@ static void a_tuned_product_is_done_as_the_tuning_says(void **state) {
     assert_int_equal(call.maps[2].box[1], 64);
 }
 
+static void memory_that_it_cannot_use_is_left_to_the_library(void **state) {
+    (void)state;
+    struct lab_launch launch = product(LAB_BF16, 512, 512, 512, false, true);
+    struct cuda_call call = {0};
+    tune(&launch, "way=1");
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+    launch.in[0].data = (void *)0x1008;
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
+}
+
 static void few_tiles_are_split_along_k(void **state) {
     (void)state;
     struct lab_launch launch = product(LAB_FP16, 504, 512, 2048, true, false);
@@ -150,8 +160,6 @@ static void what_cannot_be_is_refused_with_its_reason(void **state) {
     assert_refused(launch, "way=1,cluster=2,split=2", "split goes with way=1 and cluster=1");
     assert_refused(launch, "way=1,block_n=64,split=4", "split into 4 multiples of 32");
     assert_refused(launch, "way=1,group=16", "are one group");
-    launch.in[0].data = (void *)0x1008;
-    assert_refused(launch, "way=1", "multiples of 16 bytes");
     assert_refused(product(LAB_BF16, 512, 512, 512, false, false), "way=1,block_n=96",
                    "multiple of 64 where b is [k,n]");
     assert_refused(product(LAB_BF16, 512, 512, 128, false, true), "way=1,split=4", "too short");
@@ -185,6 +193,7 @@ int main(void) {
         cmocka_unit_test(a_product_without_a_tuning_is_the_librarys),
         cmocka_unit_test(a_gelu_is_hidden_behind_products_where_there_are_enough),
         cmocka_unit_test(a_tuned_product_is_done_as_the_tuning_says),
+        cmocka_unit_test(memory_that_it_cannot_use_is_left_to_the_library),
         cmocka_unit_test(few_tiles_are_split_along_k),
         cmocka_unit_test(tf32_is_rounded_on_its_way_in_alone),
         cmocka_unit_test(what_cannot_be_is_refused_with_its_reason),
