@@ -251,6 +251,7 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
 #define SIDE_GPU        2048
 #define BYTES_CPU       ((int64_t)64 << 20)
 #define BYTES_GPU       ((int64_t)256 << 20)
+#define BYTES_MOST      ((int64_t)512 << 20)
 #define COPY_BYTES      ((int64_t)32 << 20)
 
 enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
@@ -259,7 +260,7 @@ struct prober {
     struct lab_device *device;
     struct lab_stream *stream;
     struct lab_buffer matrix[3], memory, host;
-    struct lab_launch product, fill;
+    struct lab_launch product, sum;
     bool copies;
     double rates[PROBES][PROBE_ROUNDS];
     double clock_mhz; /* sum over what was read behind products */
@@ -278,8 +279,9 @@ static int prober_open(struct prober *prober, enum lab_dtype dtype, int node, st
     struct lab_device *device = prober->device;
     bool cpus = device->ref.cpus.count > 0;
     int64_t side = cpus ? SIDE_CPU : SIDE_GPU, bytes = cpus ? BYTES_CPU : BYTES_GPU;
-    if (cpus && bytes < 2 * largest_cache(device->machine))
-        bytes = 2 * largest_cache(device->machine);
+    if (cpus && bytes < 4 * largest_cache(device->machine))
+        bytes = 4 * largest_cache(device->machine);
+    bytes = bytes < BYTES_MOST ? bytes : BYTES_MOST;
     prober->copies = !cpus; /* a CPU's copies are its memory once more */
     struct lab_tensor *tensors[3] = {&prober->product.in[0], &prober->product.in[1],
                                      &prober->product.out};
@@ -298,10 +300,17 @@ static int prober_open(struct prober *prober, enum lab_dtype dtype, int node, st
     }
     if (lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)bytes, &prober->memory, err) < 0)
         return -1;
-    prober->fill = (struct lab_launch){
-        .op = LAB_OP_FILL,
-        .out = lab_tensor_vector(prober->memory.data, LAB_FP32, bytes / (int64_t)sizeof(float)),
-        .value = 1.0f};
+    int64_t half = bytes / 2 / (int64_t)sizeof(float);
+    struct lab_tensor sum = lab_tensor_vector(prober->memory.data, LAB_FP32, half);
+    prober->sum = (struct lab_launch){
+        .op = LAB_OP_ADD,
+        .in = {sum, lab_tensor_vector((float *)prober->memory.data + half, LAB_FP32, half)},
+        .out = sum};
+    struct lab_launch clear = {.op = LAB_OP_FILL,
+                               .out = lab_tensor_vector(prober->memory.data, LAB_FP32, 2 * half),
+                               .value = 0.0f};
+    if (lab_launch(prober->stream, &clear, err) < 0)
+        return -1;
     if (prober->copies &&
         lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, node, COPY_BYTES, &prober->host, err) < 0)
         return -1;
@@ -324,8 +333,8 @@ static int enqueue(struct prober *prober, int probe, double *ret_amount, struct 
         *ret_amount = 2 * side * side * side;
         return lab_launch(prober->stream, &prober->product, err);
     case PROBE_MEMORY:
-        *ret_amount = (double)prober->memory.size_bytes;
-        return lab_launch(prober->stream, &prober->fill, err);
+        *ret_amount = 1.5 * (double)prober->memory.size_bytes; /* two halves read, one written */
+        return lab_launch(prober->stream, &prober->sum, err);
     case PROBE_H2D:
         *ret_amount = COPY_BYTES;
         return lab_copy(prober->stream, prober->memory.data, prober->host.data, COPY_BYTES,
