@@ -77,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 #define LANES (THREADS < 32 ? THREADS : 32) /* of a row in a warp */
 #define BLOCK (THREADS <= 32 ? 128 : THREADS)
-#define WARPS (THREADS / 32)                       /* of a row in a block */
+#define WARPS (THREADS / 32)                        /* of a row in a block */
 #define KEPT  (sizeof(element) == 4 || PIECES <= 4) /* exponentials stay; else they are made twice */
 
 /* --- pieces of a row --- */
@@ -253,9 +253,10 @@ __device__ __forceinline__ void send_for(const row &w, int part, uint4 *places) 
         u32 place = (u32)__cvta_generic_to_shared(places + p * BLOCK);
         if (n < w.pieces)
 #if PAST
-            asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place),
-                         "l"(w.from + (s64)n * STEP), "l"(policy)
-                         : "memory");
+            asm volatile(
+                "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place),
+                "l"(w.from + (s64)n * STEP), "l"(policy)
+                : "memory");
 #else
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place),
                          "l"(w.from + (s64)n * STEP)
@@ -324,7 +325,8 @@ __device__ __forceinline__ void cluster_wait() {
 __device__ __forceinline__ void send(float2 *place, int rank, float2 value) {
     u32 here = (u32)__cvta_generic_to_shared(place), there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x), "f"(value.y)
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x),
+                 "f"(value.y)
                  : "memory");
 }
 #endif
@@ -352,7 +354,8 @@ __device__ __forceinline__ float factor_of(float most, float sum, float2 *pairs,
     float2 mine[(CLUSTER * WARPS + 31) / 32];
 #pragma unroll
     for (int i = 0; i < (CLUSTER * WARPS + 31) / 32; i++) {
-        mine[i] = i * 32 + lane < CLUSTER * WARPS ? pairs[i * 32 + lane] : make_float2(LOWEST, 0.0f);
+        mine[i] =
+            i * 32 + lane < CLUSTER * WARPS ? pairs[i * 32 + lane] : make_float2(LOWEST, 0.0f);
         all = fmaxf(all, mine[i].x);
     }
     all = lanes_max(all);
