@@ -152,6 +152,10 @@ static void add_law(const struct scaling_part *part, struct lab_str *text) {
     add_overhead(&law->fit, part->arena, text);
     lab_str_add(text, lab_words_rate(scaling_law_coefficient(law, SCALING_PER_FLOP), "FLOP/s",
                                      part->arena));
+    if (law->kind == SCALING_ROOFLINE && law->fit.coefficients[SCALING_PER_BYTE] > 0)
+        lab_str_printf(
+            text, ", then its bytes at %s",
+            lab_words_rate(scaling_law_coefficient(law, SCALING_PER_BYTE), "B/s", part->arena));
     lab_str_printf(text, " (R² %.4f, %.1f %% wrong about models it hasn't seen)",
                    law->fit.r_squared, 100 * law->leave_one_out);
     if (!power->lacks) {
