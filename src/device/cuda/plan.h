@@ -43,7 +43,9 @@
     X(flash_attention_mma, "flash_attention_mma.cu", FROM_80, ANY, "ppppiiiif", "WIDTH", "CAUSAL", \
       "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
-      "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")
+      "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
+    X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiifffff", "MODE")                        \
+    X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
@@ -58,13 +60,14 @@ enum cuda_architectures { CUDA_FROM_80, CUDA_FROM_90, CUDA_ONLY_90 };
 enum { /* the dtypes that a kernel exists in, a bit for each */
        CUDA_DTYPES_ANY = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16 | 1 << LAB_FP16,
        CUDA_DTYPES_HALF = 1 << LAB_BF16 | 1 << LAB_FP16,
+       CUDA_DTYPES_TRAINING = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16,
        CUDA_DTYPES_MATRIX = CUDA_DTYPES_HALF | 1 << LAB_TF32, /* what matrix units multiply */
 };
 
 #define CUDA_ARCHITECTURES                                                                         \
     { 80, 86, 89, 90 } /* compute capability × 10 */
 #define CUDA_MACROS    10
-#define CUDA_ARGUMENTS 16
+#define CUDA_ARGUMENTS 24
 #define CUDA_MAPS      4
 
 struct cuda_kernel_row {
