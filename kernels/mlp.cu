@@ -16,7 +16,11 @@
  * thread gets is free as long as both operands agree, and so are the places of rows and columns in a
  * matrix instruction: they are chosen so that every load is of 16 bytes, however a matrix lies.
  *
- * MODE    what is done, a bit each: 1 forward, 2 backward, 4 update
+ * Of a small model (mlp_cluster) the blocks of a cluster share some rows and take them all the way through
+ * the layers and back: their barrier costs a fraction of one among all. Then come all gradients at once.
+ *
+ * MODE     what is done, a bit each: 1 forward, 2 backward, 4 update; mlp_cluster has at least 3
+ * CLUSTER  mlp_cluster: blocks of a cluster
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
@@ -136,7 +140,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 #endif
 
-#ifdef MAKE_mlp
+#if defined MAKE_mlp || defined MAKE_mlp_cluster
 
 /* --- what all phases know --- */
 
@@ -147,6 +151,10 @@ struct step_data {
     int widths[8];
     s64 weights_at[8], outputs_at[8]; /* by layer; behind the last layer: the ends */
     int layers, rows;
+    /* the blocks that do a phase together, this one's number among them, and their rows */
+    int blocks, block, row_begin, row_end;
+    int large_from; /* as many tiles of 32 x 32 are enough for them */
+    int share_max;  /* warps that may share a tile of a gradient */
     s64 batch, first_row, parameters, stride, step;
     u32 threshold;
     u64 seed;
@@ -210,6 +218,7 @@ __device__ void wait_for_all() {
 struct product {
     const float *a, *b;
     int m, n, k;
+    int row_begin; /* rows before this one are others' */
     bool vector_a, vector_b; /* 16 bytes can be loaded at once: the base and each row begin there */
 };
 
@@ -514,30 +523,31 @@ __device__ __forceinline__ int quotient_up(int a, int b) {
 }
 
 /* Large tiles read less, small ones keep more warps busy. */
-__device__ cut cut_of(const product &p) {
+__device__ __forceinline__ cut cut_of(const step_data &s, const product &p, int share_max) {
     cut c = {32, 32};
-    if (quotient_up(p.m, 32) * (s64)quotient_up(p.n, 32) < gridDim.x / 4)
+    int rows = p.m - p.row_begin;
+    if (rows <= 16 || quotient_up(rows, 32) * (s64)quotient_up(p.n, 32) < s.large_from)
         c.tile_m = 16, c.tile_n = 8;
     c.across = quotient_up(p.n, c.tile_n);
-    c.tiles = quotient_up(p.m, c.tile_m) * c.across;
+    c.tiles = quotient_up(rows, c.tile_m) * c.across;
     c.share = 1;
-    while (c.share < WARPS && 16 * c.share < p.k &&
-           (s64)c.tiles * 2 * c.share <= (s64)gridDim.x * WARPS)
+    while (c.share < share_max && 16 * c.share < p.k &&
+           (s64)c.tiles * 2 * c.share <= (s64)s.blocks * WARPS)
         c.share *= 2;
     c.jobs = quotient_up(c.tiles, WARPS / c.share);
     return c;
 }
 
-__device__ product product_of(const step_data &s, int kind, int layer) {
+__device__ __forceinline__ product product_of(const step_data &s, int kind, int layer) {
     product p;
     int in = s.widths[layer], out = s.widths[layer + 1];
     const float *weight = s.state + s.weights_at[layer];
     if (kind == OUTPUTS)
-        p = {input_of(s, layer), weight, s.rows, out, in};
+        p = {input_of(s, layer), weight, s.row_end, out, in, s.row_begin};
     else if (kind == DELTAS)
-        p = {s.work + delta_at(s, layer), weight, s.rows, in, out};
+        p = {s.work + delta_at(s, layer), weight, s.row_end, in, out, s.row_begin};
     else
-        p = {s.work + delta_at(s, layer), input_of(s, layer), out, in, s.rows};
+        p = {s.work + delta_at(s, layer), input_of(s, layer), out, in, s.rows, 0};
     p.vector_a = aligned(p.a) && (kind == GRADIENTS ? p.m : p.k) % 4 == 0;
     p.vector_b = aligned(p.b) && (kind == OUTPUTS ? p.k : p.n) % 4 == 0;
     return p;
@@ -553,7 +563,7 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
     int tile = job * (WARPS / c.share) + warp / c.share, member = warp % c.share;
     if (tile >= c.tiles)
         return;
-    int row = tile / c.across * TM, column = tile % c.across * TN;
+    int row = p.row_begin + tile / c.across * TM, column = tile % c.across * TN;
     float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
@@ -619,17 +629,17 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
 template <int KIND, int MT, int NT>
 __device__ __noinline__ void do_tiles(const step_data &s, int layer, int first, float *parts) {
     product p = product_of(s, KIND, layer);
-    cut c = cut_of(p);
+    cut c = cut_of(s, p, KIND == GRADIENTS ? s.share_max : WARPS);
 #pragma unroll 1
-    for (int job = first; job < c.jobs; job += (int)gridDim.x)
+    for (int job = first; job < c.jobs; job += s.blocks)
         do_tile<KIND, MT, NT>(s, p, layer, c, job, parts);
 }
 
 /* One product of a phase; `turn` is the number of jobs before it, so that blocks take turns. */
 template <int KIND>
 __device__ __forceinline__ int do_product(const step_data &s, int layer, int turn, float *parts) {
-    cut c = cut_of(product_of(s, KIND, layer));
-    int blocks = (int)gridDim.x, first = ((int)blockIdx.x - turn % blocks + blocks) % blocks;
+    cut c = cut_of(s, product_of(s, KIND, layer), KIND == GRADIENTS ? s.share_max : WARPS);
+    int first = (s.block - turn % s.blocks + s.blocks) % s.blocks;
     if (c.tile_n == 32)
         do_tiles<KIND, 2, 4>(s, layer, first, parts);
     else
@@ -693,6 +703,9 @@ __device__ void finish_losses(const step_data &s, int range_end, float *parts) {
 
 /* --- phases --- */
 
+#ifdef MAKE_mlp
+#define NAME mlp
+
 __device__ void backward_phase(const step_data &s, int layer, int begin, int end, float *parts) {
     int turn = 0;
     if (layer >= begin && layer > 0)
@@ -703,11 +716,84 @@ __device__ void backward_phase(const step_data &s, int layer, int begin, int end
         do_product<GRADIENTS>(s, 0, turn, parts);
 }
 
+__device__ __forceinline__ void do_phases(step_data &s, int begin, int end, float *parts) {
+    if (FORWARD)
+        for (int layer = 0; layer < s.layers; layer++) {
+            do_product<OUTPUTS>(s, layer, 0, parts);
+            wait_for_all();
+        }
+    if (blockIdx.x == gridDim.x - 1)
+        finish_losses(s, end, parts);
+    if (BACKWARD)
+        for (int layer = end - 1; layer + 1 >= begin && layer >= 0; layer--) {
+            backward_phase(s, layer, begin, end, parts);
+            if (layer > 0 && layer >= begin)
+                wait_for_all();
+        }
+}
+#else
+#define NAME mlp_cluster
+
+__device__ __forceinline__ void wait_for_cluster() {
+    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* Blocks share rows with their cluster. */
+__device__ __forceinline__ void join_cluster(step_data &s) {
+    int clusters = (int)gridDim.x / CLUSTER, cluster = (int)blockIdx.x / CLUSTER;
+    int rows = quotient_up(quotient_up(s.rows, clusters), 16) * 16;
+    s.blocks = CLUSTER;
+    s.block = (int)blockIdx.x % CLUSTER;
+    s.row_begin = min(cluster * rows, s.rows);
+    s.row_end = min(s.row_begin + rows, s.rows);
+    s.large_from = CLUSTER;
+}
+
+/* All blocks share the gradients of all layers. Each of their warps is to have about one tile. */
+__device__ __forceinline__ void join_grid(step_data &s) {
+    s64 tiles = 0;
+    s.blocks = (int)gridDim.x;
+    s.block = (int)blockIdx.x;
+    s.large_from = s.rows <= 256 ? s.blocks : 1;
+    s.share_max = WARPS;
+    for (int l = 0; l < s.layers; l++)
+        tiles += cut_of(s, product_of(s, GRADIENTS, l), 1).tiles;
+    while (s.share_max > 1 && tiles * s.share_max > (s64)s.blocks * WARPS)
+        s.share_max /= 2;
+}
+
+__device__ __forceinline__ void do_phases(step_data &s, int, int end, float *parts) {
+    if (threadIdx.x == 0)
+        join_cluster(s);
+    __syncthreads();
+    if (s.row_begin < s.row_end) {
+        for (int layer = 0; layer < s.layers; layer++) {
+            do_product<OUTPUTS>(s, layer, 0, parts);
+            if (layer + 1 < s.layers || layer > 0)
+                wait_for_cluster();
+        }
+        for (int layer = s.layers - 1; layer > 0; layer--) {
+            do_product<DELTAS>(s, layer, 0, parts);
+            if (layer > 1)
+                wait_for_cluster();
+        }
+    }
+    wait_for_all();
+    if (threadIdx.x == 0)
+        join_grid(s);
+    __syncthreads();
+    if (blockIdx.x == gridDim.x - 1)
+        finish_losses(s, end, parts);
+    for (int layer = 0, turn = 0; layer < s.layers; layer++)
+        turn = do_product<GRADIENTS>(s, layer, turn, parts);
+}
+#endif
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    mlp(const float *x, const float *y, const float *state, float *work, float *gradient,
-        float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
-        s64 batch, s64 first_row, s64 rows, s64 data_rows, int layers, int begin, int end,
-        int threshold, float scale, float rate, float beta1, float beta2, float epsilon) {
+    NAME(const float *x, const float *y, const float *state, float *work, float *gradient,
+         float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
+         s64 batch, s64 first_row, s64 rows, s64 data_rows, int layers, int begin, int end,
+         int threshold, float scale, float rate, float beta1, float beta2, float epsilon) {
     __shared__ __align__(16) float parts[WARPS * PART_FLOATS];
     __shared__ step_data s;
     wait_for_previous();
@@ -716,6 +802,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int i = 0; i < 8; i++)
             s.widths[i] = (int)(widths[i / 2] >> (i % 2 * 32));
         s.layers = layers, s.rows = (int)rows;
+        s.blocks = (int)gridDim.x, s.block = (int)blockIdx.x;
+        s.row_begin = 0, s.row_end = s.rows;
+        s.large_from = (int)gridDim.x / 4, s.share_max = WARPS;
         s.batch = batch, s.first_row = first_row;
         s.threshold = (u32)threshold, s.seed = seed, s.scale = scale;
         s.state = state, s.work = work, s.gradient = gradient, s.new_state = new_state;
@@ -734,18 +823,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                   epsilon};
     }
     __syncthreads();
-    if (FORWARD)
-        for (int layer = 0; layer < layers; layer++) {
-            do_product<OUTPUTS>(s, layer, 0, parts);
-            wait_for_all();
-        }
-    if (blockIdx.x == gridDim.x - 1)
-        finish_losses(s, end, parts);
-    if (BACKWARD)
-        for (int layer = end - 1; layer + 1 >= begin && layer >= 0; layer--) {
-            backward_phase(s, layer, begin, end, parts);
-            if (layer > 0 && layer >= begin)
-                wait_for_all();
-        }
+    do_phases(s, begin, end, parts);
 }
 #endif

@@ -12,6 +12,12 @@ enum { MODE_FORWARD = 1, MODE_BACKWARD = 2, MODE_UPDATE = 4 };
 #define UPDATE_THREADS 256
 #define LENGTH_MAX     (1 << 30) /* the kernel counts rows, columns and tiles in 32 bits */
 
+/* Rows by cluster: each reads all parameters, so there must be few; and where the multiprocessors are a
+ * slice of a GPU's, nobody says which of them can form clusters. */
+#define CLUSTER                8
+#define CLUSTER_PARAMETERS_MAX (1 << 18)
+#define CLUSTER_SMS_MIN        100
+
 bool cuda_mlp_runs_in(enum lab_dtype dtype) {
     return dtype != LAB_FP16; /* derivatives would vanish in it */
 }
@@ -98,6 +104,14 @@ static void add_model(struct cuda_call *call, const struct lab_launch *launch) {
     add_adam(call, &launch->adam);
 }
 
+static bool takes_clusters(const struct lab_launch *launch, struct cuda_room room) {
+    return (mode_of(launch->op) & (MODE_FORWARD | MODE_BACKWARD)) ==
+               (MODE_FORWARD | MODE_BACKWARD) &&
+           cuda_kernel_runs_on(CUDA_KERNEL_mlp_cluster, room.capability) &&
+           room.sm_count >= CLUSTER_SMS_MIN &&
+           lab_mlp_parameters(&launch->mlp) <= CLUSTER_PARAMETERS_MAX;
+}
+
 int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
              struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
@@ -106,13 +120,20 @@ int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_w
     if (check_lengths(&launch->mlp, err))
         return -1;
     struct tensors t = tensors_of(launch);
-    *ret_call = call_of(launch, CUDA_KERNEL_mlp);
+    bool clusters = takes_clusters(launch, room);
+    *ret_call = call_of(launch, clusters ? CUDA_KERNEL_mlp_cluster : CUDA_KERNEL_mlp);
     ret_call->variant.dtype = (int16_t)launch->compute;
     ret_call->variant.macros[0] = mode_of(launch->op);
+    if (clusters) {
+        ret_call->variant.macros[1] = CLUSTER;
+        ret_call->cluster = CLUSTER;
+        ret_call->persistent = true;
+    }
     const struct lab_tensor *pointers[] = {&t.x,    &t.y,        &t.state,
                                            &t.work, &t.gradient, &t.new_state};
     for (size_t i = 0; i < sizeof pointers / sizeof pointers[0]; i++)
         add_pointer(ret_call, pointers[i]);
     add_model(ret_call, launch);
-    return set_blocks(ret_call, room.sm_count, STEP_THREADS, err);
+    int blocks = clusters ? room.sm_count / CLUSTER * CLUSTER : room.sm_count;
+    return set_blocks(ret_call, blocks, STEP_THREADS, err);
 }
