@@ -20,11 +20,11 @@
  * the layers and back: their barrier costs a fraction of one among all. Then come all gradients at once.
  *
  * MODE     what is done, a bit each: 1 forward, 2 backward, 4 update; mlp_cluster has at least 3
+ * WARPS    of a block: 8 that load ahead, or 16 that have fewer registers and don't
  * CLUSTER  mlp_cluster: blocks of a cluster
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
-#define WARPS   8
 #define THREADS (WARPS * 32)
 #define FORWARD  (MODE & 1)
 #define BACKWARD (MODE & 2)
@@ -567,20 +567,29 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
     float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
-    operands<MT, NT> now, next;
+    operands<MT, NT> now;
     int k = member * 16, step = c.share * 16;
+#if WARPS == 8
+    operands<MT, NT> next;
     if (k < p.k)
         load<LAY_A, LAY_B, MT, NT>(now, p, row, column, k);
+#endif
 #pragma unroll 1
     for (; k < p.k; k += step) {
+#if WARPS == 8
         if (k + step < p.k)
             load<LAY_A, LAY_B, MT, NT>(next, p, row, column, k + step);
+#else
+        load<LAY_A, LAY_B, MT, NT>(now, p, row, column, k);
+#endif
         multiply(sum, now, part);
         if (KIND == GRADIENTS)
 #pragma unroll
             for (int i = 0; i < 2 * MT; i++)
                 bias[i] += (now.a[i][0] + now.a[i][1]) + (now.a[i][2] + now.a[i][3]);
+#if WARPS == 8
         now = next;
+#endif
     }
     __syncwarp();
 #pragma unroll
@@ -794,7 +803,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
          float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
          s64 batch, s64 first_row, s64 rows, s64 data_rows, int layers, int begin, int end,
          int threshold, float scale, float rate, float beta1, float beta2, float epsilon) {
-    __shared__ __align__(16) float parts[WARPS * PART_FLOATS];
+    extern __shared__ __align__(16) float parts[]; /* PART_FLOATS for each warp */
     __shared__ step_data s;
     wait_for_previous();
     if (threadIdx.x == 0) {

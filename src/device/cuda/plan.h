@@ -44,8 +44,9 @@
       "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
       "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
-    X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiifffff", "MODE")                        \
-    X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiifffff", "MODE", "CLUSTER")     \
+    X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiifffff", "MODE", "WARPS")               \
+    X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiifffff", "MODE", "WARPS",       \
+      "CLUSTER")                                                                                   \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)
 
 enum cuda_kernel_id {

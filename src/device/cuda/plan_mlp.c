@@ -8,7 +8,8 @@
 
 enum { MODE_FORWARD = 1, MODE_BACKWARD = 2, MODE_UPDATE = 4 };
 
-#define STEP_THREADS   256
+#define WARPS          8
+#define WARP_BYTES     5120 /* of shared memory */
 #define UPDATE_THREADS 256
 #define LENGTH_MAX     (1 << 30) /* the kernel counts rows, columns and tiles in 32 bits */
 
@@ -124,8 +125,10 @@ int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_w
     *ret_call = call_of(launch, clusters ? CUDA_KERNEL_mlp_cluster : CUDA_KERNEL_mlp);
     ret_call->variant.dtype = (int16_t)launch->compute;
     ret_call->variant.macros[0] = mode_of(launch->op);
+    ret_call->variant.macros[1] = WARPS;
+    ret_call->shared_bytes = WARPS * WARP_BYTES;
     if (clusters) {
-        ret_call->variant.macros[1] = CLUSTER;
+        ret_call->variant.macros[2] = CLUSTER;
         ret_call->cluster = CLUSTER;
         ret_call->persistent = true;
     }
@@ -135,5 +138,5 @@ int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_w
         add_pointer(ret_call, pointers[i]);
     add_model(ret_call, launch);
     int blocks = clusters ? room.sm_count / CLUSTER * CLUSTER : room.sm_count;
-    return set_blocks(ret_call, blocks, STEP_THREADS, err);
+    return set_blocks(ret_call, blocks, 32 * WARPS, err);
 }
