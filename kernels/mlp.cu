@@ -20,12 +20,13 @@
  * the layers and back: their barrier costs a fraction of one among all. Then come all gradients at once.
  *
  * MODE     what is done, a bit each: 1 forward, 2 backward, 4 update; mlp_cluster has at least 3
- * WARPS    of a block: 8 that load ahead, or 16 that have fewer registers and don't
  * CLUSTER  mlp_cluster: blocks of a cluster
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
-#define THREADS (WARPS * 32)
+#define WARPS_LOG 3 /* 16 warps with half the registers each are slower */
+#define WARPS     (1 << WARPS_LOG)
+#define THREADS   (WARPS * 32)
 #define FORWARD  (MODE & 1)
 #define BACKWARD (MODE & 2)
 #define UPDATE   (MODE & 4)
@@ -78,30 +79,38 @@ __device__ __forceinline__ void adam_one(const adam_factors &a, float gradient, 
     parameter -= __fdividef(m * a.rate, root + a.epsilon);
 }
 
-/* Four or fewer neighbours of the parameters, moments and all. `stride` is between a state's parts. */
-__device__ __forceinline__ void adam_four(const adam_factors &a, const float *state,
+/* W or fewer neighbours of the parameters, moments and all. `stride` is between a state's parts. */
+template <int W>
+__device__ __forceinline__ void adam_some(const adam_factors &a, const float *state,
                                           float *new_state, s64 stride, s64 at,
-                                          const float gradient[4], int count, bool vector) {
-    if (vector) {
+                                          const float gradient[W], int count) {
+    if (W == 4 && count == 4 && aligned(state + at) && aligned(new_state + at)) {
         float4 p = *(const float4 *)(state + at), m = *(const float4 *)(state + stride + at);
         float4 v = *(const float4 *)(state + 2 * stride + at);
         adam_one(a, gradient[0], p.x, m.x, v.x);
-        adam_one(a, gradient[1], p.y, m.y, v.y);
-        adam_one(a, gradient[2], p.z, m.z, v.z);
-        adam_one(a, gradient[3], p.w, m.w, v.w);
+        adam_one(a, gradient[1 % W], p.y, m.y, v.y);
+        adam_one(a, gradient[2 % W], p.z, m.z, v.z);
+        adam_one(a, gradient[3 % W], p.w, m.w, v.w);
         *(float4 *)(new_state + at) = p;
         *(float4 *)(new_state + stride + at) = m;
         *(float4 *)(new_state + 2 * stride + at) = v;
         return;
     }
+    float p[W], m[W], v[W];
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < W; i++)
         if (i < count) {
-            float p = state[at + i], m = state[stride + at + i], v = state[2 * stride + at + i];
-            adam_one(a, gradient[i], p, m, v);
-            new_state[at + i] = p;
-            new_state[stride + at + i] = m;
-            new_state[2 * stride + at + i] = v;
+            p[i] = state[at + i];
+            m[i] = state[stride + at + i];
+            v[i] = state[2 * stride + at + i];
+        }
+#pragma unroll
+    for (int i = 0; i < W; i++)
+        if (i < count) {
+            adam_one(a, gradient[i], p[i], m[i], v[i]);
+            new_state[at + i] = p[i];
+            new_state[stride + at + i] = m[i];
+            new_state[2 * stride + at + i] = v[i];
         }
 }
 
@@ -130,8 +139,7 @@ extern "C" __global__ void __launch_bounds__(256)
 #pragma unroll
     for (int i = 0; i < 4; i++)
         four[i] = i < count ? gradient[at + i] : 0;
-    bool vector = count == 4 && aligned(state) && aligned(new_state);
-    adam_four(factors, state, new_state, stride, at, four, count, vector);
+    adam_some<4>(factors, state, new_state, stride, at, four, count);
     if (blockIdx.x == 0 && new_state != state)
         for (int i = threadIdx.x; i < 3 * (int)(stride - parameters); i += blockDim.x) {
             s64 gap = i / (stride - parameters) * stride + parameters + i % (stride - parameters);
@@ -158,8 +166,9 @@ struct step_data {
     s64 batch, first_row, parameters, stride, step;
     u32 threshold;
     u64 seed;
-    float scale;
-    adam_factors adam;
+    float scale, loss_factor;
+    adam_factors adam; /* its rate comes with the first barrier; below 0 = not yet */
+    float rate, beta1, beta2;
 };
 
 __device__ __forceinline__ s64 round_up(s64 count) {
@@ -186,7 +195,8 @@ __device__ const float *input_of(const step_data &s, int layer) {
  */
 __device__ u32 arrived;
 
-__device__ void wait_for_all() {
+/* While one thread waits, another one has time for the rate, which takes a while in double precision. */
+__device__ __noinline__ void wait_for_all(step_data &s) {
     __syncthreads();
     if (threadIdx.x == 0) {
         u32 mine = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1, before, now;
@@ -205,7 +215,8 @@ __device__ void wait_for_all() {
             if (polls > POLLS_MAX)
                 __trap();
         }
-    }
+    } else if (UPDATE && threadIdx.x == 32 && s.adam.rate < 0)
+        s.adam.rate = corrected_rate(s.rate, s.beta1, s.beta2, s.step);
     __syncthreads();
 }
 
@@ -414,7 +425,7 @@ struct words4 {
     u32 w[4];
 };
 
-__device__ __noinline__ words4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 key) {
+__device__ __forceinline__ words4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 key) {
     u32 k0 = (u32)key, k1 = (u32)(key >> 32);
 #pragma unroll
     for (int round = 0; round < 10; round++) {
@@ -436,66 +447,65 @@ __device__ __forceinline__ bool keeps(const step_data &s, int layer, int row, in
     return (word >> (j % 2 * 16) & 0xffff) >= s.threshold;
 }
 
-__device__ __forceinline__ void store_four(float *to, const float v[4], int count, bool vector) {
-    if (vector) {
-        *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+template <int W> __device__ __forceinline__ void store(float *to, const float v[W], int count) {
+    if (W == 4 && count == 4 && aligned(to)) {
+        *(float4 *)to = make_float4(v[0], v[1 % W], v[2 % W], v[3 % W]);
         return;
     }
 #pragma unroll
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < W; i++)
         if (i < count)
             to[i] = v[i];
 }
 
 enum { OUTPUTS, DELTAS, GRADIENTS };
 
-/* Four neighbours of a row of the product, `count` of them there. */
-template <int KIND>
-__device__ __forceinline__ void finish_four(const step_data &s, const product &p, int layer, int row,
-                                            int column, float v[4], int count) {
+/* W neighbours of a row of the product, `count` of them there. */
+template <int KIND, int W>
+__device__ __forceinline__ void finish(const step_data &s, const product &p, int layer, int row,
+                                       int column, float v[W], int count) {
     s64 at = (s64)row * p.n + column;
     if (KIND == OUTPUTS) {
         const float *bias = s.state + s.weights_at[layer] + (s64)p.n * p.k + column;
         bool is_last = layer + 1 == s.layers;
-        float factor = (float)(2 / ((double)s.batch * p.n));
+        bool kept[W];
+#pragma unroll
+        for (int i = 0; i < W; i++)
+            kept[i] = is_last || !s.threshold || keeps(s, layer, row, column + i);
         float *to = s.work + s.outputs_at[layer] + at;
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < W; i++)
             if (i < count) {
                 v[i] += bias[i];
                 if (is_last)
-                    v[i] = (v[i] - s.y[at + i]) * factor;
-                else if (v[i] <= 0 || (s.threshold && !keeps(s, layer, row, column + i)))
+                    v[i] = (v[i] - s.y[at + i]) * s.loss_factor;
+                else if (v[i] <= 0 || !kept[i])
                     v[i] = 0;
                 else
                     v[i] *= s.scale;
             }
-        store_four(to, v, count, count == 4 && aligned(to));
+        store<W>(to, v, count);
     } else if (KIND == DELTAS) {
         const float *output = s.work + s.outputs_at[layer - 1] + at;
-        float *to = s.work + delta_at(s, layer - 1) + at;
 #pragma unroll
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < W; i++)
             if (i < count)
                 v[i] = output[i] == 0 ? 0 : v[i] * s.scale;
-        store_four(to, v, count, count == 4 && aligned(to));
+        store<W>(s.work + delta_at(s, layer - 1) + at, v, count);
     } else {
         at += s.weights_at[layer];
-        bool whole = count == 4;
         if (UPDATE)
-            adam_four(s.adam, s.state, s.new_state, s.stride, at, v, count,
-                      whole && aligned(s.state + at) && aligned(s.new_state + at));
+            adam_some<W>(s.adam, s.state, s.new_state, s.stride, at, v, count);
         else
-            store_four(s.gradient + at, v, count, whole && aligned(s.gradient + at));
+            store<W>(s.gradient + at, v, count);
     }
 }
 
 __device__ __forceinline__ void finish_bias(const step_data &s, const product &p, int layer, int row,
                                             float sum) {
     s64 at = s.weights_at[layer] + (s64)p.m * p.n + row;
-    float four[4] = {sum, 0, 0, 0};
     if (UPDATE)
-        adam_four(s.adam, s.state, s.new_state, s.stride, at, four, 1, false);
+        adam_some<1>(s.adam, s.state, s.new_state, s.stride, at, &sum, 1);
     else
         s.gradient[at] = sum;
 }
@@ -506,7 +516,7 @@ __device__ __forceinline__ void finish_bias(const step_data &s, const product &p
 
 struct cut { /* of a product */
     int tile_m, tile_n, across; /* tiles side by side */
-    int share;                  /* warps that share a tile */
+    int share_log, share;       /* warps that share a tile */
     int tiles, jobs;            /* a job is what a block does at once */
 };
 
@@ -528,13 +538,14 @@ __device__ __forceinline__ cut cut_of(const step_data &s, const product &p, int 
     int rows = p.m - p.row_begin;
     if (rows <= 16 || quotient_up(rows, 32) * (s64)quotient_up(p.n, 32) < s.large_from)
         c.tile_m = 16, c.tile_n = 8;
-    c.across = quotient_up(p.n, c.tile_n);
-    c.tiles = quotient_up(rows, c.tile_m) * c.across;
-    c.share = 1;
-    while (c.share < share_max && 16 * c.share < p.k &&
-           (s64)c.tiles * 2 * c.share <= (s64)s.blocks * WARPS)
-        c.share *= 2;
-    c.jobs = quotient_up(c.tiles, WARPS / c.share);
+    bool large = c.tile_n == 32;
+    c.across = large ? quotient_up(p.n, 32) : quotient_up(p.n, 8);
+    c.tiles = (large ? quotient_up(rows, 32) : quotient_up(rows, 16)) * c.across;
+    while (1 << c.share_log < share_max && 16 << c.share_log < p.k &&
+           (s64)c.tiles << (c.share_log + 1) <= (s64)s.blocks * WARPS)
+        c.share_log++;
+    c.share = 1 << c.share_log;
+    c.jobs = (int)(((s64)c.tiles << c.share_log) + WARPS - 1 >> WARPS_LOG);
     return c;
 }
 
@@ -560,36 +571,38 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
     constexpr int LAY_B = KIND == OUTPUTS ? ALONG : ACROSS;
     constexpr int TM = 16 * MT, TN = 8 * NT, PITCH = TN + 4;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int tile = job * (WARPS / c.share) + warp / c.share, member = warp % c.share;
+    int tile = (job << (WARPS_LOG - c.share_log)) + (warp >> c.share_log);
+    int member = warp & (c.share - 1);
     if (tile >= c.tiles)
         return;
     int row = p.row_begin + tile / c.across * TM, column = tile % c.across * TN;
     float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
-    operands<MT, NT> now;
-    int k = member * 16, step = c.share * 16;
-#if WARPS == 8
-    operands<MT, NT> next;
-    if (k < p.k)
-        load<LAY_A, LAY_B, MT, NT>(now, p, row, column, k);
-#endif
-#pragma unroll 1
-    for (; k < p.k; k += step) {
-#if WARPS == 8
-        if (k + step < p.k)
-            load<LAY_A, LAY_B, MT, NT>(next, p, row, column, k + step);
-#else
-        load<LAY_A, LAY_B, MT, NT>(now, p, row, column, k);
-#endif
-        multiply(sum, now, part);
-        if (KIND == GRADIENTS)
+    constexpr int GROUP = NT == 1 ? 4 : 1; /* as many as registers hold twice */
+    operands<MT, NT> now[GROUP], next[GROUP];
+    int step = c.share * 16;
 #pragma unroll
-            for (int i = 0; i < 2 * MT; i++)
-                bias[i] += (now.a[i][0] + now.a[i][1]) + (now.a[i][2] + now.a[i][3]);
-#if WARPS == 8
-        now = next;
-#endif
+    for (int i = 0; i < GROUP; i++)
+        if ((member + i * c.share) * 16 < p.k)
+            load<LAY_A, LAY_B, MT, NT>(now[i], p, row, column, (member + i * c.share) * 16);
+#pragma unroll 1
+    for (int k = member * 16; k < p.k; k += GROUP * step) {
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            if (k + (GROUP + i) * step < p.k)
+                load<LAY_A, LAY_B, MT, NT>(next[i], p, row, column, k + (GROUP + i) * step);
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            if (k + i * step < p.k) {
+                multiply(sum, now[i], part);
+                if (KIND == GRADIENTS)
+#pragma unroll
+                    for (int r = 0; r < 2 * MT; r++)
+                        bias[r] += (now[i].a[r][0] + now[i].a[r][1]) +
+                                   (now[i].a[r][2] + now[i].a[r][3]);
+                now[i] = next[i];
+            }
     }
     __syncwarp();
 #pragma unroll
@@ -609,19 +622,19 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
                 part[TM * PITCH + row_place<LAY_A, MT>(i, g)] = bias[i];
         }
     wait_for_sharers(c.share);
+    constexpr int W = NT == 1 ? 1 : 4; /* a small tile has an element or two for each thread */
     int thread = member * 32 + lane;
 #pragma unroll 1
-    for (int q = thread; q < TM * TN / 4; q += c.share * 32) {
-        int r = q / (TN / 4), col = q % (TN / 4) * 4, count = p.n - column - col;
+    for (int q = thread; q < TM * TN / W; q += c.share * 32) {
+        int r = q / (TN / W), col = q % (TN / W) * W, count = p.n - column - col;
         if (row + r >= p.m || count <= 0)
             continue;
-        float4 total = {0, 0, 0, 0};
-        for (int i = 0; i < c.share; i++) {
-            float4 one = *(const float4 *)(first + i * PART_FLOATS + r * PITCH + col);
-            total.x += one.x, total.y += one.y, total.z += one.z, total.w += one.w;
-        }
-        float four[4] = {total.x, total.y, total.z, total.w};
-        finish_four<KIND>(s, p, layer, row + r, column + col, four, count < 4 ? count : 4);
+        float total[W] = {};
+        for (int i = 0; i < c.share; i++)
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                total[j] += first[i * PART_FLOATS + r * PITCH + col + j];
+        finish<KIND, W>(s, p, layer, row + r, column + col, total, count < W ? count : W);
     }
     if (KIND == GRADIENTS && column == 0)
         for (int r = thread; r < TM && row + r < p.m; r += c.share * 32) {
@@ -729,7 +742,7 @@ __device__ __forceinline__ void do_phases(step_data &s, int begin, int end, floa
     if (FORWARD)
         for (int layer = 0; layer < s.layers; layer++) {
             do_product<OUTPUTS>(s, layer, 0, parts);
-            wait_for_all();
+            wait_for_all(s);
         }
     if (blockIdx.x == gridDim.x - 1)
         finish_losses(s, end, parts);
@@ -737,7 +750,7 @@ __device__ __forceinline__ void do_phases(step_data &s, int begin, int end, floa
         for (int layer = end - 1; layer + 1 >= begin && layer >= 0; layer--) {
             backward_phase(s, layer, begin, end, parts);
             if (layer > 0 && layer >= begin)
-                wait_for_all();
+                wait_for_all(s);
         }
 }
 #else
@@ -787,7 +800,7 @@ __device__ __forceinline__ void do_phases(step_data &s, int, int end, float *par
                 wait_for_cluster();
         }
     }
-    wait_for_all();
+    wait_for_all(s);
     if (threadIdx.x == 0)
         join_grid(s);
     __syncthreads();
@@ -801,8 +814,8 @@ __device__ __forceinline__ void do_phases(step_data &s, int, int end, float *par
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
     NAME(const float *x, const float *y, const float *state, float *work, float *gradient,
          float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
-         s64 batch, s64 first_row, s64 rows, s64 data_rows, int layers, int begin, int end,
-         int threshold, float scale, float rate, float beta1, float beta2, float epsilon) {
+         s64 batch, s64 first_row, s64 rows, s64 batches, int layers, int begin, int end,
+         int threshold, float scale, float loss_factor, float rate, float beta1, float beta2, float epsilon) {
     extern __shared__ __align__(16) float parts[]; /* PART_FLOATS for each warp */
     __shared__ step_data s;
     wait_for_previous();
@@ -825,11 +838,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s.parameters = s.weights_at[layers];
         s.stride = round_up(s.parameters);
         s.step = step_of(state + 3 * s.stride);
-        s64 row = s.step % (data_rows / batch) * batch + first_row;
+        s64 row = s.step % batches * batch + first_row;
         s.x = x + row * s.widths[0];
         s.y = y + row * s.widths[layers];
-        s.adam = {UPDATE ? corrected_rate(rate, beta1, beta2, s.step) : 0, 1 - beta1, 1 - beta2,
-                  epsilon};
+        s.adam = {-1, 1 - beta1, 1 - beta2, epsilon};
+        s.rate = rate, s.beta1 = beta1, s.beta2 = beta2;
+        s.loss_factor = loss_factor;
     }
     __syncthreads();
     do_phases(s, begin, end, parts);

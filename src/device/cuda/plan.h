@@ -44,9 +44,8 @@
       "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
       "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
-    X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiifffff", "MODE", "WARPS")               \
-    X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiifffff", "MODE", "WARPS",       \
-      "CLUSTER")                                                                                   \
+    X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
+    X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiiffffff", "MODE", "CLUSTER")    \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)
 
 enum cuda_kernel_id {
@@ -69,7 +68,7 @@ enum { /* the dtypes that a kernel exists in, a bit for each */
 #define CUDA_ARCHITECTURES                                                                         \
     { 80, 86, 89, 90 } /* compute capability × 10 */
 #define CUDA_MACROS    10
-#define CUDA_ARGUMENTS 24
+#define CUDA_ARGUMENTS 32
 #define CUDA_MAPS      4
 
 struct cuda_kernel_row {

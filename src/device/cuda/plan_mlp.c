@@ -96,12 +96,13 @@ static void add_model(struct cuda_call *call, const struct lab_launch *launch) {
     add_integer(call, mlp->batch);
     add_integer(call, mlp->first_row);
     add_integer(call, mlp->rows);
-    add_integer(call, lab_tensor_rows(&launch->in[OP_MLP_X]));
+    add_integer(call, lab_tensor_rows(&launch->in[OP_MLP_X]) / mlp->batch);
     add_integer(call, lab_mlp_layers(mlp));
     add_integer(call, range.begin);
     add_integer(call, range.end);
     add_integer(call, lab_mlp_threshold(mlp));
     add_float(call, lab_mlp_scale(mlp));
+    add_float(call, (float)(2 / ((double)mlp->batch * mlp->widths[lab_mlp_layers(mlp)])));
     add_adam(call, &launch->adam);
 }
 
@@ -125,10 +126,9 @@ int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_w
     *ret_call = call_of(launch, clusters ? CUDA_KERNEL_mlp_cluster : CUDA_KERNEL_mlp);
     ret_call->variant.dtype = (int16_t)launch->compute;
     ret_call->variant.macros[0] = mode_of(launch->op);
-    ret_call->variant.macros[1] = WARPS;
     ret_call->shared_bytes = WARPS * WARP_BYTES;
     if (clusters) {
-        ret_call->variant.macros[2] = CLUSTER;
+        ret_call->variant.macros[1] = CLUSTER;
         ret_call->cluster = CLUSTER;
         ret_call->persistent = true;
     }

@@ -42,8 +42,8 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_attention] = {2},
         [CUDA_KERNEL_flash_attention_mma] = {64, 1, 1, 64, 32, 4, 1},
         [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
-        [CUDA_KERNEL_mlp] = {7, 8},
-        [CUDA_KERNEL_mlp_cluster] = {7, 8, 8},
+        [CUDA_KERNEL_mlp] = {7},
+        [CUDA_KERNEL_mlp_cluster] = {7, 8},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);
     return variant;
