@@ -468,10 +468,11 @@ __device__ __forceinline__ void finish(const step_data &s, const product &p, int
     if (KIND == OUTPUTS) {
         const float *bias = s.state + s.weights_at[layer] + (s64)p.n * p.k + column;
         bool is_last = layer + 1 == s.layers;
-        bool kept[W];
-#pragma unroll
-        for (int i = 0; i < W; i++)
-            kept[i] = is_last || !s.threshold || keeps(s, layer, row, column + i);
+        u32 kept = is_last || !s.threshold ? ~0u : 0;
+        if (!kept)
+#pragma unroll 1
+            for (int i = 0; i < W; i++)
+                kept |= (u32)keeps(s, layer, row, column + i) << i;
         float *to = s.work + s.outputs_at[layer] + at;
 #pragma unroll
         for (int i = 0; i < W; i++)
@@ -479,7 +480,7 @@ __device__ __forceinline__ void finish(const step_data &s, const product &p, int
                 v[i] += bias[i];
                 if (is_last)
                     v[i] = (v[i] - s.y[at + i]) * s.loss_factor;
-                else if (v[i] <= 0 || !kept[i])
+                else if (v[i] <= 0 || !(kept >> i & 1))
                     v[i] = 0;
                 else
                     v[i] *= s.scale;
@@ -579,30 +580,29 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
     float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
-    constexpr int GROUP = NT == 1 ? 4 : 1; /* as many as registers hold twice */
+    /* What is loaded in one round is used in the next: the first only loads. One place of loading keeps
+     * the code short, which counts where each line of it runs once or twice. */
+    constexpr int GROUP = NT == 1 ? 3 : 1;
     operands<MT, NT> now[GROUP], next[GROUP];
     int step = c.share * 16;
-#pragma unroll
-    for (int i = 0; i < GROUP; i++)
-        if ((member + i * c.share) * 16 < p.k)
-            load<LAY_A, LAY_B, MT, NT>(now[i], p, row, column, (member + i * c.share) * 16);
 #pragma unroll 1
-    for (int k = member * 16; k < p.k; k += GROUP * step) {
+    for (int k = member * 16 - GROUP * step; k < p.k; k += GROUP * step) {
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
             if (k + (GROUP + i) * step < p.k)
                 load<LAY_A, LAY_B, MT, NT>(next[i], p, row, column, k + (GROUP + i) * step);
 #pragma unroll
-        for (int i = 0; i < GROUP; i++)
-            if (k + i * step < p.k) {
+        for (int i = 0; i < GROUP; i++) {
+            if (k >= 0 && k + i * step < p.k) {
                 multiply(sum, now[i], part);
                 if (KIND == GRADIENTS)
 #pragma unroll
                     for (int r = 0; r < 2 * MT; r++)
                         bias[r] += (now[i].a[r][0] + now[i].a[r][1]) +
                                    (now[i].a[r][2] + now[i].a[r][3]);
-                now[i] = next[i];
             }
+            now[i] = next[i];
+        }
     }
     __syncwarp();
 #pragma unroll
