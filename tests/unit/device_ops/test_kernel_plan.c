@@ -246,6 +246,57 @@ static void our_own_product_is_done_where_a_configuration_is_asked_for(void **st
     assert_int_equal(call.variant.macros[2], 0);
 }
 
+static struct lab_launch mlp_step(struct lab_mlp mlp) {
+    struct lab_tensor state = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_state_count(&mlp));
+    mlp.rows = mlp.batch;
+    return (struct lab_launch){
+        .op = LAB_OP_MLP_STEP,
+        .in = {lab_tensor_matrix(NULL, LAB_FP32, 4 * mlp.batch, mlp.widths[0]),
+               lab_tensor_matrix(NULL, LAB_FP32, 4 * mlp.batch, mlp.widths[mlp.width_count - 1]),
+               state, lab_tensor_vector(NULL, LAB_FP32, lab_mlp_work_count(&mlp)),
+               lab_tensor_vector(NULL, LAB_FP32, lab_mlp_gradient_count(&mlp))},
+        .out = state,
+        .mlp = mlp,
+        .adam = LAB_ADAM,
+        .compute = LAB_TF32,
+    };
+}
+
+/* Blocks that wait for each other must all be there: one on each multiprocessor, whatever the shape. */
+static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
+    (void)state;
+    static const struct cuda_room slice = {64, 227 << 10, 90};
+    struct cuda_call call;
+    const struct lab_mlp medium = {
+        .widths = {50, 256, 128, 64, 3}, .width_count = 5, .batch = 128, .rows = 128};
+    struct lab_mlp large = {
+        .widths = {50, 1024, 1024, 512, 512, 256, 3}, .width_count = 7, .batch = 16, .rows = 16};
+    /* given a small model, then clusters of blocks share rows */
+    struct lab_launch launch = mlp_step(medium);
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp_cluster);
+    assert_true(call.persistent && call.cluster > 1 && call.grid[0] <= 132);
+    /* but not on a slice, of which nobody knows what clusters it has room for, or before 9.0 */
+    plan_on(slice, &launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp);
+    assert_int_equal(call.grid[0], 64);
+    plan_on(a100, &launch, &call);
+    assert_int_equal(call.grid[0], 108);
+    /* a large one is read by all blocks together, for 16 rows as for 1024 */
+    launch = mlp_step(large);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp);
+    assert_int_equal(call.grid[0], 132);
+    check_call(h200, &call);
+    /* and what the kernel couldn't count is refused */
+    struct lab_err err = LAB_ERR_INIT;
+    enum cuda_way way;
+    large.batch = large.rows = (int64_t)1 << 31;
+    launch = mlp_step(large);
+    assert_int_equal(cuda_plan(&launch, h200, &way, &call, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
     assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
@@ -416,6 +467,7 @@ int main(void) {
         cmocka_unit_test(a_configuration_that_does_not_fit_is_refused_with_the_reason),
         cmocka_unit_test(attention_moves_16_bytes_where_memory_allows_it),
         cmocka_unit_test(our_own_product_is_done_where_a_configuration_is_asked_for),
+        cmocka_unit_test(a_training_step_is_one_kernel_on_all_multiprocessors),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
