@@ -368,9 +368,9 @@ const struct lab_command lab_command_advise = {
         "Takes the newest studies of this machine, or the one given, and prints for each model the "
         "lines that put it where it ran fastest: numactl, CUDA_VISIBLE_DEVICES, Slurm, Open MPI "
         "and "
-        "others. Each measured line has its gain with an interval at 95 %, over the place that "
-        "costs "
-        "most among those that differ in this choice alone. Choices that gain nothing are said to, "
+        "others. Each measured line has its gain with an interval at 95 %, over all "
+        "places that agree in the other choices; where there is one pair alone, over the place "
+        "that costs most. Choices that gain nothing are said to, "
         "with how well that is known. What wasn't measured stands apart and says so.\n\n"
         "It changes nothing on the machine: compute modes, MPS and MIG are only advised.",
     .options = advise_options,
