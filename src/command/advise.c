@@ -257,14 +257,21 @@ static const char *study_to_run(const struct lab_command_call *call,
 
 static void print_nothing(const struct lab_command_call *call, const struct lab_machine *machine,
                           const struct wanted *wanted, int looked_at) {
-    const char *command = study_to_run(call, machine, wanted);
-    const char *answer = lab_arena_printf(call->arena, "Nothing can be advised yet: %s%s%s.",
-                                          looked_at ? "no study of this machine has measured "
-                                                    : "no study was run on this machine",
-                                          !looked_at         ? ""
-                                          : wanted->workload ? wanted->workload->name
-                                                             : "a model",
-                                          looked_at ? " in more than one place" : "");
+    const struct advise_config *config = call->config;
+    /* a study that was named may be another machine's */
+    const char *command = config->study ? NULL : study_to_run(call, machine, wanted);
+    const char *model = wanted->workload ? wanted->workload->name : "a model";
+    const char *answer = "Nothing can be advised yet: no study was run on this machine.";
+    if (config->study)
+        answer = lab_arena_printf(call->arena,
+                                  "Nothing can be advised yet: %s hasn't measured %s in more than "
+                                  "one place.",
+                                  config->study, model);
+    else if (looked_at)
+        answer = lab_arena_printf(call->arena,
+                                  "Nothing can be advised yet: no study of this machine has "
+                                  "measured %s in more than one place.",
+                                  model);
     if (call->shared->json) {
         struct lab_value *map = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "answer", answer);
@@ -368,9 +375,9 @@ const struct lab_command lab_command_advise = {
         "Takes the newest studies of this machine, or the one given, and prints for each model the "
         "lines that put it where it ran fastest: numactl, CUDA_VISIBLE_DEVICES, Slurm, Open MPI "
         "and "
-        "others. Each measured line has its gain with an interval at 95 %, over the place that "
-        "costs "
-        "most among those that differ in this choice alone. Choices that gain nothing are said to, "
+        "others. Each measured line has its gain with an interval at 95 %, over all "
+        "places that agree in the other choices; where there is one pair alone, over the place "
+        "that costs most. Choices that gain nothing are said to, "
         "with how well that is known. What wasn't measured stands apart and says so.\n\n"
         "It changes nothing on the machine: compute modes, MPS and MIG are only advised.",
     .options = advise_options,

@@ -68,6 +68,14 @@ slowest=$(grep -o 'which is [0-9.]* % [^ ]* [^ ]* within one run' "$work/out")
 run report numa_study --format md
 grep -qF "$slowest" "$work/out" || fail "a report has another interval than recommend: $slowest"
 
+# a study that has no choices, of a machine that isn't this one
+run run numa_study --device sim:l40s-10 'experiment.hardware.gpu_ids=[0]' \
+    'experiment.hardware.numa_nodes=[0]' 'experiment.vit_configs=[{patch_size:32,depth:0}]' \
+    experiment.trace=false output_dir=single
+run advise --study single/numa_locality_study/*/*
+expect_out "^hasn't measured a model in more than one place"
+grep -q 'this machine' "$work/out" && fail "$what: speaks of this machine"
+
 # verdicts on nothing
 run selftest --device sim:l40s-10:0 --studies 2 --runs 2
 expect_out '^  Device        sim:l40s-10:0, simulated$'

@@ -46,8 +46,11 @@ static void add_models(const struct lab_crossover_feed *feed, enum lab_crossover
 /* "near 0.36 GFLOP a sample [0.3, 0.44]", or between two models. */
 static void add_turn(const struct lab_crossover_feed *feed, struct lab_str *text) {
     if (!isnan(feed->turn.at))
-        lab_str_printf(text, "near %.3g GFLOP a sample [%.3g, %.3g]", feed->turn.at / 1e9,
-                       feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9);
+        lab_str_printf(text, "near %.3g GFLOP a sample [%.3g, %.3g]%s", feed->turn.at / 1e9,
+                       feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9,
+                       feed->models[feed->below].within && feed->models[feed->above].within
+                           ? " (within one run each)"
+                           : "");
     else if (feed->models[feed->below].complexity < feed->models[feed->above].complexity)
         lab_str_printf(text, "between %.3g and %.3g GFLOP a sample",
                        feed->models[feed->below].complexity / 1e9,

@@ -232,6 +232,22 @@ static void test_one_run_decides_large_differences_only(void **state) {
     given_end(&given);
 }
 
+static void test_a_turn_of_single_runs_says_so(void **state) {
+    (void)state;
+    for (int runs = 1; runs < 4; runs += 2) {
+        struct given_study given;
+        given_begin(&given, "quick_test");
+        for (int r = 0; r < runs; r++) {
+            add_run(&given, "vit_a", 1, 2e-3, 1e-3, 0, r, 0.001, 0.01);
+            add_run(&given, "vit_b", 4, 2e-3, 4e-3, 0, r, 0.001, 0.01);
+        }
+        struct lab_analysis_result result = analyze(&given);
+        assert_has(result.answer, " GFLOP a sample [");
+        assert_true((strstr(result.answer, "] (within one run each): ") != NULL) == (runs == 1));
+        given_end(&given);
+    }
+}
+
 /* Without iterations one run has no interval: that nothing is sure isn't that both take as long. */
 static void test_what_has_no_interval_is_not_said_to_be_alike(void **state) {
     (void)state;
@@ -380,6 +396,7 @@ int main(void) {
         cmocka_unit_test(test_what_only_copies_is_bound_by_copies),
         cmocka_unit_test(test_all_on_one_side_says_by_how_much),
         cmocka_unit_test(test_one_run_decides_large_differences_only),
+        cmocka_unit_test(test_a_turn_of_single_runs_says_so),
         cmocka_unit_test(test_what_has_no_interval_is_not_said_to_be_alike),
         cmocka_unit_test(test_without_spans_the_runs_own_figures_serve),
         cmocka_unit_test(test_a_trace_serves_where_iterations_have_no_spans),
