@@ -93,8 +93,8 @@ void lab_windows_release(struct lab_windows *windows);
  * centred. False: the resource was never read beside iterations. */
 bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces,
                       const struct lab_resource *resource, int64_t least_ns);
-/* Takes the mean over each point's windows off x, so that points that differ don't count as going
- * together. False: nothing is left, the resource is constant. */
+/* Takes the mean over each point's windows off x, and puts spreads over that of their point, so that points
+ * that differ don't count as going together. False: nothing is left, the resource is constant. */
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces);
 
 /* --- ties --- */

@@ -341,6 +341,25 @@ bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces
 
 #define CONSTANT 1e-9 /* of the largest value: what rounding leaves */
 
+/* Points differ in how much they vary as they do in how long they take: each is held against itself. */
+static void scale_spread(struct lab_windows *windows, const struct lab_paces *paces) {
+    double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
+    double *counts = sums + paces->point_count;
+    for (size_t i = 0; i < windows->count; i++) {
+        int point = paces->items[windows->pace[i]].point;
+        if (isnan(windows->spread[i]))
+            continue;
+        sums[point] += windows->spread[i];
+        counts[point]++;
+    }
+    for (size_t i = 0; i < windows->count; i++) {
+        int point = paces->items[windows->pace[i]].point;
+        if (sums[point] > 0)
+            windows->spread[i] /= sums[point] / counts[point];
+    }
+    lab_mem_free(sums);
+}
+
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces) {
     double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
     double *counts = sums + paces->point_count, largest = 0, farthest = 0;
@@ -356,5 +375,6 @@ bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *pac
         farthest = fmax(farthest, fabs(windows->x[i]));
     }
     lab_mem_free(sums);
+    scale_spread(windows, paces);
     return farthest > CONSTANT * largest;
 }

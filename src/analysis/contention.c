@@ -274,10 +274,12 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
                                          .parts = parts,
                                          .simulated = made->phases.simulated,
                                          .notes = make_notes(made)};
-    for (int p = 0; p < made->phases.count; p++)
-        if (p != made->phases.base && made->phases.pair_count > 0)
-            parts[result.part_count++] = make_part(made, p);
+    for (int i = 0; i < made->shown && made->phases.pair_count > 0; i++)
+        parts[result.part_count++] = make_part(made, made->order[i]);
     result.lacks = result.part_count == 0;
+    struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
+    result.charts = chart;
+    result.chart_count = contention_chart(made, chart);
     *ret_result = result;
     return 0;
 }

@@ -217,6 +217,8 @@ const struct lab_workload lab_workload_mlp = {
         "shuffled anew for each of eight epochs, which are then gone through again; what doesn't\n"
         "fill a batch is left out of an epoch.\n"
         "\n"
+        "Several ranks train each by itself, on whole batches.\n"
+        "\n"
         "What is dropped depends on the seed, the step, the layer, the row and the column alone, "
         "so\n"
         "the same run gives the same losses again, on one device or several. Results are checked\n"

@@ -7,7 +7,7 @@ small=(patch_size=32 depth=1 dim=64 heads=1 batch_size=2 'tensor_shape=[3,64,64]
 
 run bench
 expect_status 0
-for workload in vit mlp memcpy gemm softmax null; do
+for workload in vit mlp allreduce memcpy gemm softmax null; do
     expect_out "^ +$workload +"
 done
 

@@ -75,19 +75,24 @@ struct contention {
     struct contention_effect (*left)[CONTENTION_RESOURCES]; /* by phase: of each resource */
     struct contention_regret *regrets;                      /* by phase */
     int own_pairs,
-        own_other; /* tunings of the baseline against each other, and those that differ */
-    int main;      /* the phase that the answer is about; -1 = none */
-    bool cpus;     /* the devices are */
+        own_other;     /* tunings of the baseline against each other, and those that differ */
+    int *order, shown; /* phases but the base, the main one first; how many */
+    int main;          /* the phase that the answer is about; -1 = none */
+    bool cpus;         /* the devices are */
     struct lab_arena *arena;
 };
 
 void contention_make(const struct lab_study_table *study, const struct lab_analysis_input *input,
                      struct lab_arena *arena, struct contention *ret);
 
-/* Where least is left, of those where less is for certain; -1 = none. */
+/* Where least is left for certain, by the nearer end of the interval, so that what merely varies much
+ * doesn't come first; -1 = nowhere is less. */
 int contention_first_resource(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);
+
+/* False: there is nothing to draw. */
+bool contention_chart(const struct contention *made, struct lab_chart *ret_chart);
 
 /* --- words --- */
 

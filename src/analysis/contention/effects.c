@@ -193,7 +193,7 @@ int contention_first_resource(const struct contention *made, int phase) {
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
         if (made->left[phase][r].less &&
-            (first < 0 || made->left[phase][r].ratio < made->left[phase][first].ratio))
+            (first < 0 || made->left[phase][r].high < made->left[phase][first].high))
             first = r;
     return first;
 }
@@ -290,6 +290,12 @@ static void make_phases(struct contention *made) {
         made->cpus |= lab_str_starts(run->ranks[0].device, "cpu:");
     }
     made->main = phases->concurrent;
+    made->order = lab_arena_alloc(made->arena, (size_t)phases->count + 1, sizeof *made->order);
+    if (made->main >= 0)
+        made->order[made->shown++] = made->main;
+    for (int p = 0; p < phases->count; p++)
+        if (p != made->main && p != phases->base)
+            made->order[made->shown++] = p;
 }
 
 static void make_kernels(struct contention *made) {

@@ -246,6 +246,8 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
         *ret_way = is_long ? CUDA_WAY_LOWER : CUDA_WAY_KERNEL;
         return is_long ? 0 : plan_layer_norm_embed(launch, room, ret_call, err);
     case LAB_OP_ATTENTION:
+        if (attention_hopper_suits(launch, room))
+            return plan_attention_hopper(launch, room, ret_way, ret_call, err);
         return plan_attention(launch, room, ret_call, err);
     case LAB_OP_FLASH_ATTENTION:
         return plan_flash_attention(launch, room, ret_way, ret_call, err);

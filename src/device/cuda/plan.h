@@ -44,6 +44,10 @@
       "VECTOR", "BLOCK_M", "BLOCK_N", "WARPS", "STAGES")                                           \
     X(gemm_mma, "gemm_mma.cu", FROM_80, ANY, "pppppiii", "LAYOUT", "EPILOGUE", "VECTOR",           \
       "BLOCK_M", "BLOCK_N", "BLOCK_K", "STAGES", "WARPS_M", "WARPS_N")                             \
+    X(gemm_hopper, "gemm_hopper.cu", ONLY_90, MATRIX, "mmmppiiii", "BLOCK_M", "BLOCK_N", "STAGES", \
+      "PINGPONG", "CLUSTER", "SPLIT", "LAYOUT", "EPILOGUE")                                        \
+    X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
+      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG")                            \
     X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
     X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiiffffff", "MODE", "CLUSTER")    \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)

@@ -77,29 +77,37 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     return 0;
 }
 
-/* Legal on every GPU from 8.0 on: 99 KiB of shared memory is what the smallest have. */
-static struct lab_tuning usual(const struct lab_launch *launch) {
-    int64_t width = shape_of(launch).width;
+#define SHARED_80 (163 << 10) /* bytes that a block may have on 8.0; 8.6 and 8.9 give 99 KiB */
+
+/*
+ * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for it, with
+ * two blocks at once where it can be. Unaligned tensors are moved element by element: no tiles help.
+ */
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room room) {
+    int64_t width = shape_of(launch).width, tokens = shape_of(launch).tokens;
+    bool much = room.shared_bytes_max >= SHARED_80;
     if (!is_half(launch))
         return (struct lab_tuning){PARAMETERS, {64, width == 256 ? 16 : 32, 4, 1}};
-    if (shape_of(launch).tokens <= 64 && width < 256)
+    if (!are_aligned(launch, 3))
+        return (struct lab_tuning){PARAMETERS, {64, 32, 4, 1}};
+    if (tokens <= 64)
         return (struct lab_tuning){PARAMETERS, {64, 64, 4, 1}};
     switch (width) {
     case 64:
-        return (struct lab_tuning){PARAMETERS, {128, 64, 4, 2}};
+        return (struct lab_tuning){PARAMETERS, {128, tokens < 512 ? 64 : 128, 4, 1}};
     case 96:
-        return (struct lab_tuning){PARAMETERS, {128, 64, 4, 1}};
+        return (struct lab_tuning){PARAMETERS, {128, 64, 4, much ? 2 : 1}};
     case 128:
-        return (struct lab_tuning){PARAMETERS, {128, 64, 8, 2}};
-    default:
-        return (struct lab_tuning){PARAMETERS, {64, 64, 4, 1}};
+        return (struct lab_tuning){PARAMETERS, {128, much ? 64 : 32, 4, 1}};
+    default: /* where one block of 64 queries leaves no room for another, one of 128 has more warps */
+        return room.shared_bytes_max == SHARED_80 ? (struct lab_tuning){PARAMETERS, {128, 64, 8, 1}}
+                                                  : (struct lab_tuning){PARAMETERS, {64, 64, 4, 1}};
     }
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
-    (void)place;
-    *ret_tuning = usual(launch);
+    *ret_tuning = usual(launch, cuda_room_of(place->ref));
 }
 
 static const struct cuda_tunable tunable = {
@@ -133,9 +141,9 @@ static int64_t heads_together(const struct lab_launch *launch, struct shape s) {
 int plan_flash_attention_mma(const struct lab_launch *launch, struct cuda_room room,
                              enum cuda_way *ret_way, struct cuda_call *ret_call,
                              struct lab_err *err) {
-    (void)ret_way, (void)room;
+    (void)ret_way;
     struct shape s = shape_of(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch);
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room);
     const int32_t *values = tuning.values;
     int64_t longest = s.tokens > s.heads ? s.tokens : s.heads;
     if (longest > LENGTH_MAX)

@@ -50,6 +50,11 @@ static int sums_max(enum lab_dtype dtype) {
     return dtype == LAB_FP32 ? 64 : 128;
 }
 
+/* Of a warp's share: less makes it load more than it multiplies, more doesn't fit its registers. */
+static bool is_side(int extent) {
+    return extent == 32 || extent == 64;
+}
+
 static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
@@ -59,9 +64,9 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     int bytes = shared_bytes_of(launch, values);
     if (warps < 2 || warps > 8)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "a block has 2, 4 or 8 warps, not %d", warps);
-    if (values[BLOCK_M] / values[WARPS_M] < 16 || values[BLOCK_N] / values[WARPS_N] < 16)
+    if (!is_side(values[BLOCK_M] / values[WARPS_M]) || !is_side(values[BLOCK_N] / values[WARPS_N]))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "a warp has at least 16 rows and 16 columns, not %d and %d",
+                           "a warp has 32 or 64 rows and as many columns, not %d and %d",
                            values[BLOCK_M] / values[WARPS_M], values[BLOCK_N] / values[WARPS_N]);
     if (sums > sums_max(dtype))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
@@ -77,21 +82,26 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     return 0;
 }
 
-/* Legal on every GPU from 8.0 on. Small outputs are cut small, so that more of the GPU has work. */
-static struct lab_tuning usual(const struct lab_launch *launch, int sm_count) {
+/*
+ * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for two blocks
+ * at once. Small outputs are cut small, so that more of the GPU has work.
+ */
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room room) {
     struct shape s = shape_of(launch);
     bool half = lab_dtype_bytes(launch->out.dtype) == 2;
-    int32_t block_k = half ? 32 : 16;
-    if (quotient_up(s.m, 128) * quotient_up(s.n, 128) < sm_count)
+    int32_t block_k = half ? 32 : 16, stages = room.shared_bytes_max >= 160 << 10 ? 4 : 3;
+    if (quotient_up(s.m, 128) * quotient_up(s.n, 128) < room.sm_count)
         return (struct lab_tuning){PARAMETERS, {64, 64, block_k, 4, 2, 2}};
     if (launch->out.dtype == LAB_FP32)
-        return (struct lab_tuning){PARAMETERS, {64, 128, block_k, 3, 2, 2}};
-    return (struct lab_tuning){PARAMETERS, {128, 128, block_k, 4, 2, half ? 2 : 4}};
+        return (struct lab_tuning){PARAMETERS, {128, 64, 32, stages - 1, 4, 2}};
+    if (half && room.shared_bytes_max >= 200 << 10)
+        return (struct lab_tuning){PARAMETERS, {128, 128, 64, 3, 2, 2}};
+    return (struct lab_tuning){PARAMETERS, {128, 128, block_k, stages, 2, 2}};
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_room_of(place->ref).sm_count);
+    *ret_tuning = usual(launch, cuda_room_of(place->ref));
 }
 
 static const struct cuda_tunable tunable = {
@@ -126,7 +136,7 @@ int plan_gemm_mma(const struct lab_launch *launch, struct cuda_room room, enum c
                   struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
     struct shape s = shape_of(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room.sm_count);
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room);
     const int32_t *values = tuning.values;
     bool bias = cuda_gemm_has_bias(launch->op), adds = cuda_gemm_adds(launch->op);
     bool gelu = launch->op == LAB_OP_GEMM_BIAS_GELU;

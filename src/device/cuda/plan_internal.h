@@ -18,7 +18,10 @@ typedef int cuda_planner(const struct lab_launch *launch, struct cuda_room room,
                          enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
 cuda_planner plan_softmax, plan_flash_attention, plan_gemm, plan_mlp;
 /* by mma.sync, for any GPU; a product's counts its sizes in 32 bits */
-cuda_planner plan_flash_attention_mma, plan_gemm_mma;
+cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
+cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
+cuda_planner plan_attention_hopper;
+bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_room room);
 
 bool cuda_mlp_runs_in(enum lab_dtype dtype);
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
@@ -36,7 +39,9 @@ struct cuda_tunable {
 typedef const struct cuda_tunable *cuda_tunable_finder(const struct lab_launch *launch,
                                                        struct cuda_room room);
 cuda_tunable_finder find_softmax_tunable, find_flash_attention_tunable, find_gemm_tunable;
-cuda_tunable_finder find_flash_attention_mma_tunable, find_gemm_mma_tunable;
+cuda_tunable_finder find_flash_attention_mma_tunable, find_gemm_mma_tunable,
+    find_gemm_hopper_tunable;
+cuda_tunable_finder find_flash_attention_hopper_tunable;
 
 /* What a device that isn't open offers; capability 0 where that isn't known. */
 struct cuda_room cuda_room_of(const struct lab_device_ref *ref);

@@ -25,6 +25,7 @@ struct kernel {
     kernel_row *reference;
     bool is_tuned; /* by kernel_configure: many verifications of the same data will come */
     struct expected expected;
+    float *values, *compared; /* the output and those rows of it; NULL until they are needed */
 };
 
 static int inputs_of(const struct kernel *kernel) {
@@ -41,6 +42,14 @@ static void forget(struct expected *expected) {
     *expected = (struct expected){0};
 }
 
+/* All that a verification needed, which can be much; a tuning keeps it for the next one. */
+static void forget_all(struct kernel *kernel) {
+    forget(&kernel->expected);
+    lab_mem_free(kernel->values);
+    lab_mem_free(kernel->compared);
+    kernel->values = kernel->compared = NULL;
+}
+
 void kernel_close(void *state) {
     struct kernel *kernel = state;
     if (!kernel)
@@ -49,7 +58,7 @@ void kernel_close(void *state) {
     lab_spans_close(&kernel->spans);
     for (int i = 0; i < KERNEL_TENSORS; i++)
         lab_buffer_close(&kernel->buffers[i]);
-    forget(&kernel->expected);
+    forget_all(kernel);
     lab_mem_free(kernel);
 }
 
@@ -156,12 +165,15 @@ void kernel_cost(const struct lab_launch *launch, double samples,
 
 /* --- verification --- */
 
-#define CHECKED_FLOPS 4e8 /* about a fifth of a second of plain double loops */
+#define CHECKED_FLOPS    4e8 /* about a fifth of a second of plain double loops */
+#define CHECKED_ELEMENTS 2e6 /* where a tuning compares them for each configuration */
 
 static int64_t checked_rows(const struct kernel *kernel) {
     int64_t all = lab_tensor_rows(&kernel->launch.out);
     double flops = lab_op_get(kernel->launch.op)->cost(&kernel->launch).flops;
     double rows = CHECKED_FLOPS / (flops / (double)all);
+    if (kernel->is_tuned)
+        rows = fmin(rows, CHECKED_ELEMENTS / (double)lab_tensor_columns(&kernel->launch.out));
     return rows < 1 ? 1 : rows > (double)all ? all : (int64_t)rows;
 }
 
@@ -187,6 +199,8 @@ static int expect(struct kernel *kernel, uint64_t seed, struct lab_err *err) {
                                    lab_tensor_count(tensor), in[i], err);
     }
     struct expected *expected = &kernel->expected;
+    lab_mem_free(kernel->compared); /* of other rows */
+    kernel->compared = NULL;
     int64_t all = lab_tensor_rows(&kernel->launch.out), count = checked_rows(kernel);
     int64_t columns = lab_tensor_columns(&kernel->launch.out);
     forget(expected);
@@ -208,18 +222,18 @@ static int expect(struct kernel *kernel, uint64_t seed, struct lab_err *err) {
     return failed ? -1 : 0;
 }
 
-static void compare(const struct kernel *kernel, const float *values,
-                    struct lab_verification *ret) {
+static void compare(struct kernel *kernel, struct lab_verification *ret) {
     const struct expected *expected = &kernel->expected;
     const struct lab_tensor *out = &kernel->launch.out;
     int64_t columns = lab_tensor_columns(out), rows = expected->row_count;
-    float *compared = lab_mem_alloc((size_t)(rows * columns), sizeof *compared);
+    const float *values = kernel->values;
+    if (!kernel->compared)
+        kernel->compared = lab_mem_alloc((size_t)(rows * columns), sizeof *kernel->compared);
     for (int64_t i = 0; i < rows; i++)
-        memcpy(compared + i * columns, values + expected->rows[i] * columns,
-               (size_t)columns * sizeof *compared);
-    lab_verify_compare(compared, expected->values, rows * columns, LAB_POISON,
+        memcpy(kernel->compared + i * columns, values + expected->rows[i] * columns,
+               (size_t)columns * sizeof *values);
+    lab_verify_compare(kernel->compared, expected->values, rows * columns, LAB_POISON,
                        lab_verify_tolerance(out->dtype), ret);
-    lab_mem_free(compared);
     int64_t unwritten = 0, all = lab_tensor_count(out);
     for (int64_t i = 0; i < all; i++)
         unwritten += values[i] == LAB_POISON || !isfinite(values[i]);
@@ -242,16 +256,16 @@ int kernel_verify(void *state, uint64_t seed, struct lab_verification *ret, stru
         return 0;
     if (lab_verify_room(kernel->device, verification_bytes(kernel), err))
         return -1;
-    float *values = lab_mem_alloc((size_t)lab_tensor_count(out), sizeof *values);
+    if (!kernel->values)
+        kernel->values = lab_mem_alloc((size_t)lab_tensor_count(out), sizeof *kernel->values);
     bool known = expected->known && expected->seed == seed;
     int failed = (!known && expect(kernel, seed, err)) || poison(kernel, err) ||
                  kernel_run(kernel, 1, &record, err) ||
                  lab_data_download(kernel->stream, out->data, out->dtype, lab_tensor_count(out),
-                                   values, err);
+                                   kernel->values, err);
     if (!failed)
-        compare(kernel, values, ret);
+        compare(kernel, ret);
     if (!kernel->is_tuned)
-        forget(expected);
-    lab_mem_free(values);
+        forget_all(kernel);
     return failed ? -1 : 0;
 }

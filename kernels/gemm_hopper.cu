@@ -1,0 +1,696 @@
+/*
+ * gemm_hopper.cu: out[m,n] = op(a)·op(b), with a bias, an exact GELU or a matrix added on the way out, on
+ * Hopper's tensor cores (sm_90a alone). fp32 sums of bf16, fp16 or tf32 products.
+ *
+ * A block stays on its multiprocessor and does one tile of `out` after the other. One warpgroup, the
+ * producer, has the copy engine bring pieces of a and b, BLOCK_K deep, into STAGES buffers of shared
+ * memory; the others, the consumers, multiply them from there. Two barriers for each buffer, full and
+ * empty, are all they share. Results leave through shared memory as well, by the copy engine, while the
+ * next tile is multiplied: it leaves out what lies beyond the edges, as it reads zeros there.
+ *
+ *     macros
+ *     BLOCK_M, BLOCK_N   the tile: 64, 128, 192 or 256 × a multiple of 32 from 32 to 256
+ *     STAGES             2 or more
+ *     PINGPONG           0: the consumers share each tile, an even part of its rows for each; they are as
+ *                        many as CONSUMERS below. 1: two consumers have tiles of their own, and one
+ *                        writes its results while the other multiplies
+ *     CLUSTER            2: two blocks with neighbouring tiles share the larger of their operands, each
+ *                        reads half of it for both. 1: blocks are alone
+ *     SPLIT              2, 3 or 4 blocks share a tile, each with a part of k, and add their sums up
+ *                        through their shared memory; for few tiles and long k. 1: none of that
+ *     LAYOUT             bit 0: a is [k,m], else [m,k]; bit 1: b is [n,k], else [k,n]
+ *     EPILOGUE           bit 0: + bias[n]; bit 1: GELU of that; bit 2: + extra[m,n], which may be out
+ *
+ *     legal
+ *     - accumulators: rows of a consumer · BLOCK_N / 128 ≤ 192 registers of a thread with 1 or 2
+ *       consumers, ≤ 96 with 3
+ *     - SHARED_BYTES below ≤ 227 KiB
+ *     - where b is [k,n], BLOCK_N is a multiple of 64
+ *     - tf32 with LAYOUT 2 alone: the tensor cores turn 16-bit operands only
+ *     - SPLIT > 1: CLUSTER = 1, PINGPONG = 0, BLOCK_N / SPLIT is a multiple of 32, the stages have room
+ *       for a tile of floats, and k has at least SPLIT pieces of BLOCK_K
+ *     - a, b, extra and out are 16-byte aligned, and so are their rows
+ *
+ *     arguments: the maps of a, b and out, bias, extra, m, n, k, group; bias and extra are only looked at
+ *     where EPILOGUE names them
+ *     maps are of rank 2, the faster dimension first, zeros outside, swizzled by 128 bytes:
+ *       a    [k,m]: {m, k} in boxes {SPAN, BLOCK_K / share}; [m,k]: {k, m}, {SPAN, BLOCK_M / share}
+ *       b    [n,k]: {k, n} in boxes {SPAN, BLOCK_N / share}; [k,n]: {n, k}, {SPAN, BLOCK_K / share}
+ *       out  {n, m} in boxes {BOX, 64}; swizzled by 64 bytes where BOX columns are 64 bytes
+ *     with SPAN and BLOCK_K 128 bytes of elements, `share` 2 for the operand that a cluster shares (b
+ *     where BLOCK_N ≥ BLOCK_M, else a) and 1 otherwise, BOX 64 columns where BLOCK_N / SPLIT is a
+ *     multiple of 64, else 32 (tf32: 32). The maps of a and b round to tf32.
+ *     group: so many rows of tiles are done together, column by column, to meet in the L2 cache
+ *     grid: SPLIT · tiles, or for SPLIT = 1 a multiple of CLUSTER, at most the multiprocessors; blocks of
+ *     128 · (1 + CONSUMERS) threads and SHARED_BYTES of dynamic shared memory, in clusters of
+ *     CLUSTER · SPLIT
+ */
+#ifdef MAKE_gemm_hopper
+
+#define TRANSPOSE_A (LAYOUT & 1)
+#define TRANSPOSE_B (LAYOUT >> 1 & 1)
+
+#define ELEMENT_BYTES (DTYPE <= 1 ? 4 : 2)
+#define SPAN          (128 / ELEMENT_BYTES) /* elements in the 128 bytes that are swizzled */
+#define BLOCK_K       SPAN                  /* depth of a stage */
+#define STEP          (32 / ELEMENT_BYTES)  /* depth of one instruction */
+#define CONSUMERS     (PINGPONG ? 2 : BLOCK_M == 64 ? 1 : BLOCK_M == 192 ? 3 : 2)
+#define CONSUMER_M    (PINGPONG ? BLOCK_M : BLOCK_M / CONSUMERS)
+#define PARTS         (CONSUMER_M / 64) /* instructions above each other */
+#define SUMS          (BLOCK_N / 2)     /* accumulators of a thread in one of them */
+
+#define A_BYTES     (BLOCK_M * BLOCK_K * ELEMENT_BYTES)
+#define B_BYTES     (BLOCK_N * BLOCK_K * ELEMENT_BYTES)
+#define STAGE_BYTES (A_BYTES + B_BYTES)
+
+#define SHARES_B   (CLUSTER > 1 && BLOCK_N >= BLOCK_M)
+#define SHARES_A   (CLUSTER > 1 && BLOCK_N < BLOCK_M)
+#define CTAS       (CLUSTER * SPLIT) /* blocks of a cluster */
+
+#define SPLIT_N   (BLOCK_N / SPLIT) /* columns that a block finishes */
+#define BOX       (DTYPE <= 1 || SPLIT_N % 64 ? 32 : 64)
+#define BOX_PITCH (BOX * ELEMENT_BYTES)
+#define BOX_BYTES (64 * BOX_PITCH)
+#define SLOTS     2 /* boxes on their way out, for each consumer */
+
+#define OUT_AT       (STAGES * STAGE_BYTES)
+#define BARRIERS_AT  (OUT_AT + CONSUMERS * SLOTS * BOX_BYTES)
+#define SHARED_BYTES (BARRIERS_AT + 16 * STAGES)
+
+#define EARLY     (PARTS * SUMS <= 128) /* registers are left to load summands ahead */
+#define WITH_BIAS (EPILOGUE & 1)
+#define WITH_GELU (EPILOGUE & 2)
+#define WITH_ADD  (EPILOGUE & 4)
+
+#define THREADS (128 * (1 + CONSUMERS))
+
+/* numbers of named barriers, one for each consumer; 0 is __syncthreads */
+#define BARRIER_OUT   1
+#define BARRIER_TURN  (1 + CONSUMERS)
+#define BARRIER_SPLIT (1 + 2 * CONSUMERS)
+
+static_assert(BLOCK_M % (64 * (PINGPONG ? 1 : CONSUMERS)) == 0 && BLOCK_M <= 256, "BLOCK_M");
+static_assert(BLOCK_N % 32 == 0 && BLOCK_N <= 256, "BLOCK_N");
+static_assert(PARTS * SUMS <= (CONSUMERS < 3 ? 192 : 96), "too many accumulators");
+static_assert(SHARED_BYTES <= 227 * 1024, "too much shared memory");
+static_assert(TRANSPOSE_B || BLOCK_N % 64 == 0, "BLOCK_N");
+static_assert(DTYPE >= 2 || (!TRANSPOSE_A && TRANSPOSE_B), "tf32 is multiplied along k alone");
+static_assert(SPLIT == 1 || (CLUSTER == 1 && !PINGPONG && BLOCK_N % (32 * SPLIT) == 0), "SPLIT");
+static_assert(SPLIT == 1 || BLOCK_M * BLOCK_N * 4 <= OUT_AT, "no room for the sums of a tile");
+
+struct __align__(64) tensor_map {
+    u64 opaque[16];
+};
+
+/* --- barriers --- */
+
+__device__ __forceinline__ void barrier_init(u32 barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
+}
+
+__device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+/* Until the phase of this parity is over. */
+__device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
+    u32 done;
+    do {
+        asm volatile("{ .reg .pred p;\n"
+                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, p; }"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+    } while (!done);
+}
+
+/* At the same barrier of a block of the cluster; without a shared operand there is only one's own. */
+__device__ __forceinline__ void barrier_arrive(u32 barrier, u32 block) {
+    if (CLUSTER == 1)
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+    else
+        asm volatile("{ .reg .b32 there;\n"
+                     "mapa.shared::cluster.u32 there, %0, %1;\n"
+                     "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(barrier),
+                     "r"(block)
+                     : "memory");
+}
+
+__device__ __forceinline__ void cluster_sync() {
+    asm volatile("barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" ::
+                     : "memory");
+}
+
+/* Of `threads` threads, those that only arrive included. */
+__device__ __forceinline__ void named_sync(int name, int threads) {
+    asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
+}
+
+__device__ __forceinline__ void named_arrive(int name, int threads) {
+    asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
+}
+
+__device__ __forceinline__ u32 cluster_rank() {
+    u32 rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+
+/* True in one thread of the warp, which the compiler then knows to be alone. */
+__device__ __forceinline__ bool elect() {
+    u32 chosen;
+    asm volatile("{ .reg .pred p;\n"
+                 "elect.sync _|p, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, p; }"
+                 : "=r"(chosen));
+    return chosen;
+}
+
+/* --- copies --- */
+
+__device__ __forceinline__ void prefetch_map(const tensor_map *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
+}
+
+/* A box at x, y into the same place of all blocks of `mask` (0 = here alone), told to `barrier`. */
+__device__ __forceinline__ void load_box(u32 to, const tensor_map *map, int x, int y, u32 barrier,
+                                         u32 mask) {
+    if (mask)
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                     "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((u16)mask)
+                     : "memory");
+    else
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                     "l"(map), "r"(x), "r"(y), "r"(barrier)
+                     : "memory");
+}
+
+/*
+ * ROWS of an operand, BLOCK_K deep, from row `row` and depth `k` on. Along k (TURNED = 0) one box holds
+ * them all, 128 bytes of each; else each box 128 bytes' worth of rows, at all depths. SHARED: this
+ * block's half of that, into both blocks.
+ */
+template <int ROWS, int TURNED, int SHARED>
+__device__ __forceinline__ void load_operand(u32 to, const tensor_map *map, int row, int k,
+                                             u32 barrier, u32 rank) {
+    const int lines = TURNED ? BLOCK_K : ROWS; /* of 128 bytes in a box */
+    int skip = SHARED ? (int)rank * (lines / 2) : 0;
+#pragma unroll
+    for (int i = 0; i < (TURNED ? ROWS / SPAN : 1); i++)
+        load_box(to + (u32)(i * lines + skip) * 128, map, TURNED ? row + i * SPAN : k,
+                 TURNED ? k + skip : row + skip, barrier, SHARED ? 3 : 0);
+}
+
+__device__ __forceinline__ void store_box(const tensor_map *map, int x, int y, u32 from) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+                 "cp.async.bulk.commit_group;" ::"l"(map),
+                 "r"(x), "r"(y), "r"(from)
+                 : "memory");
+}
+
+/* Until at most `KEPT` of this thread's stores still read shared memory. */
+template <int KEPT> __device__ __forceinline__ void store_wait() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(KEPT) : "memory");
+}
+
+/* --- the tensor cores --- */
+
+#define LIST_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
+#define LIST_32 LIST_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
+#define LIST_48 LIST_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
+#define LIST_64 LIST_48 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+#define LIST_80 LIST_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
+#define LIST_96 LIST_80 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
+#define LIST_112                                                                                   \
+    LIST_96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
+#define LIST_128                                                                                   \
+    LIST_112 ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
+
+#define KEEP_4(d, i)   "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
+#define KEEP_16(d, i)  KEEP_4(d, i), KEEP_4(d, (i) + 4), KEEP_4(d, (i) + 8), KEEP_4(d, (i) + 12)
+#define KEEP_32(d)     KEEP_16(d, 0), KEEP_16(d, 16)
+#define KEEP_48(d)     KEEP_32(d), KEEP_16(d, 32)
+#define KEEP_64(d)     KEEP_48(d), KEEP_16(d, 48)
+#define KEEP_80(d)     KEEP_64(d), KEEP_16(d, 64)
+#define KEEP_96(d)     KEEP_80(d), KEEP_16(d, 80)
+#define KEEP_112(d)    KEEP_96(d), KEEP_16(d, 96)
+#define KEEP_128(d)    KEEP_112(d), KEEP_16(d, 112)
+
+#if DTYPE == 1
+#define KIND(n) "m64n" #n "k8.f32.tf32.tf32"
+#define TURNS
+#else
+#if DTYPE == 2
+#define KIND(n) "m64n" #n "k16.f32.bf16.bf16"
+#else
+#define KIND(n) "m64n" #n "k16.f32.f16.f16"
+#endif
+#if TRANSPOSE_A
+#define TURN_A ", 1"
+#else
+#define TURN_A ", 0"
+#endif
+#if TRANSPOSE_B
+#define TURNS TURN_A ", 0"
+#else
+#define TURNS TURN_A ", 1"
+#endif
+#endif
+
+/* n columns in `count` registers; a, b and keep are the numbers of the operands behind those */
+#define MULTIPLY(n, list, keep_list, a, b, keep)                                                   \
+    asm volatile("{ .reg .pred p;\n"                                                               \
+                 "setp.ne.b32 p, %" #keep ", 0;\n"                                                 \
+                 "wgmma.mma_async.sync.aligned." KIND(n) " {" list "}, %" #a ", %" #b              \
+                 ", p, 1, 1" TURNS "; }"                                                           \
+                 : keep_list                                                                       \
+                 : "l"(at_a), "l"(at_b), "r"(kept))
+
+/* d = (kept ? d : 0) + a·b for 64 rows and BLOCK_N columns, STEP deep. */
+__device__ __forceinline__ void multiply(float *d, u64 at_a, u64 at_b, int kept) {
+#if BLOCK_N == 32
+    MULTIPLY(32, LIST_16, KEEP_16(d, 0), 16, 17, 18);
+#elif BLOCK_N == 64
+    MULTIPLY(64, LIST_32, KEEP_32(d), 32, 33, 34);
+#elif BLOCK_N == 96
+    MULTIPLY(96, LIST_48, KEEP_48(d), 48, 49, 50);
+#elif BLOCK_N == 128
+    MULTIPLY(128, LIST_64, KEEP_64(d), 64, 65, 66);
+#elif BLOCK_N == 160
+    MULTIPLY(160, LIST_80, KEEP_80(d), 80, 81, 82);
+#elif BLOCK_N == 192
+    MULTIPLY(192, LIST_96, KEEP_96(d), 96, 97, 98);
+#elif BLOCK_N == 224
+    MULTIPLY(224, LIST_112, KEEP_112(d), 112, 113, 114);
+#else
+    MULTIPLY(256, LIST_128, KEEP_128(d), 128, 129, 130);
+#endif
+}
+
+/* Names rows of 128 swizzled bytes in shared memory; eight of them are 1024 bytes. `leap`: from 128
+ * bytes' worth of rows to the next, for turned operands. */
+__device__ __forceinline__ u64 describe(u32 address, u32 leap) {
+    return (u64)((address & 0x3ffff) >> 4) | (u64)(leap >> 4) << 16 | (u64)(1024 >> 4) << 32 |
+           (u64)1 << 62;
+}
+
+#define WGMMA_FENCE()   asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
+#define WGMMA_COMMIT()  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
+#define WGMMA_WAIT(n)   asm volatile("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
+
+/* A stage's product into the sums. Offsets are in units of 16 bytes. */
+__device__ __forceinline__ void multiply_stage(float (*sums)[SUMS], u64 at_a, u64 at_b, bool first) {
+#pragma unroll
+    for (int k = 0; k < BLOCK_K; k += STEP) {
+        const int a = TRANSPOSE_A ? k * 8 : k / STEP * 2, b = TRANSPOSE_B ? k / STEP * 2 : k * 8;
+#pragma unroll
+        for (int part = 0; part < PARTS; part++)
+            multiply(sums[part], at_a + (u64)(a + part * (TRANSPOSE_A ? BLOCK_K * 8 : 64 * 8)),
+                     at_b + (u64)b, !(first && k == 0));
+    }
+}
+
+/* --- tiles --- */
+
+struct tile {
+    int row, column;
+};
+
+/* Number `index` of a cluster's tiles; `group` rows of them together, column by column. */
+__device__ __forceinline__ tile tile_at(u32 index, u32 down, u32 across, u32 group, u32 rank) {
+    u32 first = index / (group * across) * group;
+    u32 rows = down - first < group ? down - first : group;
+    u32 inside = index - first * across;
+    u32 row = first + inside % rows, column = inside / rows;
+    if (SHARES_B)
+        row = 2 * row + rank;
+    if (SHARES_A)
+        column = 2 * column + rank;
+    return {(int)row * BLOCK_M, (int)column * BLOCK_N};
+}
+
+/* --- the way out --- */
+
+/*
+ * x/2 · (1 + erf(x/√2)). In 16 bits by the tanh of a polynomial, fitted to the exact one to 5e-5, and
+ * the unit's tanh is good to 2^-11.
+ */
+__device__ __forceinline__ float gelu_of(float x) {
+#if DTYPE >= 2
+    float square = fminf(x * x, 36.0f), y;
+    float inner = x * (0.79778651f + square * (0.036767862f - square * 0.00031746111f));
+    asm("tanh.approx.f32 %0, %1;" : "=f"(y) : "f"(inner));
+    float half = 0.5f * x;
+    return half + half * y;
+#else
+    float share = erfcf(-x * 0.70710678118654752f);
+    return share == 0.0f ? 0.0f : 0.5f * x * share;
+#endif
+}
+
+#if DTYPE <= 1
+typedef float2 two; /* elements side by side */
+__device__ __forceinline__ float first_of(two x) {
+    return x.x;
+}
+__device__ __forceinline__ float second_of(two x) {
+    return x.y;
+}
+#else
+typedef u32 two;
+__device__ __forceinline__ float first_of(two x) {
+    return to_float((element)(x & 0xffff));
+}
+__device__ __forceinline__ float second_of(two x) {
+    return to_float((element)(x >> 16));
+}
+#endif
+
+__device__ __forceinline__ u32 pack(float x, float y) {
+    u32 two;
+#if DTYPE == 2
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
+#else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
+#endif
+    return two;
+}
+
+/* Where 16 bytes of a box lie: swizzled, so that neither writes nor the copy meet a bank twice. */
+__device__ __forceinline__ u32 box_at(u32 box, int row, int piece) {
+    int mixed = BOX_PITCH == 128 ? piece ^ (row & 7) : piece ^ (row >> 1 & 3);
+    return box + (u32)(row * BOX_PITCH + mixed * 16);
+}
+
+/*
+ * A thread has, of its warp's 16 rows and each 8 columns, columns 2·(lane % 4) and the next: of row
+ * lane / 4 in sums[4i] and [4i + 1], of the row 8 below in [4i + 2] and [4i + 3].
+ */
+struct summands { /* for BOX columns */
+    two bias[BOX / 8], extra[2][BOX / 8];
+};
+
+/* Loads what a warp's sums from this row and column on need, where they lie inside the output. */
+__device__ __forceinline__ void fetch(summands &to, const element *bias, const element *extra, int row,
+                                      int column, int m, int n) {
+    int lane = (int)threadIdx.x % 32;
+    column += lane % 4 * 2;
+    row += lane / 4;
+#pragma unroll
+    for (int i = 0; i < BOX / 8; i++) {
+        bool inside = column + i * 8 < n;
+        if (WITH_BIAS && inside)
+            to.bias[i] = *(const two *)(bias + column + i * 8);
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            if (WITH_ADD && inside && row + 8 * j < m)
+                to.extra[j][i] = *(const two *)(extra + (s64)(row + 8 * j) * n + column + i * 8);
+    }
+}
+
+__device__ __forceinline__ void finish(float *sums, const summands &with) {
+#pragma unroll
+    for (int i = 0; i < BOX / 8; i++)
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            float x = sums[4 * i + 2 * j], y = sums[4 * i + 2 * j + 1];
+            if (WITH_BIAS)
+                x += first_of(with.bias[i]), y += second_of(with.bias[i]);
+            if (WITH_GELU)
+                x = gelu_of(x), y = gelu_of(y);
+            if (WITH_ADD)
+                x += first_of(with.extra[j][i]), y += second_of(with.extra[j][i]);
+            sums[4 * i + 2 * j] = x, sums[4 * i + 2 * j + 1] = y;
+        }
+}
+
+__device__ __forceinline__ void write_box(const float *sums, u32 box) {
+    int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x % 128 / 32 * 16;
+#if DTYPE >= 2
+    row += lane % 16;
+#pragma unroll
+    for (int i = 0; i < BOX / 16; i++) {
+        const float *s = sums + 8 * i;
+        asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};" ::"r"(
+                         box_at(box, row, 2 * i + lane / 16)),
+                     "r"(pack(s[0], s[1])), "r"(pack(s[2], s[3])), "r"(pack(s[4], s[5])),
+                     "r"(pack(s[6], s[7]))
+                     : "memory");
+    }
+#else
+    row += lane / 4;
+#pragma unroll
+    for (int i = 0; i < BOX / 8; i++)
+#pragma unroll
+        for (int j = 0; j < 2; j++)
+            asm volatile("st.shared.v2.f32 [%0], {%1,%2};" ::"r"(
+                             box_at(box, row + 8 * j, 2 * i + lane % 4 / 2) + lane % 2 * 8),
+                         "f"(sums[4 * i + 2 * j]), "f"(sums[4 * i + 2 * j + 1])
+                         : "memory");
+#endif
+}
+
+/*
+ * SPLIT_N columns of a consumer's sums, from column `from` of the tile on. `slots` is its own memory, and
+ * `slot` goes on from tile to tile. EARLY: `with` has what the first box needs, and for each other it is
+ * fetched while the one before is written.
+ */
+__device__ __forceinline__ void store_tile(float (*sums)[SUMS], const tensor_map *map,
+                                           const element *bias, const element *extra, tile at, int m,
+                                           int n, const int from, summands with, int consumer,
+                                           u32 slots, int &slot) {
+    const int boxes = SPLIT_N / BOX;
+    int thread = (int)threadIdx.x % 128, warp_row = thread / 32 * 16;
+#pragma unroll
+    for (int i = 0; i < PARTS * boxes; i++) {
+        float *s = sums[i / boxes] + from / 2 + i % boxes * (BOX / 2);
+        int column = at.column + from, row = at.row;
+        u32 box = slots + (u32)slot * BOX_BYTES;
+        if (!EARLY)
+            fetch(with, bias, extra, row + i / boxes * 64 + warp_row, column + i % boxes * BOX, m, n);
+        finish(s, with);
+        if (EARLY && i + 1 < PARTS * boxes)
+            fetch(with, bias, extra, row + (i + 1) / boxes * 64 + warp_row,
+                  column + (i + 1) % boxes * BOX, m, n);
+        if (thread == 0)
+            store_wait<SLOTS - 1>();
+        named_sync(BARRIER_OUT + consumer, 128);
+        write_box(s, box);
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        named_sync(BARRIER_OUT + consumer, 128);
+        if (thread == 0)
+            store_box(map, column + i % boxes * BOX, row + i / boxes * 64, box);
+        slot = (slot + 1) % SLOTS;
+    }
+}
+
+#if SPLIT > 1
+/*
+ * The blocks of a cluster have sums over parts of k for the same tile. Each hands over the columns that
+ * others finish, in its shared memory, thread by thread, and takes those of its own from them.
+ */
+__device__ __forceinline__ void hand_over(const float (*sums)[SUMS], u32 shared, u32 rank) {
+    u32 at = shared + ((u32)threadIdx.x - 128) * 16;
+#pragma unroll
+    for (int part = 0; part < PARTS; part++)
+#pragma unroll
+        for (int i = 0; i < SUMS; i += 4)
+            if (i / (SPLIT_N / 2) != (int)rank)
+                asm volatile("st.shared.v4.f32 [%0], {%1,%2,%3,%4};" ::"r"(
+                                 at + (u32)((part * SUMS + i) / 4 * CONSUMERS * 2048)),
+                             "f"(sums[part][i]), "f"(sums[part][i + 1]), "f"(sums[part][i + 2]),
+                             "f"(sums[part][i + 3])
+                             : "memory");
+}
+
+__device__ __forceinline__ void take_over(float (*sums)[SUMS], const int from, u32 shared,
+                                          u32 other) {
+    u32 at = shared + ((u32)threadIdx.x - 128) * 16;
+    asm volatile("mapa.shared::cluster.u32 %0, %0, %1;" : "+r"(at) : "r"(other));
+#pragma unroll
+    for (int part = 0; part < PARTS; part++)
+#pragma unroll
+        for (int i = from / 2; i < (from + SPLIT_N) / 2; i += 4) {
+            float x, y, z, w;
+            asm volatile("ld.shared::cluster.v4.f32 {%0,%1,%2,%3}, [%4];"
+                         : "=f"(x), "=f"(y), "=f"(z), "=f"(w)
+                         : "r"(at + (u32)((part * SUMS + i) / 4 * CONSUMERS * 2048))
+                         : "memory");
+            sums[part][i] += x, sums[part][i + 1] += y;
+            sums[part][i + 2] += z, sums[part][i + 3] += w;
+        }
+}
+#endif
+
+/* --- the roles --- */
+
+/*
+ * Lets the next kernel's blocks come, as wait_for_previous in common.cuh does at once: here they would
+ * only wait for shared memory, and a wave of tiles ran slower while they did.
+ */
+__device__ __forceinline__ void launch_next() {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
+struct ring { /* a place in the stages */
+    int stage;
+    u32 parity;
+    __device__ __forceinline__ void advance(int by) {
+        stage += by;
+        parity ^= (u32)(stage / STAGES) & 1;
+        stage %= STAGES;
+    }
+    __device__ __forceinline__ void next() {
+        if (++stage == STAGES) {
+            stage = 0;
+            parity ^= 1;
+        }
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+#if CLUSTER * SPLIT > 1
+    __cluster_dims__(CLUSTER *SPLIT, 1, 1)
+#endif
+        gemm_hopper(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+                    const __grid_constant__ tensor_map map_out, const element *bias,
+                    const element *extra, int m, int n, int k, int group) {
+    extern __shared__ __align__(1024) u8 memory[];
+    u32 shared = (u32)__cvta_generic_to_shared(memory);
+    u32 full = shared + BARRIERS_AT, empty = full + 8 * STAGES;
+    u32 rank = CTAS > 1 ? cluster_rank() : 0;
+
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < STAGES; i++) {
+            barrier_init(full + 8 * i, 1);
+            barrier_init(empty + 8 * i, (PINGPONG ? 1 : CONSUMERS) * CLUSTER);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        prefetch_map(&map_a);
+        prefetch_map(&map_b);
+        prefetch_map(&map_out);
+    }
+    if (CTAS > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+
+    u32 down = (u32)(m + BLOCK_M - 1) / BLOCK_M, across = (u32)(n + BLOCK_N - 1) / BLOCK_N;
+    if (SHARES_B)
+        down = (down + 1) / 2;
+    if (SHARES_A)
+        across = (across + 1) / 2;
+    u32 tiles = down * across, step = gridDim.x / CTAS;
+    int pieces = (k + BLOCK_K - 1) / BLOCK_K;
+    int begin = pieces * (int)(SPLIT > 1 ? rank : 0) / SPLIT;
+    int end = pieces * (int)(SPLIT > 1 ? rank + 1 : 1) / SPLIT;
+
+    /* the same in a warp's threads, and known to be */
+    int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
+    if (warp < 4) { /* the producer */
+        if (CONSUMERS == 2)
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+        if (CONSUMERS == 3)
+            asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+        if (warp == 0 && elect()) {
+            ring at = {0, 1};
+            for (u32 index = blockIdx.x / CTAS; index < tiles; index += step) {
+                tile to = tile_at(index, down, across, (u32)group, rank);
+                for (int piece = begin; piece < end; piece++) {
+                    u32 a = shared + (u32)at.stage * STAGE_BYTES, barrier = full + 8 * at.stage;
+                    barrier_wait(empty + 8 * at.stage, at.parity);
+                    barrier_expect(barrier, STAGE_BYTES);
+                    load_operand<BLOCK_M, TRANSPOSE_A, SHARES_A>(a, &map_a, to.row, piece * BLOCK_K,
+                                                                 barrier, rank);
+                    load_operand<BLOCK_N, !TRANSPOSE_B, SHARES_B>(
+                        a + A_BYTES, &map_b, to.column, piece * BLOCK_K, barrier, rank);
+                    at.next();
+                }
+            }
+        }
+        launch_next();
+#if SPLIT > 1
+        cluster_sync();
+#endif
+    } else {
+        if (CONSUMERS == 2)
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+        if (CONSUMERS == 3)
+            asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
+        int consumer = warp / 4 - 1, thread = (int)threadIdx.x % 128, slot = 0;
+        u32 slots = shared + OUT_AT + (u32)(consumer * SLOTS * BOX_BYTES);
+        u32 mine = PINGPONG ? 0 : (u32)consumer * (PARTS * (TRANSPOSE_A ? BLOCK_K : 64) * 128);
+        u64 a = describe(shared + mine, BLOCK_K * 128);
+        u64 b = describe(shared + A_BYTES, BLOCK_K * 128);
+        float sums[PARTS][SUMS];
+        ring at = {0, 0};
+        u32 index = blockIdx.x / CTAS;
+        if (PINGPONG) {
+            index += (u32)consumer * step;
+            at.advance(consumer * (end - begin));
+            if (consumer == CONSUMERS - 1)
+                named_arrive(BARRIER_TURN, 256);
+        }
+        for (; index < tiles; index += step * (PINGPONG ? CONSUMERS : 1)) {
+            int before = 0;
+            /* stages are taken in turns: their barriers only tell the last phase from the one before */
+            if (PINGPONG)
+                named_sync(BARRIER_TURN + consumer, 256);
+            for (int piece = begin; piece < end; piece++) {
+                u64 skip = (u64)(at.stage * (STAGE_BYTES >> 4));
+                barrier_wait(full + 8 * at.stage, at.parity);
+                WGMMA_FENCE();
+                multiply_stage(sums, a + skip, b + skip, piece == begin);
+                WGMMA_COMMIT();
+                WGMMA_WAIT(1);
+                if (piece > begin && thread < CLUSTER)
+                    barrier_arrive(empty + 8 * before, (u32)thread);
+                before = at.stage;
+                at.next();
+            }
+            if (PINGPONG)
+                named_arrive(BARRIER_TURN + (consumer + 1) % CONSUMERS, 256);
+            tile to = tile_at(index, down, across, (u32)group, rank);
+            to.row += PINGPONG ? 0 : consumer * CONSUMER_M;
+            summands with;
+            if (EARLY)
+                fetch(with, bias, extra, to.row + thread / 32 * 16,
+                      to.column + (SPLIT > 1 ? (int)rank * SPLIT_N : 0), m, n);
+            WGMMA_WAIT(0);
+            if (thread < CLUSTER)
+                barrier_arrive(empty + 8 * before, (u32)thread);
+            if (PINGPONG)
+                at.advance((CONSUMERS - 1) * (end - begin));
+
+#if SPLIT > 1
+            named_sync(BARRIER_SPLIT, 128 * CONSUMERS); /* all have read the stages */
+            hand_over(sums, shared, rank);
+            cluster_sync();
+#pragma unroll
+            for (int part = 0; part < SPLIT; part++)
+                if (part == (int)rank) {
+#pragma unroll
+                    for (int other = 1; other < SPLIT; other++)
+                        take_over(sums, part * SPLIT_N, shared, (rank + other) % SPLIT);
+                    store_tile(sums, &map_out, bias, extra, to, m, n, part * SPLIT_N, with, consumer,
+                               slots, slot);
+                }
+#else
+            store_tile(sums, &map_out, bias, extra, to, m, n, 0, with, consumer, slots, slot);
+#endif
+        }
+        launch_next();
+        if (thread == 0)
+            store_wait<0>();
+    }
+    if (CTAS > 1) /* a block's shared memory is there as long as others may write or read it */
+        cluster_sync();
+}
+
+#endif
