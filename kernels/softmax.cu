@@ -13,7 +13,8 @@
  *
  *     VECTOR   2: all rows begin and end at multiples of 16 bytes. 1: x and out lie alike to those
  *              multiples, and rows begin anywhere; the 16 bytes that a row shares with another one are
- *              read whole, and written by elements. 0: elements one by one.
+ *              read whole, and written by elements; those that x shares with what isn't its own are read
+ *              by elements too. 0: elements one by one.
  *     PAST     1: what is read and written is the first to leave the caches
  *     BLOCKS   blocks that shall fit on a multiprocessor at once
  *     AHEAD    0: a block, or what shares one, for each row. n: BLOCKS blocks for each multiprocessor go
@@ -186,22 +187,42 @@ __device__ __forceinline__ float top_of(const piece (&held)[PIECES]) {
 }
 #endif
 
-/* Where a row's pieces lie: `first` is that of piece 0, before the row's own first element by `shift`. */
+/* Where a row's pieces lie: piece 0 is at `from` and `to`, before the row's own first element by `shift`.
+ * The first or the last of them may reach out of x (VECTOR 1). */
 struct row {
     const element *from;
     element *to;
     int shift, pieces;
+    bool first_out, last_out;
 };
 
-__device__ __forceinline__ row row_at(const element *x, element *out, s64 r, int columns) {
-    row w = {x + r * columns, out + r * columns, 0, 0};
+__device__ __forceinline__ row row_at(const element *x, element *out, s64 r, s64 rows,
+                                      int columns) {
+    row w = {x + r * columns, out + r * columns, 0, 0, false, false};
 #if VECTOR == 1
     w.shift = (int)((u64)w.from % 16 / sizeof(element));
     w.from -= w.shift;
     w.to -= w.shift;
+    w.first_out = r == 0 && w.shift > 0;
+    w.last_out = r == rows - 1 && (columns + w.shift) % STEP > 0;
 #endif
     w.pieces = (columns + w.shift + STEP - 1) / STEP;
     return w;
+}
+
+__device__ __forceinline__ bool is_out(const row &w, int n) {
+    return (w.first_out && n == 0) || (w.last_out && n == w.pieces - 1);
+}
+
+/* Piece `n`, without touching what isn't the row's. */
+__device__ __forceinline__ piece load_inside(const row &w, int columns, int n) {
+    piece p;
+#pragma unroll
+    for (int i = 0; i < STEP; i++) {
+        int c = n * STEP - w.shift + i;
+        item(p, i) = c >= 0 && c < columns ? w.from[(s64)n * STEP + i] : from_float(LOWEST);
+    }
+    return p;
 }
 
 /* The number in its row of this thread's piece `p`. */
@@ -209,11 +230,13 @@ __device__ __forceinline__ int number_of(int p, int part) {
     return (part * PIECES + p) * THREADS + (int)(threadIdx.x % THREADS);
 }
 
-__device__ __forceinline__ void fetch(const row &w, int part, piece (&held)[PIECES]) {
+__device__ __forceinline__ void fetch(const row &w, int columns, int part, piece (&held)[PIECES]) {
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         int n = number_of(p, part);
-        if (n < w.pieces)
+        if (is_out(w, n))
+            held[p] = load_inside(w, columns, n);
+        else if (n < w.pieces)
             held[p] = load(w.from + (s64)n * STEP);
     }
 }
@@ -242,7 +265,7 @@ __device__ __forceinline__ void trim(const row &w, int columns, int part, piece 
 
 #if AHEAD
 /* A thread's own pieces on their way to its own places: nobody else needs to know when they arrive. */
-__device__ __forceinline__ void send_for(const row &w, int part, uint4 *places) {
+__device__ __forceinline__ void send_for(const row &w, int columns, int part, uint4 *places) {
 #if PAST
     u64 policy;
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -251,7 +274,9 @@ __device__ __forceinline__ void send_for(const row &w, int part, uint4 *places) 
     for (int p = 0; p < PIECES; p++) {
         int n = number_of(p, part);
         u32 place = (u32)__cvta_generic_to_shared(places + p * BLOCK);
-        if (n < w.pieces)
+        if (is_out(w, n))
+            places[p * BLOCK] = load_inside(w, columns, n).bits;
+        else if (n < w.pieces)
 #if PAST
             asm volatile(
                 "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place),
@@ -442,7 +467,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     for (int i = 0; i < AHEAD; i++) {
         s64 next = r + i * stride;
         if (next < rows)
-            send_for(row_at(x, out, next, columns), part, places + i * PIECES * BLOCK);
+            send_for(row_at(x, out, next, rows, columns), columns, part,
+                     places + i * PIECES * BLOCK);
         asm volatile("cp.async.commit_group;" ::: "memory");
     }
 #if CLUSTER > 1
@@ -451,14 +477,14 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
     /* all rows of a block go on together, so that no thread misses a barrier */
     s64 first = r - threadIdx.x / THREADS;
     for (int turn = 0, slot = 0; first < rows; first += stride, r += stride, turn ^= 1) {
-        row w = row_at(x, out, r < rows ? r : 0, columns);
+        row w = row_at(x, out, r < rows ? r : 0, rows, columns);
         uint4 *here = places + slot * PIECES * BLOCK;
         asm volatile("cp.async.wait_group %0;" ::"n"(AHEAD - 1) : "memory");
         take(here, held);
         trim(w, columns, part, held);
         s64 next = r + AHEAD * stride;
         if (next < rows)
-            send_for(row_at(x, out, next, columns), part, here);
+            send_for(row_at(x, out, next, rows, columns), columns, part, here);
         asm volatile("cp.async.commit_group;" ::: "memory");
         normalise(w, columns, part, r < rows, held, pairs[turn]);
         slot = slot + 1 < AHEAD ? slot + 1 : 0;
@@ -466,8 +492,8 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS)
 #else
     /* rows beyond the last one do the first again, so that no thread misses a barrier */
     bool mine = r < rows;
-    row w = row_at(x, out, mine ? r : 0, columns);
-    fetch(w, part, held);
+    row w = row_at(x, out, mine ? r : 0, rows, columns);
+    fetch(w, columns, part, held);
     trim(w, columns, part, held);
 #if CLUSTER > 1
     cluster_wait();
