@@ -27,9 +27,9 @@
 #define WARPS_LOG 3 /* 16 warps with half the registers each are slower */
 #define WARPS     (1 << WARPS_LOG)
 #define THREADS   (WARPS * 32)
-#define FORWARD  (MODE & 1)
-#define BACKWARD (MODE & 2)
-#define UPDATE   (MODE & 4)
+#define FORWARD   (MODE & 1)
+#define BACKWARD  (MODE & 2)
+#define UPDATE    (MODE & 4)
 
 #define STEP_BASE 1048576 /* of the step counter's higher part */
 
@@ -186,7 +186,8 @@ __device__ const float *input_of(const step_data &s, int layer) {
 
 /* --- the barrier --- */
 
-#define POLLS_MAX (1 << 24) /* seconds: a block that never came is a fault, not a wait without end */
+#define POLLS_MAX                                                                                  \
+    (1 << 24) /* seconds: a block that never came is a fault, not a wait without end */
 
 /*
  * The highest bit turns when all have come: one block adds what the others lack of it. So nothing has
@@ -229,15 +230,13 @@ __device__ __noinline__ void wait_for_all(step_data &s) {
 struct product {
     const float *a, *b;
     int m, n, k;
-    int row_begin; /* rows before this one are others' */
+    int row_begin;           /* rows before this one are others' */
     bool vector_a, vector_b; /* 16 bytes can be loaded at once: the base and each row begin there */
 };
 
 enum { ALONG, ACROSS };
 
-template <int MT, int NT> struct operands {
-    float a[2 * MT][4], b[NT][4];
-};
+template <int MT, int NT> struct operands { float a[2 * MT][4], b[NT][4]; };
 
 /* Row i of the thread's 2*MT, of a tile; column j of its NT, at place `g` of 8. */
 template <int LAY, int MT> __device__ __forceinline__ int row_place(int i, int g) {
@@ -316,9 +315,7 @@ __device__ __forceinline__ void load(operands<MT, NT> &o, const product &p, int 
 /* --- 16 of the inner dimension --- */
 
 /* A thread's sums: [row block][column block][2 * (row or the one 8 places on) + neighbouring column]. */
-template <int MT, int NT> struct sums {
-    float at[MT][NT][4];
-};
+template <int MT, int NT> struct sums { float at[MT][NT][4]; };
 
 #define STAGE_PITCH 20 /* floats: rows of 16 that fall on different banks */
 
@@ -439,9 +436,8 @@ __device__ __forceinline__ words4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 key
 }
 
 __device__ __forceinline__ bool keeps(const step_data &s, int layer, int row, int column) {
-    words4 block =
-        philox((u32)(column / 128 * 16 + column % 16), (u32)(s.first_row + row),
-               (u32)layer + 256 * (u32)((u64)s.step >> 32), (u32)s.step, s.seed);
+    words4 block = philox((u32)(column / 128 * 16 + column % 16), (u32)(s.first_row + row),
+                          (u32)layer + 256 * (u32)((u64)s.step >> 32), (u32)s.step, s.seed);
     int j = column / 16 % 8;
     u32 word = j < 4 ? (j < 2 ? block.w[0] : block.w[1]) : (j < 6 ? block.w[2] : block.w[3]);
     return (word >> (j % 2 * 16) & 0xffff) >= s.threshold;
@@ -502,8 +498,8 @@ __device__ __forceinline__ void finish(const step_data &s, const product &p, int
     }
 }
 
-__device__ __forceinline__ void finish_bias(const step_data &s, const product &p, int layer, int row,
-                                            float sum) {
+__device__ __forceinline__ void finish_bias(const step_data &s, const product &p, int layer,
+                                            int row, float sum) {
     s64 at = s.weights_at[layer] + (s64)p.m * p.n + row;
     if (UPDATE)
         adam_some<1>(s.adam, s.state, s.new_state, s.stride, at, &sum, 1);
@@ -515,18 +511,20 @@ __device__ __forceinline__ void finish_bias(const step_data &s, const product &p
 
 #define PART_FLOATS 1280 /* of a warp: its sums, or its stage: 64 lines of STAGE_PITCH */
 
-struct cut { /* of a product */
+struct cut {                    /* of a product */
     int tile_m, tile_n, across; /* tiles side by side */
     int share_log, share;       /* warps that share a tile */
     int tiles, jobs;            /* a job is what a block does at once */
 };
 
+/* Warps of a block may be at different products, which they share by other numbers: each number of sharers
+ * has barriers of its own. */
 __device__ __forceinline__ void wait_for_sharers(int share) {
+    int barrier = 1 + WARPS - 2 * WARPS / share + (int)threadIdx.x / 32 / share;
     if (share == 1)
         __syncwarp();
     else
-        asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / 32 / share), "r"(share * 32)
-                     : "memory");
+        asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(share * 32) : "memory");
 }
 
 __device__ __forceinline__ int quotient_up(int a, int b) {
@@ -566,8 +564,8 @@ __device__ __forceinline__ product product_of(const step_data &s, int kind, int 
 }
 
 template <int KIND, int MT, int NT>
-__device__ __forceinline__ void do_tile(const step_data &s, const product &p, int layer, const cut &c, int job,
-                        float *parts) {
+__device__ __forceinline__ void do_tile(const step_data &s, const product &p, int layer,
+                                        const cut &c, int job, float *parts) {
     constexpr int LAY_A = KIND == GRADIENTS ? ACROSS : ALONG;
     constexpr int LAY_B = KIND == OUTPUTS ? ALONG : ACROSS;
     constexpr int TM = 16 * MT, TN = 8 * NT, PITCH = TN + 4;
@@ -598,8 +596,8 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
                 if (KIND == GRADIENTS)
 #pragma unroll
                     for (int r = 0; r < 2 * MT; r++)
-                        bias[r] += (now[i].a[r][0] + now[i].a[r][1]) +
-                                   (now[i].a[r][2] + now[i].a[r][3]);
+                        bias[r] +=
+                            (now[i].a[r][0] + now[i].a[r][1]) + (now[i].a[r][2] + now[i].a[r][3]);
             }
             now[i] = next[i];
         }
@@ -815,7 +813,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     NAME(const float *x, const float *y, const float *state, float *work, float *gradient,
          float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
          s64 batch, s64 first_row, s64 rows, s64 batches, int layers, int begin, int end,
-         int threshold, float scale, float loss_factor, float rate, float beta1, float beta2, float epsilon) {
+         int threshold, float scale, float loss_factor, float rate, float beta1, float beta2,
+         float epsilon) {
     extern __shared__ __align__(16) float parts[]; /* PART_FLOATS for each warp */
     __shared__ step_data s;
     wait_for_previous();
