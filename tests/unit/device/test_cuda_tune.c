@@ -12,7 +12,9 @@ static struct lab_tunable_place place_of(struct cuda_fixture *fixture, const cha
     struct lab_device_list list = {0};
     ASSERT_OK(lab_device_select(fixture->machine, selector, &fixture->arena, &list, err));
     assert_true(list.count >= 1);
-    return (struct lab_tunable_place){fixture->machine, &list.items[0]};
+    struct lab_device_ref *first = lab_arena_alloc(&fixture->arena, 1, sizeof *first);
+    *first = list.items[0];
+    return (struct lab_tunable_place){fixture->machine, first};
 }
 
 static void the_identity_names_what_speed_depends_on(void **state) {

@@ -247,16 +247,11 @@ static void what_is_no_map_is_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(a_job_arrives_as_it_was_sent),
-        TEST(a_simulated_machine_comes_with_the_job),
-        TEST(a_phase_comes_with_the_job),
-        TEST(a_half_described_machine_is_refused),
-        TEST(whatever_is_missing_is_named),
-        TEST(whatever_is_of_another_type_is_named),
-        TEST(whatever_is_out_of_bounds_is_named),
-        TEST(ranks_are_checked_one_by_one),
-        TEST(a_job_says_how_much_to_measure),
-        TEST(what_is_no_map_is_refused),
+        TEST(a_job_arrives_as_it_was_sent),       TEST(a_simulated_machine_comes_with_the_job),
+        TEST(a_phase_comes_with_the_job),         TEST(a_half_described_machine_is_refused),
+        TEST(whatever_is_missing_is_named),       TEST(whatever_is_of_another_type_is_named),
+        TEST(whatever_is_out_of_bounds_is_named), TEST(ranks_are_checked_one_by_one),
+        TEST(a_job_says_how_much_to_measure),     TEST(what_is_no_map_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

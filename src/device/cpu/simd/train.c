@@ -50,7 +50,8 @@ static inline void drop_lanes(float *x, int64_t group, int lane, int64_t begin, 
     for (int word = 0; word < 4; word++) {
         lanes bits = (lanes)((even.words[word] & 0xffffffff) | odd.words[word] << 32);
         for (int upper = 0; upper < 2; upper++) {
-            int64_t column = group * LAB_MLP_GROUP + (2 * word + upper) * LAB_MLP_LANES + lane;
+            int64_t half_word = 2 * word + upper;
+            int64_t column = group * LAB_MLP_GROUP + half_word * LAB_MLP_LANES + lane;
             lanes half = (upper ? bits >> 16 : bits) & 0xffff;
             if (column < begin || column >= end)
                 continue;
