@@ -145,6 +145,8 @@ int mlp_verify(struct mlp_training *t, uint64_t seed, struct lab_verification *r
     plan(&check);
     if (lab_verify_room(t->device, needed_bytes(&check), err))
         return -1;
+    if (t->parallel) /* ranks must begin with the same parameters, and their seeds differ */
+        seed = (uint64_t)t->config->data_seed + 1;
     const struct lab_sink *sink = t->sink;
     t->sink = NULL; /* these losses are nobody's */
     int failed = begin(&check, seed, err);
