@@ -92,6 +92,7 @@ static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
                    : plan_keys_agree(&p->keys, &job.keys, index, err) < 0)
         return -1;
     job.device_count = p->book.devices.count;
+    job.devices = &p->book.devices;
     if (plan_phases_read(&p->book, &job, err) < 0)
         return -1;
     for (int i = 0; i < job.workload_count; i++)
