@@ -25,6 +25,8 @@ struct rank {
     struct lab_group *group;
     int index, count;
     const char *selector;
+    const struct lab_machine *machine;
+    struct lab_device_ref ref;
     enum lab_sum_way way;
     int64_t values;
     int sums;        /* that it does */
@@ -81,41 +83,45 @@ static int add_up(struct rank *rank, struct lab_device *device, struct lab_err *
 
 static void *rank_main(void *argument) {
     struct rank *rank = argument;
-    struct lab_arena arena;
-    struct lab_machine *machine = NULL;
     struct lab_device *device = NULL;
-    struct lab_device_list list = {0};
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
     setup.gang = rank->count;
-    lab_arena_init(&arena);
-    rank->failed = lab_machine_open(NULL, &machine, &rank->err) ||
-                   lab_device_select(machine, rank->selector, &arena, &list, &rank->err) ||
-                   lab_device_open(machine, &list.items[rank->index % list.count], setup, &device,
-                                   &rank->err) ||
+    rank->failed = lab_device_open(rank->machine, &rank->ref, setup, &device, &rank->err) ||
                    add_up(rank, device, &rank->err);
     lab_device_close(device);
-    lab_machine_close(machine);
-    lab_arena_release(&arena);
     return NULL;
 }
 
 static void run(struct rank *ranks, int count, const struct rank *like, double limit_s) {
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_arena arena;
+    struct lab_machine *machine = NULL;
+    struct lab_device_list list = {0};
     struct lab_group *group =
         lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = limit_s});
+    lab_arena_init(&arena);
+    if (lab_machine_open(NULL, &machine, &err) ||
+        lab_device_select(machine, like->selector, &arena, &list, &err))
+        fail_msg("%s", err.text);
     for (int i = 0; i < count; i++) {
         bool fails = ranks[i].fails;
         ranks[i] = *like;
         ranks[i].fails = fails;
+        ranks[i].machine = machine;
+        ranks[i].ref = list.items[i % list.count];
         ranks[i].group = group;
         ranks[i].index = i;
         ranks[i].count = count;
         ranks[i].err = LAB_ERR_INIT;
         ranks[i].found = lab_mem_alloc(LONGEST, sizeof *ranks[i].found);
-        assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
     }
+    for (int i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
     for (int i = 0; i < count; i++)
         pthread_join(ranks[i].thread, NULL);
     lab_group_close(group);
+    lab_machine_close(machine);
+    lab_arena_release(&arena);
 }
 
 static void release(struct rank *ranks, int count) {
