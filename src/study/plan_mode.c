@@ -8,6 +8,8 @@
  */
 #include "study/plan_internal.h"
 
+#include <string.h>
+
 static bool is(const struct plan_job *job, const char *mode) {
     return lab_str_equal(job->keys.gpu_mode, mode);
 }

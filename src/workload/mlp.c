@@ -196,6 +196,8 @@ static void label(const void *opaque, struct lab_str *out) {
     if (config->dropout >= 0 && config->dropout != mlp_model_find(config->model)->dropout)
         lab_str_printf(out, "_dropout%g", config->dropout);
     lab_str_printf(out, "_batch%lld", (long long)config->batch_size);
+    if (lab_str_equal(config->scaling, "weak"))
+        lab_str_add(out, "_weak");
 }
 
 static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {

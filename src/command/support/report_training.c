@@ -115,6 +115,7 @@ static struct lab_value *point_value(const struct lab_study_point *point, const 
         lab_value_append(arena, runs, run_value(point->runs[i], arena));
     lab_value_set_int(arena, map, "batch_size", (int64_t)batch_of(first));
     lab_value_set_string(arena, map, "model_type", model);
+    lab_value_set_string(arena, map, "scaling", lab_study_text(first, "options.scaling"));
     lab_value_set_bool(arena, map, "multi_gpu", first->rank_count > 1);
     lab_value_set_int(arena, map, "devices", first->rank_count);
     lab_value_set_bool(arena, map, "simulated", simulated);
@@ -206,18 +207,20 @@ static void add_share(struct lab_str *text, double share) {
         lab_str_printf(text, " %.1f %% |", 100 * share);
 }
 
-/* The batch of a row whose work is this model's, or 0. */
-static int batch_of_row(const struct lab_analysis_table *table, int row, const char *model,
-                        struct lab_arena *arena) {
+/* The batch of a row whose work is this model's, as it stands in its name ("128", "128_weak"), or NULL. */
+static const char *batch_of_row(const struct lab_analysis_table *table, int row, const char *model,
+                                struct lab_arena *arena) {
     const char *work = cell_of(table, row, "work")->text;
     const char *start = lab_arena_printf(arena, "mlp_%s_batch", model);
-    return work && lab_str_starts(work, start) ? (int)strtol(work + strlen(start), NULL, 10) : 0;
+    return work && lab_str_starts(work, start) ? work + strlen(start) : NULL;
 }
 
 static void add_row(struct lab_str *text, const struct lab_analysis_table *table, int row,
-                    int batch) {
+                    const char *batch) {
     const struct lab_analysis_cell *speedup = cell_of(table, row, "speedup");
-    lab_str_printf(text, "| %d | %.0f | %.0f | %.0f | %.2fx", batch,
+    size_t digits = strspn(batch, "0123456789");
+    const char *rest = lab_str_equal(batch + digits, "_weak") ? " a device" : batch + digits;
+    lab_str_printf(text, "| %.*s%s | %.0f | %.0f | %.0f | %.2fx", (int)digits, batch, rest,
                    cell_of(table, row, "devices")->value, cell_of(table, row, "one_per_s")->value,
                    cell_of(table, row, "many_per_s")->value, speedup->value);
     if (!isnan(speedup->low))
@@ -231,8 +234,9 @@ static void add_row(struct lab_str *text, const struct lab_analysis_table *table
 /* The speed-up of two devices here at that batch; NaN = none. */
 static double here(const struct lab_analysis_table *table, const char *model, int batch,
                    struct lab_arena *arena) {
+    const char *wanted = lab_arena_printf(arena, "%d", batch);
     for (int row = 0; row < table->row_count; row++)
-        if (batch_of_row(table, row, model, arena) == batch &&
+        if (lab_str_equal(batch_of_row(table, row, model, arena), wanted) &&
             cell_of(table, row, "devices")->value == 2)
             return cell_of(table, row, "speedup")->value;
     return NAN;
@@ -298,9 +302,9 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
                    "| Recommendation |\n|---:|---:|---:|---:|---:|---:|---:|---|\n",
                    model, simulated ? " (simulated)" : "", parameters);
     for (int row = 0; row < table->row_count; row++) {
-        int batch = batch_of_row(table, row, model, arena);
+        const char *batch = batch_of_row(table, row, model, arena);
         double speedup = cell_of(table, row, "speedup")->value;
-        if (batch == 0 || !(speedup > 0))
+        if (!batch || !(speedup > 0))
             continue;
         add_row(&text, table, row, batch);
         log_sum += log(speedup);

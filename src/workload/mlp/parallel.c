@@ -8,6 +8,8 @@
  */
 #include "workload/mlp/mlp.h"
 
+#include <string.h>
+
 enum {
     BEFORE,
     FORWARD,
