@@ -4,9 +4,9 @@
  * reads head i · kv_heads / heads of k and v. bf16 and fp16. CAUSAL: token t sees tokens 0 … t.
  *
  * A block stays on its multiprocessor and takes one tile of BLOCK_M queries after the other. One warp
- * group fetches by TMA; each of the others has 64 of the tile's queries and walks over its keys,
- * BLOCK_N at a time and from the last to the first, so that what must be masked comes first. Scores,
- * probabilities and the output live in registers alone (Shah et al. 2024):
+ * group fetches by TMA and says which tile it is; each of the others has 64 of the tile's queries and
+ * walks over its keys, BLOCK_N at a time and from the last to the first, so that what must be masked
+ * comes first. Scores, probabilities and the output live in registers alone (Shah et al. 2024):
  *
  *   - the scores of the next keys are asked for before the values are multiplied by the probabilities
  *     of these, so the matrix unit works while exponentials are made; this goes on from a tile to the
@@ -15,23 +15,21 @@
  *     other's products
  *   - the output is brought down to a new maximum only when that has grown by more than 2^8: until
  *     then the old one serves, for it is the same in numerator and denominator
- *   - POLY: that many of every 16 exponentials are made by multiply-adds, where the unit for them is
- *     what everything waits for (Zadouri et al. 2025); 9e-5 off, less than the rounding of bf16
  *
  * Of a causal pair of batch and head, the tile with most to do and that with least are taken together,
  * then the next two, so that all that is handed out costs the same; block b has every `blocks`th from
  * number b on. Tiles of one pair are in work at the same time, so its keys come from the L2 cache.
  *
- *     macros: WIDTH 64, 96, 128 or 256; CAUSAL 0 or 1; BLOCK_M 64, 128 or 192; BLOCK_N a multiple of 16,
- *             32 … 256; STAGES ≥ 2 tiles of keys, and as many of values, on their way or in use;
- *             Q_STAGES 1 or 2, of queries; PINGPONG 0 or 1; POLY 0 … 15
- *     legal: shared memory, 2 · WIDTH · (Q_STAGES · BLOCK_M + 2 · STAGES · BLOCK_N) + 256 bytes, within
- *            what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4 within 200 (BLOCK_M ≤ 128)
- *            or 128 (192)
- *     grid: (number of multiprocessors, or of tiles if there are fewer), BLOCK_M · 2 + 128 threads, that
- *           shared memory
- *     maps: of rank 5, sizes {c, tokens, w / c, (kv_)heads, batch}, box {c, BLOCK_M (q) or BLOCK_N (k, v),
- *           w / c, 1, 1}, c = 64 and a swizzle of 128 bytes, for w = 96 c = 32 and 64 bytes
+ *     macros: WIDTH 64, 96, 128 or 256; CAUSAL 0 or 1; BLOCK_M 64, 128 or 192; BLOCK_N, a multiple
+ *             of 16, 64 … 192; STAGES 2 … 4 tiles of keys, and as many of values, on their way or in
+ *             use; Q_STAGES 1 or 2 of queries, 0 = one, which is copied to registers; PINGPONG 0 or 1
+ *     legal: shared memory, 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) + 256 bytes,
+ *            within what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4, and WIDTH / 4
+ *            more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192
+ *     grid: (number of multiprocessors, or of what is handed out if that is less), BLOCK_M · 2 + 128
+ *           threads, that shared memory
+ *     maps: of rank 5, sizes {c, tokens, w / c, (kv_)heads, batch}, box {c, BLOCK_M (q) or BLOCK_N
+ *           (k, v), w / c, 1, 1}, c = 64 and a swizzle of 128 bytes, for w = 96 c = 32 and 64 bytes
  *
  * It wants scale > 0 and all tensors at multiples of 16 bytes.
  */
@@ -47,24 +45,26 @@
 #define MULTIPLY_REGISTERS "160"
 #endif
 
-/* A tile lies in shared memory as `PARTS` matrices of whole rows, each as wide as the swizzle. */
+/* A tile lies in shared memory as one or more matrices of whole rows, each as wide as the swizzle. */
 #if WIDTH % 64 == 0
 #define ROW_BYTES 128
-#define SWIZZLE   1ULL
+#define SWIZZLE   1u
 #else
 #define ROW_BYTES 64
-#define SWIZZLE   2ULL
+#define SWIZZLE   2u
 #endif
 #define Q_BYTES  (BLOCK_M * WIDTH * 2)
 #define KV_BYTES (BLOCK_N * WIDTH * 2)
-#define K_START  (Q_STAGES * Q_BYTES)
+#define Q_ROOM   (Q_STAGES ? Q_STAGES : 1)
+#define K_START  (Q_ROOM * Q_BYTES)
 #define V_START  (K_START + STAGES * KV_BYTES)
 
 /* Barriers, 8 bytes each, behind the tiles; a ring has `full` ones, then as many `empty` ones. */
 #define BARRIERS  (V_START + STAGES * KV_BYTES)
 #define Q_RING    BARRIERS
-#define K_RING    (Q_RING + 16 * Q_STAGES)
+#define K_RING    (Q_RING + 16 * Q_ROOM)
 #define V_RING    (K_RING + 16 * STAGES)
+#define TILES     ((V_RING + 16 * STAGES + 15) / 16 * 16) /* 16 bytes for each stage of queries */
 
 #define LOWEST __int_as_float(0xff800000)
 #define LOG2E  1.4426950408889634f
@@ -76,6 +76,7 @@
 #define TEXT(x)     TEXT_OF(x)
 #define JOIN_OF(a, b) a##b
 #define JOIN(a, b)  JOIN_OF(a, b)
+#define APPLY(f, ...) f(__VA_ARGS__)
 #define EIGHT(d, i)                                                                                \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
         "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -111,38 +112,25 @@
 #define ITEMS_224(d) ITEMS_208(d), EIGHT(d, 104)
 #define ITEMS_240(d) ITEMS_224(d), EIGHT(d, 112)
 #define ITEMS_256(d) ITEMS_240(d), EIGHT(d, 120)
-#define SHARED_16 "%8, %9"
-#define SHARED_32 "%16, %17"
-#define SHARED_48 "%24, %25"
-#define SHARED_64 "%32, %33"
-#define SHARED_80 "%40, %41"
-#define SHARED_96 "%48, %49"
-#define SHARED_112 "%56, %57"
-#define SHARED_128 "%64, %65"
-#define SHARED_144 "%72, %73"
-#define SHARED_160 "%80, %81"
-#define SHARED_176 "%88, %89"
-#define SHARED_192 "%96, %97"
-#define SHARED_208 "%104, %105"
-#define SHARED_224 "%112, %113"
-#define SHARED_240 "%120, %121"
-#define SHARED_256 "%128, %129"
-#define HELD_16 "{%8, %9, %10, %11}, %12"
-#define HELD_32 "{%16, %17, %18, %19}, %20"
-#define HELD_48 "{%24, %25, %26, %27}, %28"
-#define HELD_64 "{%32, %33, %34, %35}, %36"
-#define HELD_80 "{%40, %41, %42, %43}, %44"
-#define HELD_96 "{%48, %49, %50, %51}, %52"
-#define HELD_112 "{%56, %57, %58, %59}, %60"
-#define HELD_128 "{%64, %65, %66, %67}, %68"
-#define HELD_144 "{%72, %73, %74, %75}, %76"
-#define HELD_160 "{%80, %81, %82, %83}, %84"
-#define HELD_176 "{%88, %89, %90, %91}, %92"
-#define HELD_192 "{%96, %97, %98, %99}, %100"
-#define HELD_208 "{%104, %105, %106, %107}, %108"
-#define HELD_224 "{%112, %113, %114, %115}, %116"
-#define HELD_240 "{%120, %121, %122, %123}, %124"
-#define HELD_256 "{%128, %129, %130, %131}, %132"
+#define SHARED_64 "%32", "%33", "%34"
+#define SHARED_80 "%40", "%41", "%42"
+#define SHARED_96 "%48", "%49", "%50"
+#define SHARED_112 "%56", "%57", "%58"
+#define SHARED_128 "%64", "%65", "%66"
+#define SHARED_144 "%72", "%73", "%74"
+#define SHARED_160 "%80", "%81", "%82"
+#define SHARED_176 "%88", "%89", "%90"
+#define SHARED_192 "%96", "%97", "%98"
+#define HELD_64 "%32, %33, %34, %35", "%36", "%37"
+#define HELD_80 "%40, %41, %42, %43", "%44", "%45"
+#define HELD_96 "%48, %49, %50, %51", "%52", "%53"
+#define HELD_112 "%56, %57, %58, %59", "%60", "%61"
+#define HELD_128 "%64, %65, %66, %67", "%68", "%69"
+#define HELD_144 "%72, %73, %74, %75", "%76", "%77"
+#define HELD_160 "%80, %81, %82, %83", "%84", "%85"
+#define HELD_176 "%88, %89, %90, %91", "%92", "%93"
+#define HELD_192 "%96, %97, %98, %99", "%100", "%101"
+#define HELD_256 "%128, %129, %130, %131", "%132", "%133"
 
 #if DTYPE == 2
 #define FORMATS ".f32.bf16.bf16"
@@ -152,16 +140,22 @@
 #define WGMMA(n) "wgmma.mma_async.sync.aligned.m64n" TEXT(n) "k16" FORMATS " {" JOIN(LIST_, n) "}, "
 
 /* d[64, n] (+)= a·bᵀ, a [64, 16] and b [n, 16] in shared memory; `add` is "0" or "1". */
+#define SHARED_CODE(n, add, a, b, high)                                                            \
+    "{\n.reg .b64 x, y;\nmov.b64 x, {" a ", " high "};\nmov.b64 y, {" b ", " high "};\n" WGMMA(n)   \
+    "x, y, " add ", 1, 1, 0, 0;\n}"
 #define MULTIPLY_SHARED(n, d, a, b, add)                                                           \
-    asm volatile(WGMMA(n) JOIN(SHARED_, n) ", " add ", 1, 1, 0, 0;"                                \
+    asm volatile(APPLY(SHARED_CODE, n, add, JOIN(SHARED_, n))                                      \
                  : JOIN(ITEMS_, n)(d)                                                              \
-                 : "l"(a), "l"(b))
+                 : "r"(a), "r"(b), "r"(MATRIX_HIGH))
 
-/* d[64, n] += a·b, a [64, 16] in registers and b [16, n] in shared memory. */
-#define MULTIPLY_HELD(n, d, a, b)                                                                  \
-    asm volatile(WGMMA(n) JOIN(HELD_, n) ", 1, 1, 1, 1;"                                           \
+/* The same with a in registers, and b [16, n] instead of [n, 16] where `turn` is "1". */
+#define HELD_CODE(n, add, turn, a, b, high)                                                        \
+    "{\n.reg .b64 y;\nmov.b64 y, {" b ", " high "};\n" WGMMA(n) "{" a "}, y, " add ", 1, 1, "       \
+    turn ";\n}"
+#define MULTIPLY_HELD(n, d, a, b, add, turn)                                                       \
+    asm volatile(APPLY(HELD_CODE, n, add, turn, JOIN(HELD_, n))                                    \
                  : JOIN(ITEMS_, n)(d)                                                              \
-                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "l"(b))
+                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b), "r"(MATRIX_HIGH))
 
 /* Until all but the last `left` of what was committed is done. Naming the registers keeps the compiler
  * from using them earlier. */
@@ -177,32 +171,51 @@ __device__ __forceinline__ void products_commit() {
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* What the matrix unit is told of a matrix: its start, `leading` bytes from one part to the next (where
- * its rows are summed over), the bytes of 8 rows. */
-__device__ __forceinline__ u64 matrix_at(u32 address, u32 leading) {
-    return SWIZZLE << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | (u64)(leading / 16) << 16 |
-           (u64)(address >> 4);
+/*
+ * What the matrix unit is told of a matrix, in two words. The upper one is the same for all: the swizzle
+ * and the bytes of 8 rows. The lower one has its start and, where its rows are summed over, `leading`
+ * bytes from one part to the next.
+ */
+#define MATRIX_HIGH (SWIZZLE << 30 | 8 * ROW_BYTES / 16)
+
+__device__ __forceinline__ u32 matrix_at(u32 address, u32 leading) {
+    return leading / 16 << 16 | address >> 4;
 }
 
+#if Q_STAGES
+typedef u32 queries; /* where they lie */
+#else
+struct queries {
+    u32 a[WIDTH / 4];
+};
+#endif
+
 /* s = q·kᵀ */
-__device__ __forceinline__ void score(float (&s)[BLOCK_N / 2], u64 q, u64 k) {
+__device__ __forceinline__ void score(float (&s)[BLOCK_N / 2], const queries &q, u32 k) {
 #pragma unroll
     for (int i = 0; i < WIDTH / 16; i++) {
         int part = i * 32 / ROW_BYTES, at = i * 32 % ROW_BYTES;
-        u64 a = q + (u32)(part * BLOCK_M * ROW_BYTES + at) / 16;
-        u64 b = k + (u32)(part * BLOCK_N * ROW_BYTES + at) / 16;
+        u32 b = k + (u32)(part * BLOCK_N * ROW_BYTES + at) / 16;
+#if Q_STAGES
+        u32 a = q + (u32)(part * BLOCK_M * ROW_BYTES + at) / 16;
         if (i == 0)
             MULTIPLY_SHARED(BLOCK_N, s, a, b, "0");
         else
             MULTIPLY_SHARED(BLOCK_N, s, a, b, "1");
+#else
+        if (i == 0)
+            MULTIPLY_HELD(BLOCK_N, s, q.a, b, "0", "0");
+        else
+            MULTIPLY_HELD(BLOCK_N, s, q.a + 4 * i, b, "1", "0");
+#endif
     }
 }
 
 /* o += p·v */
-__device__ __forceinline__ void gather(float (&o)[WIDTH / 2], u32 (&p)[BLOCK_N / 4], u64 v) {
+__device__ __forceinline__ void gather(float (&o)[WIDTH / 2], u32 (&p)[BLOCK_N / 4], u32 v) {
 #pragma unroll
     for (int i = 0; i < BLOCK_N / 16; i++)
-        MULTIPLY_HELD(WIDTH, o, p + 4 * i, v + (u32)(i * 16 * ROW_BYTES) / 16);
+        MULTIPLY_HELD(WIDTH, o, p + 4 * i, v + (u32)(i * 16 * ROW_BYTES) / 16, "1", "1");
 }
 
 /* --- barriers and copies --- */
@@ -275,27 +288,32 @@ struct work {
     int tokens, heads, kv_heads, pairs;
 };
 
-struct tile {
-    int number;       /* of the tile, or causal of the two that are taken together */
-    bool second;      /* of those two */
-    int first;        /* query */
+struct __align__(16) tile {
+    int first; /* query */
     int image, head;
-    int blocks;       /* of keys */
+    int blocks; /* of keys; 0 = behind the last tile */
 };
 
-/* What the block has to do after the tile, at first with number < 0; false if that was all. */
-__device__ __forceinline__ bool tile_next(const work &w, tile &t) {
+/* Which tiles the block has, as those who fetch count them. */
+struct position {
+    int number;  /* of the tile, or causal of the two that are taken together */
+    bool second; /* of those two */
+};
+
+/* The tile after a position, at first with number < 0; false if that was all. */
+__device__ __forceinline__ bool tile_next(const work &w, position &at, tile &t) {
     int rows = (w.tokens + BLOCK_M - 1) / BLOCK_M, each = CAUSAL ? (rows + 1) / 2 : rows;
-    if (CAUSAL && t.number >= 0 && !t.second && t.number % each != rows - 1 - t.number % each) {
-        t.second = true;
+    if (CAUSAL && at.number >= 0 && !at.second &&
+        at.number % each != rows - 1 - at.number % each) {
+        at.second = true;
     } else {
-        t.number = t.number < 0 ? (int)blockIdx.x : t.number + (int)gridDim.x;
-        t.second = false;
-        if (t.number >= each * w.pairs)
+        at.number = at.number < 0 ? (int)blockIdx.x : at.number + (int)gridDim.x;
+        at.second = false;
+        if (at.number >= each * w.pairs)
             return false;
     }
-    int pair = t.number / each, row = t.number % each;
-    t.first = (t.second ? row : rows - 1 - row) * BLOCK_M;
+    int pair = at.number / each, row = at.number % each;
+    t.first = (at.second ? row : rows - 1 - row) * BLOCK_M;
     t.image = pair / w.heads;
     t.head = pair % w.heads;
     int keys = CAUSAL ? min(t.first + BLOCK_M, w.tokens) : w.tokens;
@@ -303,32 +321,57 @@ __device__ __forceinline__ bool tile_next(const work &w, tile &t) {
     return true;
 }
 
-/* --- the group that fetches: one thread of it --- */
+/* Blocks at the front of a tile of which a group's queries see nothing. */
+__device__ __forceinline__ int blocks_unseen(const work &w, const tile &t, int group) {
+    int keys = min(t.first + 64 * (group + 1), w.tokens);
+    return CAUSAL ? max(0, t.blocks - (keys + BLOCK_N - 1) / BLOCK_N) : 0;
+}
 
-__device__ __forceinline__ void fetch_all(const work &w, u32 base, const tensor_map *q_map,
-                                          const tensor_map *k_map, const tensor_map *v_map) {
-    place q = {0, 1}, k = {0, 1}, v = {0, 1}; /* an empty stage is there at once, the first time */
-    tile t = {-1};
-    while (tile_next(w, t)) {
+/* --- the group that fetches: a thread for queries and keys, one for values --- */
+
+/* What the others have to know of a tile lies beside its queries. */
+__device__ __forceinline__ void tile_tell(u32 base, u32 stage, const tile &t) {
+    asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(base + TILES + 16 * stage),
+                 "r"(t.first), "r"(t.image), "r"(t.head), "r"(t.blocks)
+                 : "memory");
+}
+
+__device__ __forceinline__ void fetch_keys(const work &w, u32 base, const tensor_map *q_map,
+                                           const tensor_map *k_map) {
+    place q = {0, 1}, k = {0, 1}; /* an empty stage is there at once, the first time */
+    position at = {-1, false};
+    tile t;
+    while (tile_next(w, at, t)) {
         int kv_head = t.head / (w.heads / w.kv_heads);
-        barrier_wait(base + Q_RING + 8 * (Q_STAGES + q.stage), q.parity);
+        barrier_wait(base + Q_RING + 8 * (Q_ROOM + q.stage), q.parity);
+        tile_tell(base, q.stage, t);
         fetch(q_map, base + q.stage * Q_BYTES, Q_BYTES, base + Q_RING + 8 * q.stage, t.first, t.head,
               t.image);
-        go_on<Q_STAGES>(q);
-        /* values are wanted one block later than keys */
-        for (int n = t.blocks - 1; n >= -1; n--) {
-            if (n >= 0) {
-                barrier_wait(base + K_RING + 8 * (STAGES + k.stage), k.parity);
-                fetch(k_map, base + K_START + k.stage * KV_BYTES, KV_BYTES,
-                      base + K_RING + 8 * k.stage, n * BLOCK_N, kv_head, t.image);
-                go_on<STAGES>(k);
-            }
-            if (n + 1 < t.blocks) {
-                barrier_wait(base + V_RING + 8 * (STAGES + v.stage), v.parity);
-                fetch(v_map, base + V_START + v.stage * KV_BYTES, KV_BYTES,
-                      base + V_RING + 8 * v.stage, (n + 1) * BLOCK_N, kv_head, t.image);
-                go_on<STAGES>(v);
-            }
+        go_on<Q_ROOM>(q);
+        for (int n = t.blocks - 1; n >= 0; n--) {
+            barrier_wait(base + K_RING + 8 * (STAGES + k.stage), k.parity);
+            fetch(k_map, base + K_START + k.stage * KV_BYTES, KV_BYTES, base + K_RING + 8 * k.stage,
+                  n * BLOCK_N, kv_head, t.image);
+            go_on<STAGES>(k);
+        }
+    }
+    t = {0, 0, 0, 0};
+    barrier_wait(base + Q_RING + 8 * (Q_ROOM + q.stage), q.parity);
+    tile_tell(base, q.stage, t);
+    barrier_release(base + Q_RING + 8 * q.stage, 0);
+}
+
+__device__ __forceinline__ void fetch_values(const work &w, u32 base, const tensor_map *v_map) {
+    place v = {0, 1};
+    position at = {-1, false};
+    tile t;
+    while (tile_next(w, at, t)) {
+        int kv_head = t.head / (w.heads / w.kv_heads);
+        for (int n = t.blocks - 1; n >= 0; n--) {
+            barrier_wait(base + V_RING + 8 * (STAGES + v.stage), v.parity);
+            fetch(v_map, base + V_START + v.stage * KV_BYTES, KV_BYTES, base + V_RING + 8 * v.stage,
+                  n * BLOCK_N, kv_head, t.image);
+            go_on<STAGES>(v);
         }
     }
 }
@@ -339,17 +382,6 @@ __device__ __forceinline__ float exp2_fast(float x) {
     float y;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
     return y;
-}
-
-/* 2^x without the unit for it: 2^⌊x⌋ by the exponent's bits, the rest by a polynomial. x < 128 */
-__device__ __forceinline__ float exp2_poly(float x) {
-    const float magic = 12582912.0f; /* 1.5 · 2^23: its last bits are whole numbers */
-    float whole;
-    x = fmaxf(x, -127.0f);
-    asm("add.rm.ftz.f32 %0, %1, %2;" : "=f"(whole) : "f"(x), "f"(magic));
-    float f = x - (whole - magic);
-    float y = fmaf(fmaf(fmaf(0.0771190897f, f, 0.227564394f), f, 0.695146143f), f, 1.0f);
-    return __int_as_float(__float_as_int(y) + (__float_as_int(whole) << 23));
 }
 
 __device__ __forceinline__ float quad_max(float x) {
@@ -424,9 +456,8 @@ __device__ __forceinline__ bool soften(float (&s)[BLOCK_N / 2], rows &r, float *
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             float x = fmaf(s[4 * j + i], factor, -base[i / 2]);
-            float e = (4 * j + i) * POLY % 16 < POLY ? exp2_poly(x) : exp2_fast(x);
-            s[4 * j + i] = e;
-            add[i / 2][i % 2] += e;
+            s[4 * j + i] = exp2_fast(x);
+            add[i / 2][i % 2] += s[4 * j + i];
         }
 #pragma unroll
     for (int half = 0; half < 2; half++)
@@ -451,7 +482,8 @@ __device__ __forceinline__ void store(const float (&o)[WIDTH / 2], const float *
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int query = t.first + row + 8 * half;
-        float share = 1.0f / quad_sum(sum[half]);
+        float total = quad_sum(sum[half]), share;
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(share) : "f"(total));
         element *to = out + (((s64)t.image * w.tokens + query) * w.heads + t.head) * WIDTH;
 #pragma unroll
         for (int i = 0; i < WIDTH / 32; i++) {
@@ -483,23 +515,99 @@ __device__ __forceinline__ void mask_block(float (&s)[BLOCK_N / 2], const work &
     }
 }
 
+/* The next tile, when its queries are there. */
+__device__ __forceinline__ void tile_take(tile &t, u32 base, const place &q) {
+    barrier_wait(base + Q_RING + 8 * q.stage, q.parity);
+    asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(t.first), "=r"(t.image), "=r"(t.head), "=r"(t.blocks)
+                 : "r"(base + TILES + 16 * q.stage)
+                 : "memory");
+}
+
+/* Its queries; those that are held leave their room to the next. */
+__device__ __forceinline__ void queries_take(queries &held, u32 base, place &q, int group,
+                                             int lane) {
+    u32 start = base + q.stage * Q_BYTES + group * 64 * ROW_BYTES;
+#if Q_STAGES
+    held = matrix_at(start, 16);
+#else
+    int row = (int)threadIdx.x / 32 % 4 * 16 + lane % 16;
+    int turned = ROW_BYTES == 128 ? row & 7 : row >> 1 & 3;
+#pragma unroll
+    for (int i = 0; i < WIDTH / 16; i++) {
+        int part = i * 32 / ROW_BYTES, piece = i * 32 % ROW_BYTES / 16 + lane / 16;
+        u32 at = start + part * BLOCK_M * ROW_BYTES + row * ROW_BYTES + ((piece ^ turned) << 4);
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(held.a[4 * i]), "=r"(held.a[4 * i + 1]), "=r"(held.a[4 * i + 2]),
+                       "=r"(held.a[4 * i + 3])
+                     : "r"(at)
+                     : "memory");
+    }
+    barrier_release(base + Q_RING + 8 * (Q_ROOM + q.stage), lane);
+    go_on<Q_ROOM>(q);
+#endif
+}
+
+__device__ __forceinline__ void queries_leave(u32 base, place &q, int lane) {
+#if Q_STAGES
+    barrier_release(base + Q_RING + 8 * (Q_ROOM + q.stage), lane);
+    go_on<Q_ROOM>(q);
+#endif
+}
+
+/* Leaves keys that the group doesn't look at, and its turns, to the others. */
+__device__ __forceinline__ void keys_skip(int count, u32 base, place &k, int group, int lane) {
+#pragma unroll 1
+    for (; count > 0; count--) {
+        turn_take(group);
+        turn_pass(group);
+        barrier_release(base + K_RING + 8 * (STAGES + k.stage), lane);
+        go_on<STAGES>(k);
+    }
+}
+
+__device__ __forceinline__ void values_skip(int count, u32 base, place &v, int lane) {
+#pragma unroll 1
+    for (; count > 0; count--) {
+        barrier_release(base + V_RING + 8 * (STAGES + v.stage), lane);
+        go_on<STAGES>(v);
+    }
+}
+
+/*
+ * Waits for the next block's keys, if there are more, when all exponentials of this one are made: the
+ * compiler can't know that their sum isn't negative, so it can neither put this before them nor, before
+ * this, the wait for the product of values that they should overlap. Without more keys the wait is for
+ * the values at hand, which came long ago.
+ */
+__device__ __forceinline__ void keys_wait(bool more, u32 base, const place &k, const place &v,
+                                          const rows &r) {
+    u32 barrier = more ? K_RING + 8 * k.stage : V_RING + 8 * v.stage;
+    u32 early = r.sum[0] + r.sum[1] < 0.0f;
+    barrier_wait(base + barrier, (more ? k.parity : v.parity) ^ early);
+}
+
 __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *out, float factor,
                                              int group) {
     int lane = (int)threadIdx.x % 32, row = (int)threadIdx.x / 32 % 4 * 16 + lane / 4;
     place q = {0, 0}, k = {0, 0}, v = {0, 0};
     float s[BLOCK_N / 2], o[WIDTH / 2] = {}, shrink[2];
     u32 p[BLOCK_N / 4];
+    queries held;
     rows r = {{LOWEST, LOWEST}, {0.0f, 0.0f}};
-    tile t = {-1};
-    tile_next(w, t);
+    tile t;
+    tile_take(t, base, q);
 
-#define Q_NOW (matrix_at(base + q.stage * Q_BYTES + group * 64 * ROW_BYTES, 16))
 #define K_NOW (matrix_at(base + K_START + k.stage * KV_BYTES, 16))
 #define V_NOW (matrix_at(base + V_START + v.stage * KV_BYTES, BLOCK_N * ROW_BYTES))
-    barrier_wait(base + Q_RING + 8 * q.stage, q.parity);
+    int skip = blocks_unseen(w, t, group);
+    t.blocks -= skip;
+    keys_skip(skip, base, k, group, lane);
+    values_skip(skip, base, v, lane);
+    queries_take(held, base, q, group, lane);
     barrier_wait(base + K_RING + 8 * k.stage, k.parity);
     products_begin();
-    score(s, Q_NOW, K_NOW);
+    score(s, held, K_NOW);
     products_commit();
     WAIT_PRODUCTS("0", BLOCK_N, s);
     barrier_release(base + K_RING + 8 * (STAGES + k.stage), lane);
@@ -507,13 +615,14 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
     mask_block(s, w, t.blocks - 1, t.first + 64 * group, row, lane);
     soften(s, r, shrink, factor);
     pack_all(p, s);
+    if (t.blocks > 1)
+        barrier_wait(base + K_RING + 8 * k.stage, k.parity);
 
     for (;;) {
         for (int n = t.blocks - 2; n >= 0; n--) {
-            barrier_wait(base + K_RING + 8 * k.stage, k.parity);
             turn_take(group);
             products_begin();
-            score(s, Q_NOW, K_NOW);
+            score(s, held, K_NOW);
             products_commit();
             barrier_wait(base + V_RING + 8 * v.stage, v.parity);
             products_begin();
@@ -526,6 +635,7 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
             mask_block(s, w, n, t.first + 64 * group, row, lane);
             bool grown = soften(s, r, shrink, factor);
             HOLD(BLOCK_N, s);
+            keys_wait(n > 0, base, k, v, r);
             WAIT_PRODUCTS("0", WIDTH, o);
             barrier_release(base + V_RING + 8 * (STAGES + v.stage), lane);
             go_on<STAGES>(v);
@@ -537,12 +647,11 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
             pack_all(p, s);
         }
         /* this tile's last product goes along with the next tile's first */
-        barrier_release(base + Q_RING + 8 * (Q_STAGES + q.stage), lane);
-        go_on<Q_STAGES>(q);
-        tile next = t;
-        bool more = tile_next(w, next);
+        queries_leave(base, q, lane);
+        tile next;
+        tile_take(next, base, q);
         float sum[2] = {r.sum[0], r.sum[1]};
-        if (!more) {
+        if (next.blocks == 0) {
             barrier_wait(base + V_RING + 8 * v.stage, v.parity);
             products_begin();
             gather(o, p, V_NOW);
@@ -551,11 +660,14 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
             store(o, sum, out, w, t, 64 * group + row, lane);
             return;
         }
-        barrier_wait(base + Q_RING + 8 * q.stage, q.parity);
+        skip = blocks_unseen(w, next, group);
+        next.blocks -= skip;
+        keys_skip(skip, base, k, group, lane);
+        queries_take(held, base, q, group, lane);
         barrier_wait(base + K_RING + 8 * k.stage, k.parity);
         turn_take(group);
         products_begin();
-        score(s, Q_NOW, K_NOW);
+        score(s, held, K_NOW);
         products_commit();
         barrier_wait(base + V_RING + 8 * v.stage, v.parity);
         products_begin();
@@ -569,9 +681,11 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
         r = {{LOWEST, LOWEST}, {0.0f, 0.0f}};
         soften(s, r, shrink, factor);
         HOLD(BLOCK_N, s);
+        keys_wait(next.blocks > 1, base, k, v, r);
         WAIT_PRODUCTS("0", WIDTH, o);
         barrier_release(base + V_RING + 8 * (STAGES + v.stage), lane);
         go_on<STAGES>(v);
+        values_skip(skip, base, v, lane);
         HOLD(BLOCK_N, s);
         pack_all(p, s);
         store(o, sum, out, w, t, 64 * group + row, lane);
@@ -592,9 +706,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     work w = {tokens, heads, kv_heads, pairs};
     int warp_group = __shfl_sync(0xffffffffu, (int)threadIdx.x / 128, 0);
     if (threadIdx.x == 0) {
-        for (int i = 0; i < Q_STAGES; i++) {
+        for (int i = 0; i < Q_ROOM; i++) {
             barrier_init(base + Q_RING + 8 * i, 1);
-            barrier_init(base + Q_RING + 8 * (Q_STAGES + i), 4 * GROUPS);
+            barrier_init(base + Q_RING + 8 * (Q_ROOM + i), 4 * GROUPS);
         }
         for (int i = 0; i < STAGES; i++) {
             barrier_init(base + K_RING + 8 * i, 1);
@@ -609,7 +723,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (warp_group == 0) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 " FETCH_REGISTERS ";");
         if (threadIdx.x == 0)
-            fetch_all(w, base, &q_map, &k_map, &v_map);
+            fetch_keys(w, base, &q_map, &k_map);
+        else if (threadIdx.x == 32)
+            fetch_values(w, base, &v_map);
     } else {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 " MULTIPLY_REGISTERS ";");
         if (warp_group == GROUPS)

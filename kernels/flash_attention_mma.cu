@@ -66,23 +66,6 @@ __device__ __forceinline__ u32 at(u32 tile, int row, int piece) {
 
 /* --- into shared memory --- */
 
-__device__ __forceinline__ void fetch_piece(u32 to, const element *from, bool there) {
-#if VECTOR
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-                 "r"(there ? 16 : 0)
-                 : "memory");
-#else
-    union chunk chunk = {{0, 0, 0, 0}};
-    if (there)
-#pragma unroll
-        for (int i = 0; i < PER_16_BYTES; i++)
-            chunk.items[i] = from[i];
-    asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(chunk.bits.x),
-                 "r"(chunk.bits.y), "r"(chunk.bits.z), "r"(chunk.bits.w)
-                 : "memory");
-#endif
-}
-
 /* The first `rows` of ROWS rows, `stride` elements apart; the others become zeros. */
 template <int ROWS, bool WHOLE>
 __device__ __forceinline__ void fetch_rows(u32 tile, const element *from, s64 stride, int rows) {
@@ -103,7 +86,7 @@ __device__ __forceinline__ void fetch_rows(u32 tile, const element *from, s64 st
 #pragma unroll
         for (int j = 0; j < PIECES / ACROSS; j++)
             fetch_piece(to + (u32)(i * DOWN * ROW_BYTES + j * ACROSS * 16),
-                        line + j * ACROSS * PER_16_BYTES, there);
+                        line + j * ACROSS * PER_16_BYTES, there ? PER_16_BYTES : 0);
     }
 }
 
@@ -115,47 +98,9 @@ __device__ __forceinline__ void fetch(u32 tile, const element *from, s64 stride,
         fetch_rows<ROWS, false>(tile, from, stride, rows);
 }
 
-__device__ __forceinline__ void commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/* All but the newest N groups have come, those of all threads. */
-template <int N> __device__ __forceinline__ void await() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-    __syncthreads();
-}
-
 /* --- the matrix unit --- */
 
-__device__ __forceinline__ void load_four(u32 address, u32 *r) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(address)
-                 : "memory");
-}
-
 #if DTYPE >= 2
-#define STEP 16 /* elements of the inner dimension that one instruction takes */
-
-__device__ __forceinline__ void load_four_turned(u32 address, u32 *r) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
-                 : "r"(address)
-                 : "memory");
-}
-
-__device__ __forceinline__ void multiply(float *d, const u32 *a, const u32 *b) {
-#if DTYPE == 2
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-#else
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-#endif
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
 __device__ __forceinline__ u32 pack(float low, float high) {
     u32 both;
 #if DTYPE == 2
@@ -170,21 +115,7 @@ __device__ __forceinline__ u32 pack(float low, float high) {
 #define SIGNS 0x80008000u
 
 #else
-#define STEP 8
 #define SIGNS 0x80000000u
-
-__device__ __forceinline__ u32 round_tf32(float x) {
-    u32 y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-    return y;
-}
-
-__device__ __forceinline__ void multiply_tf32(float *d, const u32 *a, const u32 *b) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
 
 /* N floats as tf32, and for fp32 what that leaves of them. */
 template <int N> struct parts {
@@ -208,10 +139,10 @@ template <int N> __device__ __forceinline__ void split(struct parts<N> *to, cons
 __device__ __forceinline__ void multiply(float *d, const struct parts<4> *a,
                                          const struct parts<2> *b) {
 #if DTYPE == 0
-    multiply_tf32(d, a->low, b->high);
-    multiply_tf32(d, a->high, b->low);
+    multiply_one(d, a->low, b->high);
+    multiply_one(d, a->high, b->low);
 #endif
-    multiply_tf32(d, a->high, b->high);
+    multiply_one(d, a->high, b->high);
 }
 #endif
 
@@ -325,7 +256,7 @@ struct queries {
 
 __device__ __forceinline__ void take(const struct queries *q, int g, int d, u32 *r) {
     int lane = threadIdx.x % 32;
-    load_four(at(q->rows, g * 16 + lane % 16, d * 2 + lane / 16), r);
+    load_four(at(q->rows, g * 16 + lane % 16, d * 2 + lane / 16), r, r + 2);
 #pragma unroll
     for (int i = 0; i < 4; i++)
         r[i] ^= q->signs;
@@ -363,11 +294,11 @@ __device__ __forceinline__ void score(const struct queries *q, u32 keys, scores 
 #pragma unroll
         for (int n = 0; n < BLOCK_N / 16; n++) {
             u32 b[4];
-            load_four(at(keys, n * 16 + lane / 16 * 8 + lane % 8, d * 2 + lane / 8 % 2), b);
+            load_four(at(keys, n * 16 + lane / 16 * 8 + lane % 8, d * 2 + lane / 8 % 2), b, b + 2);
 #pragma unroll
             for (int g = 0; g < GROUPS; g++) {
-                multiply(s[g][2 * n], a[g], b);
-                multiply(s[g][2 * n + 1], a[g], b + 2);
+                multiply_one(s[g][2 * n], a[g], b);
+                multiply_one(s[g][2 * n + 1], a[g], b + 2);
             }
         }
     }
@@ -386,11 +317,11 @@ __device__ __forceinline__ void weigh(scores p, u32 values, struct gathered *all
 #pragma unroll
         for (int n = 0; n < WIDTH / 16; n++) {
             u32 b[4];
-            load_four_turned(at(values, j * 16 + lane % 16, n * 2 + lane / 16), b);
+            load_four_turned(at(values, j * 16 + lane % 16, n * 2 + lane / 16), b, b + 2);
 #pragma unroll
             for (int g = 0; g < GROUPS; g++) {
-                multiply(all->o[g][2 * n], a[g], b);
-                multiply(all->o[g][2 * n + 1], a[g], b + 2);
+                multiply_one(all->o[g][2 * n], a[g], b);
+                multiply_one(all->o[g][2 * n + 1], a[g], b + 2);
             }
         }
     }
@@ -474,7 +405,7 @@ __device__ __forceinline__ void score(const struct queries *q, u32 keys, scores 
     for (int d = 0; d < WIDTH / STEP; d++) {
         struct parts<4> a;
         u32 raw[4];
-        load_four(at(q->rows, lane % 16, d * 2 + lane / 16), raw);
+        load_four(at(q->rows, lane % 16, d * 2 + lane / 16), raw, raw + 2);
 #pragma unroll
         for (int i = 0; i < 4; i++)
             raw[i] ^= q->signs;
@@ -482,7 +413,8 @@ __device__ __forceinline__ void score(const struct queries *q, u32 keys, scores 
 #pragma unroll
         for (int n = 0; n < BLOCK_N / 16; n++) {
             struct parts<2> b[2];
-            load_four(at(keys, n * 16 + lane / 16 * 8 + lane % 8, d * 2 + lane / 8 % 2), raw);
+            load_four(at(keys, n * 16 + lane / 16 * 8 + lane % 8, d * 2 + lane / 8 % 2), raw,
+                      raw + 2);
             split(&b[0], raw);
             split(&b[1], raw + 2);
 #pragma unroll
@@ -493,12 +425,6 @@ __device__ __forceinline__ void score(const struct queries *q, u32 keys, scores 
             }
         }
     }
-}
-
-__device__ __forceinline__ u32 load_one(u32 address) {
-    u32 x;
-    asm volatile("ld.shared.b32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
-    return x;
 }
 
 /* A thread holds the scores of keys 2t and 2t + 1, the unit wants t and t + 4: the order of the keys

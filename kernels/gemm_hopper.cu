@@ -529,6 +529,14 @@ __device__ __forceinline__ void take_over(float (*sums)[SUMS], const int from, u
 
 /* --- the roles --- */
 
+/*
+ * Lets the next kernel's blocks come, as wait_for_previous in common.cuh does at once: here they would
+ * only wait for shared memory, and a wave of tiles ran slower while they did.
+ */
+__device__ __forceinline__ void launch_next() {
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
+
 struct ring { /* a place in the stages */
     int stage;
     u32 parity;
@@ -571,7 +579,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         cluster_sync();
     else
         __syncthreads();
-    wait_for_previous();
+    asm volatile("griddepcontrol.wait;" ::: "memory");
 
     u32 down = (u32)(m + BLOCK_M - 1) / BLOCK_M, across = (u32)(n + BLOCK_N - 1) / BLOCK_N;
     if (SHARES_B)
@@ -606,6 +614,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 }
             }
         }
+        launch_next();
 #if SPLIT > 1
         cluster_sync();
 #endif
@@ -676,6 +685,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             store_tile(sums, &map_out, bias, extra, to, m, n, 0, with, consumer, slots, slot);
 #endif
         }
+        launch_next();
         if (thread == 0)
             store_wait<0>();
     }

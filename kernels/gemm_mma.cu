@@ -31,7 +31,6 @@
 #define THREADS     (WARPS_M * WARPS_N * 32)
 #define TRANSPOSE_A (LAYOUT & 1)
 #define TRANSPOSE_B (LAYOUT >> 1 & 1)
-#define STEP        (DTYPE >= 2 ? 16 : 8) /* of the inner dimension, in one instruction */
 #define STEPS       (BLOCK_K / STEP)
 #define WARP_M      (BLOCK_M / WARPS_M)
 #define WARP_N      (BLOCK_N / WARPS_N)
@@ -79,24 +78,6 @@ typedef layout<BLOCK_K, BLOCK_N, (DTYPE < 2)> tile_b;
 #endif
 #define STAGE_BYTES (tile_a::bytes + tile_b::bytes)
 
-/* `there`: how many of the piece's elements exist; the others become zeros. */
-__device__ __forceinline__ void fetch_piece(u32 to, const element *from, int there) {
-#if VECTOR
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from),
-                 "r"(there > 0 ? 16 : 0)
-                 : "memory");
-#else
-    union chunk chunk = {{0, 0, 0, 0}};
-#pragma unroll
-    for (int i = 0; i < PER_16_BYTES; i++)
-        if (i < there)
-            chunk.items[i] = from[i];
-    asm volatile("st.shared.v4.b32 [%0], {%1,%2,%3,%4};" ::"r"(to), "r"(chunk.bits.x),
-                 "r"(chunk.bits.y), "r"(chunk.bits.z), "r"(chunk.bits.w)
-                 : "memory");
-#endif
-}
-
 /* A tile whose first element is `from`; rows and columns that remain of the matrix there. */
 template <class LAYOUT_, bool WHOLE>
 __device__ __forceinline__ void fetch_part(u32 tile, const element *from, s64 stride, int rows,
@@ -134,44 +115,15 @@ __device__ __forceinline__ void fetch(u32 tile, const element *from, s64 stride,
         fetch_part<LAYOUT_, false>(tile, from, stride, rows, columns);
 }
 
-__device__ __forceinline__ void commit() {
-    asm volatile("cp.async.commit_group;" ::: "memory");
-}
-
-/* All but the newest N groups have come, those of all threads. */
-template <int N> __device__ __forceinline__ void await() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
-    __syncthreads();
-}
-
 /* --- fragments --- */
 
 struct fragments {
     u32 a[ROWS][4], b[COLUMNS][2];
 };
 
-__device__ __forceinline__ void load_four(u32 address, u32 *r, u32 *s) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(s[0]), "=r"(s[1])
-                 : "r"(address)
-                 : "memory");
-}
-
-__device__ __forceinline__ void load_four_turned(u32 address, u32 *r, u32 *s) {
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];"
-                 : "=r"(r[0]), "=r"(r[1]), "=r"(s[0]), "=r"(s[1])
-                 : "r"(address)
-                 : "memory");
-}
-
 /* One float of a tile whose rows are the inner dimension. */
-template <class LAYOUT_> __device__ __forceinline__ u32 load_one(u32 tile, int row, int column) {
-    u32 x;
-    asm volatile("ld.shared.b32 %0, [%1];"
-                 : "=r"(x)
-                 : "r"(LAYOUT_::at(tile, row, column / 4) + (u32)(column % 4 * 4))
-                 : "memory");
-    return x;
+template <class LAYOUT_> __device__ __forceinline__ u32 load_float(u32 tile, int row, int column) {
+    return load_one(LAYOUT_::at(tile, row, column / 4) + (u32)(column % 4 * 4));
 }
 
 /*
@@ -206,7 +158,7 @@ __device__ __forceinline__ void load(struct fragments *to, u32 a, u32 b, int row
 #else
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            to->a[m][i] = load_one<tile_a>(a, k * 8 + i / 2 * 4 + lane % 4,
+            to->a[m][i] = load_float<tile_a>(a, k * 8 + i / 2 * 4 + lane % 4,
                                            row + m * 16 + i % 2 * 8 + lane / 4);
 #endif
     }
@@ -221,38 +173,13 @@ __device__ __forceinline__ void load(struct fragments *to, u32 a, u32 b, int row
 #else
 #pragma unroll
         for (int i = 0; i < 4; i++)
-            to->b[n + i / 2][i % 2] = load_one<tile_b>(b, k * 8 + i % 2 * 4 + lane % 4,
+            to->b[n + i / 2][i % 2] = load_float<tile_b>(b, k * 8 + i % 2 * 4 + lane % 4,
                                                        column + (n + i / 2) * 8 + lane / 4);
 #endif
     }
 }
 
-#if DTYPE >= 2
-__device__ __forceinline__ void multiply_one(float *d, const u32 *a, const u32 *b) {
-#if DTYPE == 2
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-#else
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-#endif
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-#else
-__device__ __forceinline__ u32 round_tf32(float x) {
-    u32 y;
-    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
-    return y;
-}
-
-__device__ __forceinline__ void multiply_one(float *d, const u32 *a, const u32 *b) {
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, "
-        "{%8,%9}, {%0,%1,%2,%3};"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
-}
-
+#if DTYPE < 2
 /* Floats become tf32 where they are, and what that leaves of them is the rest. */
 template <int N> __device__ __forceinline__ void split(u32 *x, u32 *rest) {
 #pragma unroll

@@ -30,6 +30,12 @@ __device__ __forceinline__ float exp2_of(float x) {
     return y;
 }
 
+__device__ __forceinline__ float log2_of(float x) {
+    float y;
+    asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
 #ifdef MAKE_softmax_long
 #define THREADS 1024
 
@@ -71,7 +77,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #endif
 #define LANES (THREADS < 32 ? THREADS : 32) /* of a row in a warp */
 #define BLOCK (THREADS <= 32 ? 128 : THREADS)
-#define WARPS (THREADS / 32)                       /* of a row in a block */
+#define WARPS (THREADS / 32)                        /* of a row in a block */
 #define KEPT  (sizeof(element) == 4 || PIECES <= 4) /* exponentials stay; else they are made twice */
 
 /* --- pieces of a row --- */
@@ -247,9 +253,10 @@ __device__ __forceinline__ void send_for(const row &w, int part, uint4 *places) 
         u32 place = (u32)__cvta_generic_to_shared(places + p * BLOCK);
         if (n < w.pieces)
 #if PAST
-            asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place),
-                         "l"(w.from + (s64)n * STEP), "l"(policy)
-                         : "memory");
+            asm volatile(
+                "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(place),
+                "l"(w.from + (s64)n * STEP), "l"(policy)
+                : "memory");
 #else
             asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(place),
                          "l"(w.from + (s64)n * STEP)
@@ -318,7 +325,8 @@ __device__ __forceinline__ void cluster_wait() {
 __device__ __forceinline__ void send(float2 *place, int rank, float2 value) {
     u32 here = (u32)__cvta_generic_to_shared(place), there;
     asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
-    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x), "f"(value.y)
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(value.x),
+                 "f"(value.y)
                  : "memory");
 }
 #endif
@@ -329,7 +337,7 @@ __device__ __forceinline__ void send(float2 *place, int rank, float2 value) {
  */
 __device__ __forceinline__ float factor_of(float most, float sum, float2 *pairs, int part) {
 #if THREADS <= 32
-    return share_of(most, most) / sum;
+    return 1.0f / sum;
 #else
     int warp = (int)threadIdx.x / 32, lane = (int)threadIdx.x % 32;
 #if CLUSTER > 1
@@ -346,7 +354,8 @@ __device__ __forceinline__ float factor_of(float most, float sum, float2 *pairs,
     float2 mine[(CLUSTER * WARPS + 31) / 32];
 #pragma unroll
     for (int i = 0; i < (CLUSTER * WARPS + 31) / 32; i++) {
-        mine[i] = i * 32 + lane < CLUSTER * WARPS ? pairs[i * 32 + lane] : make_float2(LOWEST, 0.0f);
+        mine[i] =
+            i * 32 + lane < CLUSTER * WARPS ? pairs[i * 32 + lane] : make_float2(LOWEST, 0.0f);
         all = fmaxf(all, mine[i].x);
     }
     all = lanes_max(all);
@@ -359,21 +368,38 @@ __device__ __forceinline__ float factor_of(float most, float sum, float2 *pairs,
 
 /* --- a row --- */
 
+/*
+ * exp(x − most) as 2^(x · scale + shift), one instruction before the exponential. The shift is rounded,
+ * so that most itself isn't 1 but 2^slip; `mend` takes that back, for a whole warp. Near the end of the
+ * number range, where most · log2(e) would overflow, any scale will do: the exponentials are 0 or 1.
+ */
+struct power {
+    float scale, shift, mend;
+};
+
+__device__ __forceinline__ power power_of(float most) {
+    power w;
+    w.scale = fabsf(most) > 1e38f ? 0.25f : LOG2_E;
+    w.shift = most == LOWEST ? 0.0f : -most * w.scale;
+    w.mend = most == LOWEST ? 1.0f : exp2_of(-fmaf(most, w.scale, w.shift));
+    return w;
+}
+
 __device__ __forceinline__ void normalise(const row &w, int columns, int part, bool mine,
                                           piece (&held)[PIECES], float2 *pairs) {
     float most = lanes_max(top_of(held)), sum = 0.0f, kept[KEPT ? PIECES : 1][STEP];
-    float base = most == LOWEST ? 0.0f : most;
+    power to = power_of(most);
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         float(&e)[STEP] = kept[KEPT ? p : 0];
         unpack(held[p], e);
 #pragma unroll
         for (int i = 0; i < STEP; i++)
-            sum += e[i] = exp2_of((e[i] - base) * LOG2_E);
+            sum += e[i] = exp2_of(fmaf(e[i], to.scale, to.shift));
     }
-    float factor = factor_of(most, lanes_sum(sum), pairs, part);
-    if (!KEPT)
-        asm volatile("" : "+f"(base)); /* or the compiler keeps them all the same */
+    float factor = to.mend * factor_of(most, to.mend * lanes_sum(sum), pairs, part);
+    if (!KEPT) /* made again, with the factor in the exponent */
+        to.shift += log2_of(factor);
 #pragma unroll
     for (int p = 0; p < PIECES; p++) {
         int n = number_of(p, part);
@@ -382,7 +408,7 @@ __device__ __forceinline__ void normalise(const row &w, int columns, int part, b
             unpack(held[p], e);
 #pragma unroll
         for (int i = 0; i < STEP; i++)
-            e[i] = (KEPT ? e[i] : exp2_of((e[i] - base) * LOG2_E)) * factor;
+            e[i] = KEPT ? e[i] * factor : exp2_of(fmaf(e[i], to.scale, to.shift));
         pack(held[p], e);
         if (n < w.pieces && mine)
             put(w, columns, n, held[p]);

@@ -60,7 +60,9 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
 }
 
 void lab_analysis_add_duration(struct lab_str *out, double seconds) {
-    if (seconds < 120)
+    if (seconds > 0 && seconds < 1) /* a short run took no 0.0 s */
+        lab_str_printf(out, "%.3g ms", 1e3 * seconds);
+    else if (seconds < 120)
         lab_str_printf(out, "%.1f s", seconds);
     else if (seconds < 2 * 3600)
         lab_str_printf(out, "%.1f min", seconds / 60);

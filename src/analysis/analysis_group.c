@@ -160,6 +160,29 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
     lab_str_release(&text);
 }
 
+/* By device, then node; else as they ran, which is at random. */
+static bool comes_before(const struct lab_study_run *a, const struct lab_study_run *b) {
+    for (int i = 0; i < a->rank_count && i < b->rank_count; i++) {
+        const struct lab_study_rank *left = &a->ranks[i], *right = &b->ranks[i];
+        if (left->gpu_id != right->gpu_id)
+            return left->gpu_id < right->gpu_id;
+        if (left->numa_node != right->numa_node)
+            return left->numa_node < right->numa_node;
+    }
+    return a->rank_count < b->rank_count;
+}
+
+static void order_groups(struct lab_study_group *groups, int count) {
+    for (int i = 1; i < count; i++) {
+        struct lab_study_group moved = groups[i];
+        int at = i;
+        for (; at > 0 && comes_before(moved.points[0]->runs[0], groups[at - 1].points[0]->runs[0]);
+             at--)
+            groups[at] = groups[at - 1];
+        groups[at] = moved;
+    }
+}
+
 int lab_study_groups(const struct lab_study_point *points, int count, const char *const *varying,
                      struct lab_arena *arena, struct lab_study_group **ret_groups) {
     size_t room = (size_t)count + 1;
@@ -185,6 +208,7 @@ int lab_study_groups(const struct lab_study_point *points, int count, const char
             if (group_of[i] == g)
                 groups[g].points[filled++] = &points[i];
     }
+    order_groups(groups, found);
     name_groups(groups, found, varying, arena);
     *ret_groups = groups;
     return found;

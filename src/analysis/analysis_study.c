@@ -141,16 +141,30 @@ const char *lab_study_text(const struct lab_study_run *run, const char *key) {
 
 /* --- iterations --- */
 
+static bool begins_afresh(const struct lab_study_rank *rank, size_t i) {
+    return rank->iterations[i + 1].start_ns >= rank->iterations[i].end_ns;
+}
+
+/* Whether iterations begin before the one before them has ended, as most of a pipeline do. */
+static bool is_pipeline(const struct lab_study_rank *rank) {
+    size_t overlapping = 0;
+    for (size_t i = 0; i + 1 < rank->iteration_count; i++)
+        overlapping += !begins_afresh(rank, i);
+    return !rank->apart && 2 * overlapping > rank->iteration_count;
+}
+
 const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
                                   size_t *ret_count) {
     *ret_count = 0;
     if (!rank->iterations || rank->iteration_count < 2)
         return NULL;
-    size_t count = rank->iteration_count - 1;
-    double *intervals = lab_arena_alloc(arena, count, sizeof *intervals);
-    for (size_t i = 0; i < count; i++)
-        intervals[i] =
-            1e-9 * (double)(rank->iterations[i + 1].end_ns - lab_study_interval_start_ns(rank, i));
+    size_t room = rank->iteration_count - 1, count = 0;
+    bool pipeline = is_pipeline(rank);
+    double *intervals = lab_arena_alloc(arena, room, sizeof *intervals);
+    for (size_t i = 0; i < room; i++)
+        if (!pipeline || !begins_afresh(rank, i))
+            intervals[count++] = 1e-9 * (double)(rank->iterations[i + 1].end_ns -
+                                                 lab_study_interval_start_ns(rank, i));
     *ret_count = count;
     return intervals;
 }

@@ -154,7 +154,11 @@ static inline int64_t lab_study_interval_start_ns(const struct lab_study_rank *r
     return rank->apart ? rank->iterations[i + 1].start_ns : rank->iterations[i].end_ns;
 }
 
-/* Seconds from the end of an iteration to the end of the next, in order: count − 1 values. */
+/*
+ * Seconds from the end of an iteration to the end of the next, in order: count − 1 values, but for
+ * iterations with which a pipeline began afresh, between stretches of a measurement: what they take longer
+ * is the measurement's.
+ */
 const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
                                   size_t *ret_count);
 

@@ -16,6 +16,8 @@ struct memory_config {
 
 static const struct lab_option memory_options[] = {LAB_WATCH_OPTIONS(memory_config), {NULL}};
 
+#define ALIKE 0.05 /* a bound below it: as much, for who chooses by it */
+
 enum { RECORDINGS, TOTAL, PEAK, PEAKS, FULLEST, CHANGE, VERDICT, FIGURES };
 
 static const struct lab_analysis_column figure_columns[FIGURES] = {
@@ -166,8 +168,9 @@ static const char *make_answer(const struct memory *memory, const struct memory 
         return lab_arena_printf(arena, "%s takes %.1f %% [%.1f, %.1f] more than %s.", name,
                                 100 * change->share, 100 * change->low, 100 * change->high, other);
     case LAB_CHANGE_SAME:
-        return lab_arena_printf(arena, "%s takes as much as %s: no difference larger than %.1f %%.",
-                                name, other, lab_change_bound_percent(change));
+        return lab_arena_printf(arena, "%s %s %s: no difference larger than %.1f %%.", name,
+                                change->bound < ALIKE ? "takes as much as" : "can't be told from",
+                                other, lab_change_bound_percent(change));
     default:
         return lab_arena_printf(arena,
                                 "%s takes %.1f %% more than %s, which one recording each can't "

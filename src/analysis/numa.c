@@ -8,6 +8,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 enum { BEST, HOME, WORST, WORST_MODEL, WORST_NODE, BOUND, COMPARED, FIGURES };
 
@@ -40,7 +41,7 @@ enum {
 
 static const struct lab_analysis_column penalty_columns[PENALTY_COLUMNS] = {
     [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
-    [COMPLEXITY] = {"gflop_per_sample", "GFLOP/sample", LAB_ANALYSIS_NUMBER},
+    [COMPLEXITY] = {"gflop_per_sample", "GFLOP", LAB_ANALYSIS_NUMBER},
     [NODE] = {"node", "Node", LAB_ANALYSIS_COUNT},
     [DISTANCE] = {"distance", "Distance", LAB_ANALYSIS_COUNT},
     [RATE] = {"rate_per_s", NULL, LAB_ANALYSIS_PER_SECOND},
@@ -115,16 +116,25 @@ static struct lab_analysis_table penalty_table(const struct lab_numa_grid *grid,
                                                const struct lab_numa_device *device,
                                                struct lab_arena *arena) {
     int count = 0;
+    bool repeated = false;
     struct lab_analysis_cell *cells = lab_arena_alloc(
         arena, (size_t)(grid->model_count * device->node_count * PENALTY_COLUMNS) + 1,
         sizeof *cells);
     for (int m = 0; m < grid->model_count; m++)
-        for (int n = 0; n < device->node_count; n++)
-            if (lab_numa_cell_at(device, m, n)->point)
-                fill_penalty(grid, device, m, n, arena, cells + PENALTY_COLUMNS * (size_t)count++);
+        for (int n = 0; n < device->node_count; n++) {
+            const struct lab_study_point *point = lab_numa_cell_at(device, m, n)->point;
+            if (!point)
+                continue;
+            repeated |= point->count > 1;
+            fill_penalty(grid, device, m, n, arena, cells + PENALTY_COLUMNS * (size_t)count++);
+        }
+    struct lab_analysis_column *columns = lab_arena_alloc(arena, PENALTY_COLUMNS, sizeof *columns);
+    memcpy(columns, penalty_columns, sizeof penalty_columns);
+    if (!repeated) /* a note says so, and the room is needed */
+        columns[RUNS].title = NULL;
     return (struct lab_analysis_table){.key = "penalties",
-                                       .title = "By model and node",
-                                       .columns = penalty_columns,
+                                       .title = "By model, in GFLOP a sample, and node",
+                                       .columns = columns,
                                        .column_count = PENALTY_COLUMNS,
                                        .cells = cells,
                                        .row_count = count};

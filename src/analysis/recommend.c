@@ -86,11 +86,20 @@ static const struct lab_analysis_column place_columns[PLACE_COLUMNS] = {
     [PLACE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
 };
 
-enum { CHOICE, CHOICE_WORDS, CHOICE_GAIN, CHOICE_VERDICT, CHOICE_VERDICT_WORDS, CHOICE_COLUMNS };
+enum {
+    CHOICE,
+    CHOICE_WORDS,
+    CHOICE_GAIN,
+    CHOICE_WITHIN,
+    CHOICE_VERDICT,
+    CHOICE_VERDICT_WORDS,
+    CHOICE_COLUMNS
+};
 static const struct lab_analysis_column choice_columns[CHOICE_COLUMNS] = {
     [CHOICE] = {"choice", NULL, LAB_ANALYSIS_TEXT},
     [CHOICE_WORDS] = {"words", "Choice", LAB_ANALYSIS_TEXT},
     [CHOICE_GAIN] = {"gain", "Gain", LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [CHOICE_WITHIN] = {"within_one_run", NULL, LAB_ANALYSIS_COUNT}, /* 1 where the interval is */
     [CHOICE_VERDICT] = {"verdict", NULL, LAB_ANALYSIS_TEXT},
     [CHOICE_VERDICT_WORDS] = {NULL, "Verdict", LAB_ANALYSIS_TEXT},
 };
@@ -218,6 +227,7 @@ static struct lab_analysis_table choice_table(const struct lab_place_group *grou
         row[CHOICE] = lab_analysis_text(choice_names[list[i].choice]);
         row[CHOICE_WORDS] = lab_analysis_text(list[i].words);
         row[CHOICE_GAIN] = ratio_cell(&list[i].gain);
+        row[CHOICE_WITHIN] = lab_analysis_figure(list[i].gain.within);
         row[CHOICE_VERDICT] = lab_analysis_text(verdict_names[list[i].gain.verdict]);
         row[CHOICE_VERDICT_WORDS] = lab_analysis_text(verdict_words(&list[i].gain, arena));
     }
@@ -457,6 +467,7 @@ const struct lab_analysis lab_analysis_recommend = {
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
+    .needs = LAB_ANALYSIS_ITERATIONS, /* or one run's interval would be another one in a report */
     .interest = interest,
     .run = run,
 };

@@ -51,12 +51,12 @@ enum {
 };
 
 static const struct lab_analysis_column figure_columns[FIGURES] = {
-    [MODELS] = {"models", "Models", LAB_ANALYSIS_COUNT, "Models"},
+    [MODELS] = {"models", "Models", LAB_ANALYSIS_COUNT},
     [OVERHEAD] = {"overhead_ms", "Overhead", LAB_ANALYSIS_TIME, "Overhead", true},
     [FLOP_RATE] = {"rate_flops_per_s", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
     [FLOP_RATE_TEXT] = {NULL, "Compute rate", LAB_ANALYSIS_TEXT, "Compute rate"},
-    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, "Bandwidth", true},
-    [R_SQUARED] = {"r_squared", "R²", LAB_ANALYSIS_NUMBER, "R²"},
+    [BANDWIDTH] = {"bandwidth_gb_per_s", "Bandwidth", LAB_ANALYSIS_RATE, .with_interval = true},
+    [R_SQUARED] = {"r_squared", "R²", LAB_ANALYSIS_NUMBER},
     [LEAVE_ONE_OUT] = {"leave_one_out_error", "Leave-one-out", LAB_ANALYSIS_SHARE, "Error"},
     [EXPONENT] = {"exponent", NULL, LAB_ANALYSIS_NUMBER, .with_interval = true},
     [EXPONENT_TEXT] = {NULL, "Power law", LAB_ANALYSIS_TEXT},
@@ -124,6 +124,22 @@ static const struct lab_analysis_cell *make_figures(const struct scaling_part *p
 
 /* --- sentences --- */
 
+/* "350 µs [340, 360] and its work at ". What may as well be nothing has no figure but the most it is. */
+static void add_overhead(const struct lab_fit *fit, struct lab_arena *arena, struct lab_str *text) {
+    double overhead_s = fit->coefficients[SCALING_OVERHEAD];
+    struct lab_interval known = lab_fit_interval(fit, SCALING_OVERHEAD, SCALING_CONFIDENCE);
+    if (!(overhead_s > 0))
+        lab_str_add(text, "as long as its work at ");
+    else if (isnan(known.low))
+        lab_str_printf(text, "%s and its work at ", lab_words_time(overhead_s, arena));
+    else if (known.low <= 0)
+        lab_str_printf(text, "no more than %s, perhaps nothing, and its work at ",
+                       lab_words_time(known.high, arena));
+    else
+        lab_str_printf(text, "%s [%s, %s] and its work at ", lab_words_time(overhead_s, arena),
+                       lab_words_time(known.low, arena), lab_words_time(known.high, arena));
+}
+
 /* "An iteration takes 350 µs and 1 s for each 12.3 TFLOP [11.9, 12.7] …" */
 static void add_law(const struct scaling_part *part, struct lab_str *text) {
     const struct scaling_law *law = scaling_laws_fullest(&part->laws);
@@ -132,14 +148,14 @@ static void add_law(const struct scaling_part *part, struct lab_str *text) {
         lab_str_printf(text, "no law can be told: %s", part->laws.items[SCALING_LINE].lacks);
         return;
     }
-    double overhead_s = law->fit.coefficients[SCALING_OVERHEAD];
     lab_str_add(text, "an iteration takes ");
-    if (overhead_s > 0)
-        lab_str_printf(text, "%s and its work at ", lab_words_time(overhead_s, part->arena));
-    else
-        lab_str_add(text, "as long as its work at ");
+    add_overhead(&law->fit, part->arena, text);
     lab_str_add(text, lab_words_rate(scaling_law_coefficient(law, SCALING_PER_FLOP), "FLOP/s",
                                      part->arena));
+    if (law->kind == SCALING_ROOFLINE && law->fit.coefficients[SCALING_PER_BYTE] > 0)
+        lab_str_printf(
+            text, ", then its bytes at %s",
+            lab_words_rate(scaling_law_coefficient(law, SCALING_PER_BYTE), "B/s", part->arena));
     lab_str_printf(text, " (R² %.4f, %.1f %% wrong about models it hasn't seen)",
                    law->fit.r_squared, 100 * law->leave_one_out);
     if (!power->lacks) {

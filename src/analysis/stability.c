@@ -261,7 +261,8 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
                        lab_course_words(worst, arena));
     }
     if (told && made->blind > 0)
-        lab_str_printf(&text, "; %d are too short to tell drifts", made->blind);
+        lab_str_printf(&text, "; %d %s too short to tell drifts", made->blind,
+                       made->blind == 1 ? "is" : "are");
     add_held(&text, made);
     lab_str_add(&text, ".");
     const char *answer = lab_arena_strdup(arena, text.text);

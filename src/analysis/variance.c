@@ -288,6 +288,11 @@ static void add_same(struct lab_str *text, const struct lab_phases *phases,
     if (counts->undecided == 0 && !isnan(counts->bound))
         lab_str_printf(text, "Phase %s slows nothing: no difference larger than %.1f %%", phase,
                        ceil(1000 * counts->bound) / 10);
+    else if (!isnan(counts->bound) && counts->undecided == counts->pairs)
+        lab_str_printf(text,
+                       "Whether phase %s slows anything can't be told: no difference is larger than "
+                       "%.1f %% within one run each, and below 2 %% only repeats would tell",
+                       phase, ceil(1000 * counts->bound) / 10);
     else if (!isnan(counts->bound))
         lab_str_printf(text,
                        "Phase %s slows nothing for certain: no difference is larger than %.1f %%, "

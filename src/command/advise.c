@@ -116,7 +116,8 @@ static int read_named(const struct lab_command_call *call, const char *word,
     if (lab_studies_find(&word, 1, call->arena, &folders, &count, err) < 0)
         return -1;
     studies->count = count;
-    return lab_studies_read(folders, count, 0, call->arena, &studies->tables, err);
+    return lab_studies_read(folders, count, LAB_ANALYSIS_ITERATIONS, call->arena, &studies->tables,
+                            err);
 }
 
 static int read_known(const struct lab_command_call *call, const struct lab_machine *machine,
@@ -128,7 +129,9 @@ static int read_known(const struct lab_command_call *call, const struct lab_mach
     for (int i = 0; i < known && studies->count < STUDIES_MAX; i++) {
         struct lab_study_table *table = &studies->tables[studies->count];
         if (is_here(paths[i], lab_machine_identity(machine), call->arena) &&
-            lab_studies_read_one(paths[i], 0, call->arena, table, NULL) == 0 && !table->simulated)
+            lab_studies_read_one(paths[i], LAB_ANALYSIS_ITERATIONS, call->arena, table, NULL) ==
+                0 &&
+            !table->simulated)
             studies->count++;
     }
     return 0;

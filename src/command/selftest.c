@@ -144,7 +144,7 @@ static int carry_out(struct session *session, struct lab_arena *arena, struct la
     struct lab_study_table table;
     if (lab_studies_read_one(study->folder.path, lab_selftest_needs(), arena, &table, err) < 0)
         return -1;
-    uint64_t seed = study->plan.seed + (uint64_t)session->tally.studies;
+    uint64_t seed = study->plan.seed;
     if (!lab_selftest_judge(&table, seed, &session->tally))
         return lab_err_set(err, LAB_ERR_SYSTEM,
                            "%d of %d runs failed or aren't valid: see 'gpulab run "
@@ -158,7 +158,10 @@ static int one_study(struct session *session, struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_study study = {.folder = LAB_FOLDER_INIT};
-    struct lab_study_request request = {.plan = session->plan,
+    /* a simulated device draws its chance from the seed: with one for all, they would be one study */
+    struct lab_plan plan = *session->plan;
+    plan.seed += (uint64_t)session->tally.studies;
+    struct lab_study_request request = {.plan = &plan,
                                         .machine = session->machine,
                                         .words = session->call->words,
                                         .overrides = session->call->words,
@@ -189,6 +192,10 @@ static int all_studies(struct session *session, struct lab_err *err) {
 
 /* --- output --- */
 
+static bool is_simulated(const struct session *session) {
+    return session->plan->devices.count > 0 && session->plan->devices.items[0].simulated;
+}
+
 static void print_json(const struct session *session, bool holds) {
     const struct lab_command_call *call = session->call;
     const struct selftest_config *config = call->config;
@@ -198,6 +205,7 @@ static void print_json(const struct session *session, bool holds) {
     lab_value_set_string(call->arena, map, "answer",
                          lab_selftest_answer(tally, (int)config->runs, call->arena));
     lab_value_set_string(call->arena, map, "device", session->plan->runs[0].ranks[0].device);
+    lab_value_set_bool(call->arena, map, "simulated", is_simulated(session));
     lab_value_set_int(call->arena, map, "studies", tally->studies);
     lab_value_set_int(call->arena, map, "runs_per_name", config->runs);
     lab_value_set_int(call->arena, map, "alarms", tally->alarms);
@@ -227,7 +235,8 @@ static void print_text(const struct session *session) {
                   call->style.columns, &text);
     lab_str_add(&text, "\n");
     if (tally->studies > 0) {
-        lab_str_printf(&text, "\n  Device        %s\n", session->plan->runs[0].ranks[0].device);
+        lab_str_printf(&text, "\n  Device        %s%s\n", session->plan->runs[0].ranks[0].device,
+                       is_simulated(session) ? ", simulated" : "");
         lab_str_printf(&text, "  Interleaved   %d of %d: A and B by turns, as studies run\n",
                        tally->alarms, tally->studies);
         lab_str_printf(&text, "  One by one    %d of %d, had all of A come before all of B\n",
@@ -235,7 +244,7 @@ static void print_text(const struct session *session) {
         lab_str_printf(&text, "  Spread        %d of %d: one name varied more than the other\n",
                        tally->alarms_spread, tally->spreads);
         lab_str_printf(&text,
-                       "  Blind to      differences below about %.1f %%, with so many runs\n",
+                       "  Blind to      differences below about %.2g %%, with so many runs\n",
                        100 * lab_stats_median(tally->bounds, (size_t)tally->studies));
     }
     lab_command_print(call, &text);

@@ -187,9 +187,10 @@ struct lab_rank worker_place(struct rank *rank);
 int worker_tune(struct rank *rank, struct lab_err *err);
 /* From here on the workload's kernel runs as was tuned, or as the job says. */
 int worker_configure(struct rank *rank, struct lab_err *err);
-/* The choices side by side instead of one alone. `plan` as for one; fills the rank's measurement. */
+/* The choices side by side instead of one alone: warms each up, calls `ready`, measures. `plan` as for one;
+ * fills the rank's measurement. */
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
-                           struct lab_err *err);
+                           void (*ready)(struct rank *rank), struct lab_err *err);
 /* What is left of the device's resources, all ranks of the worker at the same time. */
 void worker_probe(struct rank *rank);
 

@@ -178,8 +178,20 @@ static int find_contender(const struct contender *contenders, int count,
     return -1;
 }
 
+/* Each as often as one alone would be. */
+static int warm_up(struct contender *contenders, int count, int64_t iterations,
+                   struct lab_err *err) {
+    struct lab_iteration unused;
+    for (int i = 0; i < count; i++)
+        for (int64_t k = 0; k < iterations; k++)
+            if (run_contender(&contenders[i], 1, &unused, err) < 0)
+                return -1;
+    contenders[0].rank->stretch_count = 0;
+    return 0;
+}
+
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
-                           struct lab_err *err) {
+                           void (*ready)(struct rank *rank), struct lab_err *err) {
     const struct lab_job_rank *job = rank->job;
     struct lab_arena *arena = &rank->arena;
     size_t most = (size_t)job->choice_count;
@@ -202,6 +214,12 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
     }
     struct lab_measure_plan own = *plan;
     own.stretch_s = fmin(own.stretch_s, fmax(own.duration_s, 0.2) / (40 * count));
+    own.warmup_iterations = 0;
+    if (warm_up(contenders, count, plan->warmup_iterations, err) < 0)
+        return -1;
+    ready(rank);
+    if (atomic_load(&rank->worker->stopping))
+        return 0;
     if (lab_measure(&own, subjects, count, arena, found, err) < 0)
         return -1;
     rank->measurement = found[0];
@@ -224,15 +242,17 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
 
 /* --- what is left of the device's resources --- */
 
-#define PROBE_ROUNDS 4
-#define PROBE_NS                                                                                   \
-    (25 * LAB_NS_PER_MS) /* of each resource in each round: several of a scheduler's turns */
-#define PROBE_AT_ONCE 4
-#define SIDE_CPU      256 /* a product that stays in a core's cache */
-#define SIDE_GPU      2048
-#define BYTES_CPU     ((int64_t)64 << 20)
-#define BYTES_GPU     ((int64_t)256 << 20)
-#define COPY_BYTES    ((int64_t)32 << 20)
+#define PROBE_ROUNDS 8
+#define PROBE_NS     (15 * LAB_NS_PER_MS) /* of each in each round: several of a scheduler's turns */
+/* Units between two waits of the host, some milliseconds: waking up must not be what is measured. */
+#define COMPUTE_AT_ONCE 32
+#define BYTES_AT_ONCE   4
+#define SIDE_CPU        256 /* a product that stays in a core's cache */
+#define SIDE_GPU        2048
+#define BYTES_CPU       ((int64_t)64 << 20)
+#define BYTES_GPU       ((int64_t)256 << 20)
+#define BYTES_MOST      ((int64_t)512 << 20)
+#define COPY_BYTES      ((int64_t)32 << 20)
 
 enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
@@ -240,9 +260,9 @@ struct prober {
     struct lab_device *device;
     struct lab_stream *stream;
     struct lab_buffer matrix[3], memory, host;
-    struct lab_launch product, fill;
+    struct lab_launch product, sum;
     bool copies;
-    double amount[PROBES], seconds[PROBES];
+    double rates[PROBES][PROBE_ROUNDS];
     double clock_mhz; /* sum over what was read behind products */
     int clock_count;
 };
@@ -259,8 +279,9 @@ static int prober_open(struct prober *prober, enum lab_dtype dtype, int node, st
     struct lab_device *device = prober->device;
     bool cpus = device->ref.cpus.count > 0;
     int64_t side = cpus ? SIDE_CPU : SIDE_GPU, bytes = cpus ? BYTES_CPU : BYTES_GPU;
-    if (cpus && bytes < 2 * largest_cache(device->machine))
-        bytes = 2 * largest_cache(device->machine);
+    if (cpus && bytes < 4 * largest_cache(device->machine))
+        bytes = 4 * largest_cache(device->machine);
+    bytes = bytes < BYTES_MOST ? bytes : BYTES_MOST;
     prober->copies = !cpus; /* a CPU's copies are its memory once more */
     struct lab_tensor *tensors[3] = {&prober->product.in[0], &prober->product.in[1],
                                      &prober->product.out};
@@ -279,10 +300,17 @@ static int prober_open(struct prober *prober, enum lab_dtype dtype, int node, st
     }
     if (lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, (size_t)bytes, &prober->memory, err) < 0)
         return -1;
-    prober->fill = (struct lab_launch){
-        .op = LAB_OP_FILL,
-        .out = lab_tensor_vector(prober->memory.data, LAB_FP32, bytes / (int64_t)sizeof(float)),
-        .value = 1.0f};
+    int64_t half = bytes / 2 / (int64_t)sizeof(float);
+    struct lab_tensor sum = lab_tensor_vector(prober->memory.data, LAB_FP32, half);
+    prober->sum = (struct lab_launch){
+        .op = LAB_OP_ADD,
+        .in = {sum, lab_tensor_vector((float *)prober->memory.data + half, LAB_FP32, half)},
+        .out = sum};
+    struct lab_launch clear = {.op = LAB_OP_FILL,
+                               .out = lab_tensor_vector(prober->memory.data, LAB_FP32, 2 * half),
+                               .value = 0.0f};
+    if (lab_launch(prober->stream, &clear, err) < 0)
+        return -1;
     if (prober->copies &&
         lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, node, COPY_BYTES, &prober->host, err) < 0)
         return -1;
@@ -305,8 +333,8 @@ static int enqueue(struct prober *prober, int probe, double *ret_amount, struct 
         *ret_amount = 2 * side * side * side;
         return lab_launch(prober->stream, &prober->product, err);
     case PROBE_MEMORY:
-        *ret_amount = (double)prober->memory.size_bytes;
-        return lab_launch(prober->stream, &prober->fill, err);
+        *ret_amount = 1.5 * (double)prober->memory.size_bytes; /* two halves read, one written */
+        return lab_launch(prober->stream, &prober->sum, err);
     case PROBE_H2D:
         *ret_amount = COPY_BYTES;
         return lab_copy(prober->stream, prober->memory.data, prober->host.data, COPY_BYTES,
@@ -318,12 +346,13 @@ static int enqueue(struct prober *prober, int probe, double *ret_amount, struct 
     }
 }
 
-static int run_probe(struct prober *prober, int probe, bool counts, struct lab_err *err) {
+/* `round` < 0: it isn't counted. */
+static int run_probe(struct prober *prober, int probe, int round, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
     int64_t start_ns = lab_clock_now(clock), now_ns;
     double total = 0;
     do {
-        for (int i = 0; i < PROBE_AT_ONCE; i++) {
+        for (int i = 0; i < (probe == PROBE_COMPUTE ? COMPUTE_AT_ONCE : BYTES_AT_ONCE); i++) {
             double amount = 0;
             if (enqueue(prober, probe, &amount, err) < 0)
                 return -1;
@@ -332,9 +361,9 @@ static int run_probe(struct prober *prober, int probe, bool counts, struct lab_e
         if (lab_stream_sync(prober->stream, err) < 0)
             return -1;
         now_ns = lab_clock_now(clock);
-    } while (counts && now_ns - start_ns < PROBE_NS);
-    prober->amount[probe] += counts ? total : 0;
-    prober->seconds[probe] += counts ? 1e-9 * (double)(now_ns - start_ns) : 0;
+    } while (round >= 0 && now_ns - start_ns < PROBE_NS);
+    if (round >= 0)
+        prober->rates[probe][round] = total / (1e-9 * (double)(now_ns - start_ns));
     return 0;
 }
 
@@ -347,13 +376,31 @@ static void read_clock(struct prober *prober) {
 static int run_probes(struct prober *prober, struct lab_err *err) {
     for (int round = -1; round < PROBE_ROUNDS; round++) { /* the first time isn't counted */
         for (int probe = 0; probe < (prober->copies ? PROBES : PROBE_H2D); probe++) {
-            if (run_probe(prober, probe, round >= 0, err) < 0)
+            if (run_probe(prober, probe, round, err) < 0)
                 return -1;
             if (probe == PROBE_COMPUTE && round >= 0)
                 read_clock(prober);
         }
     }
     return 0;
+}
+
+/*
+ * Medians over the rounds, which a neighbour's bursts don't move. Memory by its ratio to the product of
+ * the same round: what takes the device away for a while takes it from both.
+ */
+static struct capacity summarize(const struct prober *prober) {
+    double ratios[PROBE_ROUNDS], medians[PROBES];
+    for (int i = 0; i < PROBE_ROUNDS; i++)
+        ratios[i] = prober->rates[PROBE_MEMORY][i] / prober->rates[PROBE_COMPUTE][i];
+    for (int i = 0; i < PROBES; i++)
+        medians[i] = i < PROBE_H2D || prober->copies
+                         ? lab_stats_median(prober->rates[i], PROBE_ROUNDS)
+                         : (double)NAN;
+    return (struct capacity){
+        medians[PROBE_COMPUTE], medians[PROBE_COMPUTE] * lab_stats_median(ratios, PROBE_ROUNDS),
+        medians[PROBE_H2D], medians[PROBE_D2H],
+        prober->clock_count > 0 ? prober->clock_mhz / prober->clock_count : (double)NAN};
 }
 
 void worker_probe(struct rank *rank) {
@@ -364,12 +411,7 @@ void worker_probe(struct rank *rank) {
     enum lab_dtype dtype = rank->worker->cost.dtype;
     int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->device->ref.node;
     if (prober_open(&prober, dtype, node, &err) == 0 && run_probes(&prober, &err) == 0) {
-        double rates[PROBES];
-        for (int i = 0; i < PROBES; i++)
-            rates[i] = prober.seconds[i] > 0 ? prober.amount[i] / prober.seconds[i] : (double)NAN;
-        rank->capacity = (struct capacity){
-            rates[PROBE_COMPUTE], rates[PROBE_MEMORY], rates[PROBE_H2D], rates[PROBE_D2H],
-            prober.clock_count > 0 ? prober.clock_mhz / prober.clock_count : (double)NAN};
+        rank->capacity = summarize(&prober);
         rank->probed = true;
     } else {
         worker_warn(rank,

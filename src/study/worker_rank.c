@@ -231,16 +231,16 @@ static int measure(struct rank *rank, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_USER,
                            "experiment.duration: ranks that work together do a number of "
                            "iterations; set experiment.test.num_steps instead");
-    if (job->warmup_iterations > 0)
+    bool choices = rank->job->choice_count > 1;
+    if (job->warmup_iterations > 0 || choices)
         tell_phase(rank, "warm-up");
     else
         wait_for_go(rank);
     if (atomic_load(&rank->worker->stopping))
         return 0;
     struct lab_subject subject = {"measuring", run_stretch, rank};
-    if (rank->job->choice_count > 1
-            ? worker_measure_choices(rank, &plan, err) < 0
-            : lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
+    if (choices ? worker_measure_choices(rank, &plan, wait_for_go, err) < 0
+                : lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
         return -1;
     int64_t count = (int64_t)rank->measurement.count;
     if (job->duration_s > 0 && !atomic_load(&rank->tells_progress))

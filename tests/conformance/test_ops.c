@@ -2,7 +2,7 @@
  * test_ops.c: every op on every backend that has a device here, in every dtype that it computes in:
  * the ops' own examples, in place where that is allowed, aligned and not, against double precision;
  * fused ops against their composition as well, and where a kernel can be tuned, its default
- * configuration, which isn't always what a launch without one gets.
+ * configuration, which isn't always what a launch without one gets, and of products one at random.
  *
  * With GPULAB_TEST_CUDA=real only GPUs are tried, and where there is none it is skipped.
  */
@@ -112,6 +112,30 @@ static bool tune(const struct bench *bench, struct lab_launch *launch) {
     return tunable != NULL;
 }
 
+#define DRAWS 1000
+
+/*
+ * Products have kernels that no default leads to: a legal configuration at random, the same at every
+ * run. For products with the most fused to them and rows of whole vectors, since each is compiled anew;
+ * false = it isn't one.
+ */
+static bool tune_at_random(const struct bench *bench, struct lab_launch *launch) {
+    struct lab_tunable_place place = {bench->machine, &bench->device->ref};
+    const struct lab_tunable *tunable = lab_tunable_find(&place, launch);
+    if ((launch->op != LAB_OP_GEMM_BIAS_GELU && launch->op != LAB_OP_GEMM_BIAS_ADD) || !tunable ||
+        lab_tensor_columns(&launch->out) % 8)
+        return false;
+    uint64_t seed = (uint64_t)lab_tensor_count(&launch->out) * 64 + (uint64_t)launch->op;
+    uint64_t size = (uint64_t)lab_tunable_size(tunable);
+    for (uint64_t draw = 0; draw < DRAWS; draw++) {
+        launch->tuning = lab_tunable_at(tunable, (int64_t)lab_random_below(seed, draw, size));
+        if (lab_tuning_check(tunable, &place, launch, &launch->tuning, NULL) == 0)
+            return true;
+    }
+    launch->tuning = (struct lab_tuning){0};
+    return false;
+}
+
 static void try_manner(struct bench *bench, const struct op_case *c, struct manner manner) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_launch launch = prepare(bench, c, manner);
@@ -121,6 +145,12 @@ static void try_manner(struct bench *bench, const struct op_case *c, struct mann
     launch = prepare(bench, c, manner);
     if (manner.over < 0 && !manner.shift && tune(bench, &launch)) {
         manner.how = "as tuned by default";
+        require(lab_launch(bench->stream, &launch, &err), &err, c->name);
+        compare(bench, c, launch.out.data, manner);
+    }
+    launch = prepare(bench, c, manner);
+    if (!manner.shift && tune_at_random(bench, &launch)) {
+        manner.how = "as tuned at random";
         require(lab_launch(bench->stream, &launch, &err), &err, c->name);
         compare(bench, c, launch.out.data, manner);
     }
@@ -213,6 +243,8 @@ static void prepare_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dt
             launch.out.data = (void *)(uintptr_t)(0x10000000 + shift * 4);
             lab_prepare(bench->device, &launch, 1);
             if (!shift && tune(bench, &launch))
+                lab_prepare(bench->device, &launch, 1);
+            if (!shift && tune_at_random(bench, &launch))
                 lab_prepare(bench->device, &launch, 1);
         }
 }

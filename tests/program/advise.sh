@@ -47,7 +47,30 @@ expect_out 'Places, fastest first'
 run analyze recommend quick_test --json
 json 'd["models"][0]["places"][0]["verdict"] == "best" and len(d["models"][0]["places"]) == 2'
 
+# one run each of three simulated devices: what is advised is what recommend judges over all places, and
+# a report gives it the same interval
+run run numa_study --device sim:l40s-10 'experiment.hardware.gpu_ids=[0,1,2]' \
+    'experiment.vit_configs=[{patch_size:32,depth:0}]' experiment.trace=false
+expect_status 0
+run analyze recommend numa_study --json
+json '[f for f in d["models"][0]["factors"] if f["choice"] == "node"][0]["pairs"] == 3'
+recommended=$(python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))["models"][0]
+node = [f for f in d["factors"] if f["choice"] == "node"][0]
+gain = node["gain"], node["gain_interval"]["low"], node["gain_interval"]["high"]
+print("%.1f %% [%.1f, %.1f]" % tuple(100 * g for g in gain))' "$work/out")
+run advise --study numa_study
+tr '\n' ' ' <"$work/out" | grep -qF "Worth most: node 0 rather than node 2 gains $recommended" ||
+    fail "advise doesn't say what recommend does, $recommended: $(head -3 "$work/out")"
+run analyze recommend numa_study --markdown
+slowest=$(grep -o 'which is [0-9.]* % [^ ]* [^ ]* within one run' "$work/out")
+[ -n "$slowest" ] || fail "recommend says nothing of the slowest place"
+run report numa_study --format md
+grep -qF "$slowest" "$work/out" || fail "a report has another interval than recommend: $slowest"
+
 # verdicts on nothing
+run selftest --device sim:l40s-10:0 --studies 2 --runs 2
+expect_out '^  Device        sim:l40s-10:0, simulated$'
 run selftest --device cpu --studies 2 --runs 2
 [ "$status" = 0 ] || [ "$status" = 3 ] || fail "$what: status $status: $(cat "$work/err")"
 expect_out 'in [012] of 2 A/A studies of 2 and 2 runs'

@@ -19,11 +19,9 @@ simulated() {
 }
 
 # 1. Nothing is found where nothing is
-for seed in 1 2; do
-    simulated 'experiment.phases=[baseline,baseline_again]' seed=$seed
-    json '(d["phases"][0]["slowed"] == 0 and d["phases"][0]["resource"].startswith("none")
-          and "slows nothing" in d["answer"])'
-done
+simulated 'experiment.phases=[baseline,baseline_again]' seed=1
+json '(d["phases"][0]["slowed"] == 0 and d["phases"][0]["resource"].startswith("none")
+      and "slows nothing" in d["answer"])'
 
 # 2. Each neighbour's resource is named first
 for kind in pcie membw sm power; do

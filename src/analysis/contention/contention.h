@@ -85,7 +85,8 @@ struct contention {
 void contention_make(const struct lab_study_table *study, const struct lab_analysis_input *input,
                      struct lab_arena *arena, struct contention *ret);
 
-/* Where least is left, of those where less is for certain; -1 = none. */
+/* Where least is left for certain, by the nearer end of the interval, so that what merely varies much
+ * doesn't come first; -1 = nowhere is less. */
 int contention_first_resource(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);

@@ -193,7 +193,7 @@ int contention_first_resource(const struct contention *made, int phase) {
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
         if (made->left[phase][r].less &&
-            (first < 0 || made->left[phase][r].ratio < made->left[phase][first].ratio))
+            (first < 0 || made->left[phase][r].high < made->left[phase][first].high))
             first = r;
     return first;
 }

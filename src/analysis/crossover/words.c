@@ -75,6 +75,14 @@ static void add_margin(const struct lab_crossover_feed *feed, enum lab_crossover
                        by_copies ? "compute takes" : "copies take", 100 * most);
 }
 
+/* Whether the intervals of all that is undecided are known: only then is nothing found a finding. */
+static bool is_sure(const struct lab_crossover_feed *feed) {
+    for (int m = 0; m < feed->model_count; m++)
+        if (feed->models[m].bound == LAB_CROSSOVER_UNDECIDED && isnan(feed->models[m].low))
+            return false;
+    return true;
+}
+
 static void add_feed(const struct lab_crossover_feed *feed, struct lab_arena *arena,
                      struct lab_str *text) {
     int copies = count_bound(feed, LAB_CROSSOVER_BY_COPIES);
@@ -100,12 +108,17 @@ static void add_feed(const struct lab_crossover_feed *feed, struct lab_arena *ar
         else
             lab_str_printf(text, "all %d models", copies + compute);
         add_margin(feed, copies ? LAB_CROSSOVER_BY_COPIES : LAB_CROSSOVER_BY_COMPUTE, text);
-    } else {
+    } else if (is_sure(feed)) {
         lab_str_printf(text,
                        "%s: compute and copies take as long as each other, as far as "
                        "these runs tell, on ",
                        feed->title);
         add_models(feed, LAB_CROSSOVER_UNDECIDED, arena, text);
+    } else {
+        lab_str_printf(text, "%s: which takes longer, compute or copies, can't be told of ",
+                       feed->title);
+        add_models(feed, LAB_CROSSOVER_UNDECIDED, arena, text);
+        lab_str_add(text, ": how far their times vary wasn't kept");
     }
     if (undecided > 0 && copies + compute > 0) {
         lab_str_add(text, "; undecided on ");

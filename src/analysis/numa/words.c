@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define DEVICES_MIN 3 /* fewer have an interval over them, but a very wide one */
+
 /* "None larger than" has to hold. */
 static double round_up(double share) {
     return lab_words_bound_percent(share);
@@ -241,9 +243,30 @@ static void add_untried(const struct lab_numa_device *const *devices, int count,
                            devices[i]->title);
 }
 
-/* " GPU 0 and GPU 1 are best fed from node 0.", of those with a penalty, by node. */
-static void add_groups(const struct lab_numa_grid *grid, struct lab_arena *arena,
-                       struct lab_str *text) {
+/*
+ * " Over all 4 devices it is 12.2 % [10.7, 13.8]." The largest of many penalties is large by chance as
+ * well, and one run each says nothing of what another run would give; several devices do.
+ */
+static void add_over_devices(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
+                             struct lab_arena *arena, struct lab_str *text) {
+    int model, node;
+    const struct lab_numa_cell *worst = lab_numa_worst(grid, device, &model, &node);
+    if (!worst || !worst->ratio.within)
+        return;
+    struct lab_numa_sensitivity *rows;
+    int count = lab_numa_sensitivities(grid, arena, &rows);
+    for (int i = 0; i < count; i++)
+        if (rows[i].model == model && rows[i].distance == device->nodes[node].distance &&
+            rows[i].devices >= DEVICES_MIN && !isnan(rows[i].low))
+            lab_str_printf(text, " Over %d devices the same distance costs %.1f %% [%.1f, %.1f].",
+                           rows[i].devices, 100 * rows[i].penalty, 100 * rows[i].low,
+                           100 * rows[i].high);
+}
+
+/* " GPU 0 and GPU 1 are best fed from node 0.", of those with a penalty, by node; `first` was
+ * named before, and isn't again by itself. */
+static void add_groups(const struct lab_numa_grid *grid, const struct lab_numa_device *first,
+                       struct lab_arena *arena, struct lab_str *text) {
     bool *told = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *told);
     const char **names = lab_arena_alloc(arena, (size_t)grid->device_count + 1, sizeof *names);
     const struct lab_numa_device **members =
@@ -264,6 +287,8 @@ static void add_groups(const struct lab_numa_grid *grid, struct lab_arena *arena
             names[count++] = other->title;
         }
         names[count] = NULL;
+        if (count == 1 && device == first)
+            continue;
         lab_str_add(text, " ");
         if (count > 1 && count == grid->device_count)
             lab_str_printf(text, "All %d devices", count);
@@ -303,8 +328,10 @@ const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct
     else {
         add_device(tally.grid, tally.device, arena, &text);
         lab_str_add(&text, ".");
-        if (tally.devices > 1 && count == 1)
-            add_groups(tally.grid, arena, &text);
+        if (tally.devices > 1 && count == 1) {
+            add_over_devices(tally.grid, tally.device, arena, &text);
+            add_groups(tally.grid, tally.device, arena, &text);
+        }
     }
     const char *answer = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);

@@ -78,12 +78,13 @@ struct lab_analysis_table scaling_law_table(const struct scaling_part *part) {
         row[LAW_ERROR] = lab_analysis_figure(law->leave_one_out);
         row[LAW_LACKS] = lab_analysis_text(law->lacks);
     }
-    return (struct lab_analysis_table){.key = "laws",
-                                       .title = "Laws",
-                                       .columns = law_columns,
-                                       .column_count = LAW_COLUMNS,
-                                       .cells = cells,
-                                       .row_count = SCALING_LAWS};
+    return (struct lab_analysis_table){
+        .key = "laws",
+        .title = "Laws",
+        .columns = lab_analysis_shown(law_columns, LAW_COLUMNS, cells, SCALING_LAWS, part->arena),
+        .column_count = LAW_COLUMNS,
+        .cells = cells,
+        .row_count = SCALING_LAWS};
 }
 
 static void fill_step(const struct scaling_step *step, struct lab_analysis_cell *row,

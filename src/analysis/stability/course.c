@@ -160,8 +160,12 @@ static void find_changes(struct lab_course *course, const double *values, const 
     segments.starts = lab_mem_resize(NULL, blocks.count + 1, sizeof *segments.starts);
     if (lab_changes_find(blocks.median_s, blocks.count, &options, segments.starts,
                          &segments.start_count)) {
-        drop_small(&segments, least);
-        drop_uncertain(&segments, &blocks, least);
+        size_t before;
+        do { /* what is taken out changes the levels beside it: those that are left have to be both */
+            before = segments.start_count;
+            drop_small(&segments, least);
+            drop_uncertain(&segments, &blocks, least);
+        } while (segments.start_count > 0 && segments.start_count < before);
         struct lab_steadiness steadiness = lab_changes_classify(
             blocks.median_s, blocks.count, segments.starts, segments.start_count);
         course->steady = steadiness.steady;

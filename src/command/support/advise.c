@@ -156,21 +156,57 @@ static int worst_row(const struct lab_analysis_table *choices, const char *choic
     return worst;
 }
 
-static void add_measured(struct lab_advice *advice, const struct lab_analysis_table *choices,
+/* The same choice over all places that are alike otherwise: as `recommend` judges it, and surer than
+ * one pair of places that was chosen for being far apart. */
+static int over_places(const struct lab_analysis_table *factors, const char *words) {
+    for (int i = 0; factors && i < factors->row_count; i++)
+        if (lab_str_equal(cell(factors, i, "words")->text, words) &&
+            cell(factors, i, "pairs")->value > 1 && !isnan(cell(factors, i, "gain")->low))
+            return i;
+    return -1;
+}
+
+/* Whether it was held over all places, and none of its alternatives is slower for sure: then a pair
+ * in which one is doesn't carry the choice. */
+static bool is_denied(const struct lab_analysis_table *factors, const char *choice) {
+    bool held = false;
+    for (int i = 0; factors && i < factors->row_count; i++) {
+        if (!lab_str_equal(cell(factors, i, "choice")->text, choice) ||
+            !(cell(factors, i, "pairs")->value > 1))
+            continue;
+        if (lab_str_equal(cell(factors, i, "verdict")->text, "faster"))
+            return false;
+        held = true;
+    }
+    return held;
+}
+
+static void add_measured(struct lab_advice *advice, const struct lab_analysis_part *part,
                          const struct target *target, struct lab_arena *arena) {
+    const struct lab_analysis_table *choices = find_table(part, "choices");
+    const struct lab_analysis_table *factors = find_table(part, "factors");
     static const char *const kinds[] = {"node", "device", "compile", "batch"};
     for (int k = 0; k < 4; k++) {
         int row = worst_row(choices, kinds[k]);
         const char *tool, *line = choice_line(kinds[k], target, &tool, arena);
         if (row < 0 || !line)
             continue;
-        const struct lab_analysis_cell *gain = cell(choices, row, "gain");
-        const char *verdict = cell(choices, row, "verdict")->text;
+        const char *words = cell(choices, row, "words")->text;
+        int over = over_places(factors, words);
+        const struct lab_analysis_table *table = over >= 0 ? factors : choices;
+        if (over >= 0)
+            row = over;
+        else if (cell(choices, row, "within_one_run")->value > 0)
+            words = lab_arena_printf(arena, "%s (within one run each)", words);
+        const struct lab_analysis_cell *gain = cell(table, row, "gain");
+        const char *verdict = cell(table, row, "verdict")->text;
+        if (over < 0 && is_denied(factors, kinds[k]))
+            verdict = "undecided";
         struct lab_advice_line *made = add(advice,
                                            lab_str_equal(verdict, "faster") ? LAB_ADVICE_WORTH
                                            : lab_str_equal(verdict, "same") ? LAB_ADVICE_NOT_WORTH
                                                                             : LAB_ADVICE_UNDECIDED,
-                                           tool, line, cell(choices, row, "words")->text);
+                                           tool, line, words);
         if (!made)
             return;
         made->gain = gain->value;
@@ -255,15 +291,14 @@ struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int 
                                   const char *study, const struct lab_machine *machine,
                                   struct lab_arena *arena) {
     const struct lab_analysis_part *found = &result->parts[part];
-    const struct lab_analysis_table *choices = find_table(found, "choices"),
-                                    *next = find_table(found, "next");
+    const struct lab_analysis_table *next = find_table(found, "next");
     struct target target = find_target(result, part, machine, arena);
     struct lab_advice advice = {.model = found->name,
                                 .study = study,
                                 .answer = found->answer,
                                 .lines = lab_arena_alloc(arena, LINES_MAX, sizeof *advice.lines)};
-    if (choices)
-        add_measured(&advice, choices, &target, arena);
+    if (find_table(found, "choices"))
+        add_measured(&advice, found, &target, arena);
     advice.best = best_words(&advice, text(result, part, "best"), &target, arena);
     add_same_place(&advice, &target, arena);
     add_unmeasured(&advice, &target, arena);

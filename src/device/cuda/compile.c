@@ -27,19 +27,24 @@ static const struct lab_kernel_file *file_named(const char *name) {
     return NULL;
 }
 
-/* The kernel's file behind what all share; its lines keep their numbers in messages. */
-static void write_source(const struct cuda_variant *variant, struct lab_str *out) {
-    const char *name = cuda_kernel_rows[variant->kernel].file;
-    const struct lab_kernel_file *common = file_named("common.cuh"), *file = file_named(name);
-    lab_str_add_bytes(out, common->text, common->length);
-    lab_str_printf(out, "#line 1 \"%s\"\n", name);
-    lab_str_add_bytes(out, file->text, file->length);
+/* The kernel's file behind what it shares with others; lines keep their numbers in messages. */
+static void write_source(const char *name, struct lab_str *out) {
+    const char *const names[] = {"common.cuh", strstr(name, "_mma.cu") ? "mma.cuh" : NULL, name};
+    for (int i = 0; i < 3; i++)
+        if (names[i]) {
+            const struct lab_kernel_file *file = file_named(names[i]);
+            lab_str_printf(out, "#line 1 \"%s\"\n", names[i]);
+            lab_str_add_bytes(out, file->text, file->length);
+        }
 }
 
 uint64_t cuda_source_hash(const char *file) {
-    const struct lab_kernel_file *common = file_named("common.cuh"), *own = file_named(file);
-    return lab_kernel_cache_hash(common->text, common->length) * 31 +
-           lab_kernel_cache_hash(own->text, own->length);
+    struct lab_str source;
+    lab_str_init(&source);
+    write_source(file, &source);
+    uint64_t hash = lab_kernel_cache_hash(source.text, source.length);
+    lab_str_release(&source);
+    return hash;
 }
 
 #define OPTIONS_MAX (CUDA_MACROS + 6)
@@ -168,7 +173,7 @@ static int compile_variant(const struct cuda_variant *variant, const char *archi
     lab_arena_init(&arena);
     lab_str_init(&source);
     cuda_variant_name(variant, name);
-    write_source(variant, &source);
+    write_source(cuda_kernel_rows[variant->kernel].file, &source);
     int count = make_options(variant, architecture, &arena, options), status = 0;
     const char *key = key_of(&source, options, count, &arena);
     if (lab_kernel_cache_load(folder, key, &arena, &cached, ret_length) == 0) {

@@ -44,7 +44,7 @@ bool cuda_supports(enum lab_op_id op, enum lab_dtype dtype, int capability) {
         return cuda_flash_attention_runs_on(dtype, capability);
     if (op == LAB_OP_MLP_FORWARD || op == LAB_OP_MLP_BACKWARD || op == LAB_OP_MLP_GRADIENT ||
         op == LAB_OP_ADAM || op == LAB_OP_MLP_STEP)
-        return false;
+        return cuda_mlp_runs_in(dtype);
     /* cuBLASLt's GELU is the tanh approximation: off by up to 5e-4, too much for fp32 alone */
     return !(op == LAB_OP_GEMM_BIAS_GELU && dtype == LAB_FP32);
 }
@@ -246,6 +246,8 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
         *ret_way = is_long ? CUDA_WAY_LOWER : CUDA_WAY_KERNEL;
         return is_long ? 0 : plan_layer_norm_embed(launch, room, ret_call, err);
     case LAB_OP_ATTENTION:
+        if (attention_hopper_suits(launch, room))
+            return plan_attention_hopper(launch, room, ret_way, ret_call, err);
         return plan_attention(launch, room, ret_call, err);
     case LAB_OP_FLASH_ATTENTION:
         return plan_flash_attention(launch, room, ret_way, ret_call, err);
@@ -254,6 +256,7 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
     case LAB_OP_MLP_GRADIENT:
     case LAB_OP_ADAM:
     case LAB_OP_MLP_STEP:
+        return plan_mlp(launch, room, ret_way, ret_call, err);
     case LAB_OP_COUNT:
         break;
     }

@@ -47,7 +47,10 @@
     X(gemm_hopper, "gemm_hopper.cu", ONLY_90, MATRIX, "mmmppiiii", "BLOCK_M", "BLOCK_N", "STAGES", \
       "PINGPONG", "CLUSTER", "SPLIT", "LAYOUT", "EPILOGUE")                                        \
     X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
-      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG", "POLY")
+      "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG")                            \
+    X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
+    X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiiffffff", "MODE", "CLUSTER")    \
+    X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
@@ -62,13 +65,14 @@ enum cuda_architectures { CUDA_FROM_80, CUDA_FROM_90, CUDA_ONLY_90 };
 enum { /* the dtypes that a kernel exists in, a bit for each */
        CUDA_DTYPES_ANY = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16 | 1 << LAB_FP16,
        CUDA_DTYPES_HALF = 1 << LAB_BF16 | 1 << LAB_FP16,
+       CUDA_DTYPES_TRAINING = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16,
        CUDA_DTYPES_MATRIX = CUDA_DTYPES_HALF | 1 << LAB_TF32, /* what matrix units multiply */
 };
 
 #define CUDA_ARCHITECTURES                                                                         \
     { 80, 86, 89, 90 } /* compute capability × 10 */
 #define CUDA_MACROS    10
-#define CUDA_ARGUMENTS 16
+#define CUDA_ARGUMENTS 32
 #define CUDA_MAPS      4
 
 struct cuda_kernel_row {

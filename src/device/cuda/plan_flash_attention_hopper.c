@@ -5,20 +5,20 @@
  */
 #include "device/cuda/plan_internal.h"
 
-enum { BLOCK_M, BLOCK_N, STAGES, PINGPONG, POLY, PARAMETERS };
+enum { BLOCK_M, BLOCK_N, STAGES, Q_STAGES, PINGPONG, PARAMETERS };
 
 static const int32_t block_m_choices[] = {64, 128, 192};
 static const int32_t block_n_choices[] = {64, 80, 96, 112, 128, 144, 160, 176, 192};
-static const int32_t stages_choices[] = {2, 3};
+static const int32_t stages_choices[] = {2, 3, 4};
+static const int32_t q_stages_choices[] = {0, 1, 2};
 static const int32_t pingpong_choices[] = {0, 1};
-static const int32_t poly_choices[] = {0, 4};
 
 static const struct lab_tunable_parameter parameters[PARAMETERS] = {
     {"block_m", "queries of a tile, 64 for each warp group", block_m_choices, 3},
     {"block_n", "keys that they meet at a time", block_n_choices, 9},
-    {"stages", "tiles of keys, and of values, on their way or in use", stages_choices, 2},
+    {"stages", "tiles of keys, and of values, on their way or in use", stages_choices, 3},
+    {"q_stages", "tiles of queries likewise; 0 = one, copied to registers", q_stages_choices, 3},
     {"pingpong", "1 = warp groups take turns at the matrix unit", pingpong_choices, 2},
-    {"poly", "of every 16 exponentials, those made by multiply-adds", poly_choices, 2},
 };
 
 #define GROUP         64        /* queries of a warp group */
@@ -36,15 +36,16 @@ static struct shape shape_of(const struct lab_launch *launch) {
 
 /* --- what is legal --- */
 
-static int shared_bytes_of(struct shape s, const int32_t *values, int q_stages) {
+static int shared_bytes_of(struct shape s, const int32_t *values) {
+    int q_stages = values[Q_STAGES] ? values[Q_STAGES] : 1;
     return 2 * (int)s.width * (q_stages * values[BLOCK_M] + 2 * values[STAGES] * values[BLOCK_N]) +
            BARRIER_BYTES;
 }
 
-/* Registers of a thread that hold scores, probabilities and output, and what is left for them: the warp
- * groups share 65536. */
+/* Registers of a thread that hold scores, probabilities, output and queries, and what is left for them:
+ * the warp groups share 65536. */
 static int registers_of(struct shape s, const int32_t *values) {
-    return (int)s.width / 2 + values[BLOCK_N] * 3 / 4;
+    return (int)s.width / 2 + values[BLOCK_N] * 3 / 4 + (values[Q_STAGES] ? 0 : (int)s.width / 4);
 }
 
 static int registers_max(const int32_t *values) {
@@ -55,7 +56,7 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
                  const struct lab_tuning *tuning, struct lab_err *err) {
     struct shape s = shape_of(launch);
     const int32_t *values = tuning->values;
-    int registers = registers_of(s, values), bytes = shared_bytes_of(s, values, 1);
+    int registers = registers_of(s, values), bytes = shared_bytes_of(s, values);
     int bytes_max = cuda_room_of(place->ref).shared_bytes_max;
     if (registers > registers_max(values))
         return lab_err_set(
@@ -77,18 +78,29 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     return 0;
 }
 
+/* Tiles of 192 queries keep the matrix unit busier where scores are cheap, but of a short sequence more
+ * of them is empty, or masked. Measured on an H200. */
+static bool is_long(const struct lab_launch *launch, int64_t tokens) {
+    if (launch->causal)
+        return tokens >= 2048;
+    return quotient_up(tokens, 192) * 192 * 17 <= quotient_up(tokens, 128) * 128 * 20;
+}
+
 static struct lab_tuning usual(const struct lab_launch *launch) {
     struct shape s = shape_of(launch);
-    bool few = s.tokens <= GROUP;
+    if (s.tokens <= GROUP)
+        return (struct lab_tuning){PARAMETERS, {GROUP, s.width == 256 ? 80 : 128, 2, 1, 0}};
     switch (s.width) {
     case 64:
-        return (struct lab_tuning){PARAMETERS, {few ? 64 : 128, 128, 2, !few, 0}};
+        return (struct lab_tuning){PARAMETERS,
+                                   {is_long(launch, s.tokens) ? 192 : 128, 128, 3, 2, 1}};
     case 96:
-        return (struct lab_tuning){PARAMETERS, {few ? 64 : 128, 128, 2, !few, 0}};
+        return is_long(launch, s.tokens) ? (struct lab_tuning){PARAMETERS, {192, 96, 3, 2, 1}}
+                                         : (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
     case 128:
-        return (struct lab_tuning){PARAMETERS, {few ? 64 : 128, 128, 2, !few, 0}};
+        return (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
     default:
-        return (struct lab_tuning){PARAMETERS, {few ? 64 : 128, 80, 2, !few, 0}};
+        return (struct lab_tuning){PARAMETERS, {128, 80, 2, 1, 1}};
     }
 }
 
@@ -146,11 +158,9 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_roo
     struct shape s = shape_of(launch);
     struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch);
     const int32_t *values = tuning.values;
-    int q_stages = shared_bytes_of(s, values, 2) <= room.shared_bytes_max ? 2 : 1;
-    const int32_t macros[] = {(int32_t)s.width, launch->causal, values[BLOCK_M],  values[BLOCK_N],
-                              values[STAGES],   q_stages,       values[PINGPONG], values[POLY]};
+    const int32_t macros[] = {(int32_t)s.width, launch->causal,   values[BLOCK_M], values[BLOCK_N],
+                              values[STAGES],   values[Q_STAGES], values[PINGPONG]};
     *ret_call = call_of(launch, CUDA_KERNEL_flash_attention_hopper);
-    _Static_assert(sizeof macros <= sizeof ret_call->variant.macros, "macros have room");
     memcpy(ret_call->variant.macros, macros, sizeof macros);
     for (int i = 0; i < 3; i++) {
         struct cuda_map map = map_of(&launch->in[i], values[i == 0 ? BLOCK_M : BLOCK_N]);
@@ -165,7 +175,7 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_roo
     /* causal tiles are handed out in twos */
     int64_t rows = quotient_up(s.tokens, values[BLOCK_M]);
     int64_t items = (launch->causal ? quotient_up(rows, 2) : rows) * s.batch * s.heads;
-    ret_call->shared_bytes = (unsigned)shared_bytes_of(s, values, q_stages);
+    ret_call->shared_bytes = (unsigned)shared_bytes_of(s, values);
     return set_blocks(ret_call, items < room.sm_count ? items : room.sm_count,
                       2 * values[BLOCK_M] + 128, err);
 }

@@ -1,13 +1,13 @@
 /*
  * plan_gemm.c: matrix products, alone and with what is fused to them. cuBLASLt does them, unless a
- * launch asks for a configuration of a kernel of our own: that for Hopper where it can do the product,
- * else the one for every GPU.
+ * launch asks for a configuration of a kernel of our own, or that for Hopper is known to be faster. Where
+ * it can't do the product, the one for every GPU can be asked for.
  */
 #include "device/cuda/plan_internal.h"
 
 int plan_gemm(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
               struct cuda_call *ret_call, struct lab_err *err) {
-    if (launch->tuning.count && find_gemm_hopper_tunable(launch, room))
+    if (find_gemm_hopper_tunable(launch, room))
         return plan_gemm_hopper(launch, room, ret_way, ret_call, err);
     if (launch->tuning.count)
         return plan_gemm_mma(launch, room, ret_way, ret_call, err);

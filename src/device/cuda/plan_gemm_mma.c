@@ -50,6 +50,11 @@ static int sums_max(enum lab_dtype dtype) {
     return dtype == LAB_FP32 ? 64 : 128;
 }
 
+/* Of a warp's share: less makes it load more than it multiplies, more doesn't fit its registers. */
+static bool is_side(int extent) {
+    return extent == 32 || extent == 64;
+}
+
 static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
@@ -59,9 +64,9 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     int bytes = shared_bytes_of(launch, values);
     if (warps < 2 || warps > 8)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "a block has 2, 4 or 8 warps, not %d", warps);
-    if (values[BLOCK_M] / values[WARPS_M] < 16 || values[BLOCK_N] / values[WARPS_N] < 16)
+    if (!is_side(values[BLOCK_M] / values[WARPS_M]) || !is_side(values[BLOCK_N] / values[WARPS_N]))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "a warp has at least 16 rows and 16 columns, not %d and %d",
+                           "a warp has 32 or 64 rows and as many columns, not %d and %d",
                            values[BLOCK_M] / values[WARPS_M], values[BLOCK_N] / values[WARPS_N]);
     if (sums > sums_max(dtype))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,

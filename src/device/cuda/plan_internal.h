@@ -16,11 +16,14 @@
 /* As cuda_plan, with *ret_way CUDA_WAY_KERNEL before. */
 typedef int cuda_planner(const struct lab_launch *launch, struct cuda_room room,
                          enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
-cuda_planner plan_softmax, plan_flash_attention, plan_gemm;
+cuda_planner plan_softmax, plan_flash_attention, plan_gemm, plan_mlp;
 /* by mma.sync, for any GPU; a product's counts its sizes in 32 bits */
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
+cuda_planner plan_attention_hopper;
+bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_room room);
 
+bool cuda_mlp_runs_in(enum lab_dtype dtype);
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
 
 /*

@@ -147,10 +147,10 @@ static const struct {
     struct shape shape;
     bool transpose_a, transpose_b;
 } cases[] = {
-    {{1, 1, 1}, false, false},      {{7, 7, 7}, false, true},      {{63, 65, 7}, true, false},
-    {{1, 197, 65}, false, true},    {{197, 1, 63}, true, true},    {{1, 63, 65}, true, false},
-    {{65, 63, 197}, false, false},  {{50, 384, 128}, false, true}, {{10, 1000, 64}, false, true},
-    {{197, 176, 200}, false, true},
+    {{1, 1, 1}, false, false},      {{7, 7, 7}, false, true},       {{63, 65, 7}, true, false},
+    {{1, 197, 65}, false, true},    {{197, 1, 63}, true, true},     {{1, 63, 65}, true, false},
+    {{65, 63, 197}, false, false},  {{50, 384, 128}, false, true},  {{10, 1000, 64}, false, true},
+    {{197, 176, 200}, false, true}, {{40, 136, 1096}, true, false}, {{72, 192, 1032}, false, false},
 };
 
 static int example(enum lab_op_id op, int index, enum lab_dtype dtype,

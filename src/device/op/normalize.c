@@ -109,7 +109,7 @@ static void softmax_reference(const struct lab_launch *launch, const double *con
 
 /* And rows that take several of a GPU's blocks, and one that no number of them can keep. */
 static int softmax_example(int index, enum lab_dtype dtype, struct lab_launch *ret_launch) {
-    static const int64_t long_rows[][2] = {{2, 150001}, {1, 1100001}};
+    static const int64_t long_rows[][2] = {{2, 150001}, {1, 1400001}};
     int beyond = index - (int)(sizeof matrices / sizeof matrices[0]);
     if (beyond < 0)
         return shapes_example(LAB_OP_SOFTMAX, index, dtype, ret_launch);

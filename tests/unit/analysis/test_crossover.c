@@ -232,6 +232,21 @@ static void test_one_run_decides_large_differences_only(void **state) {
     given_end(&given);
 }
 
+/* Without iterations one run has no interval: that nothing is sure isn't that both take as long. */
+static void test_what_has_no_interval_is_not_said_to_be_alike(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "quick_test");
+    add_run(&given, "vit_a", 1, 2e-3, 1e-3, 0, 0, 0, 0.01);
+    struct lab_study_run *run = &given.table.runs[given.table.run_count - 1];
+    struct lab_study_rank *rank = (struct lab_study_rank *)run->ranks;
+    rank->iteration_count = 0;
+    rank->iterations = NULL;
+    struct lab_analysis_result result = analyze(&given);
+    assert_null(strstr(result.answer, "as long as each other"));
+    given_end(&given);
+}
+
 static void test_without_spans_the_runs_own_figures_serve(void **state) {
     (void)state;
     struct given_study given;
@@ -365,6 +380,7 @@ int main(void) {
         cmocka_unit_test(test_what_only_copies_is_bound_by_copies),
         cmocka_unit_test(test_all_on_one_side_says_by_how_much),
         cmocka_unit_test(test_one_run_decides_large_differences_only),
+        cmocka_unit_test(test_what_has_no_interval_is_not_said_to_be_alike),
         cmocka_unit_test(test_without_spans_the_runs_own_figures_serve),
         cmocka_unit_test(test_a_trace_serves_where_iterations_have_no_spans),
         cmocka_unit_test(test_what_is_lacking_is_said),

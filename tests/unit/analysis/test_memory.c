@@ -70,6 +70,21 @@ static void small_differences_of_single_recordings_get_no_verdict(void **state) 
     assert_true(has_note(f->result.notes, "within one recording each"));
 }
 
+/* Recordings of a label that are far apart bound nothing: that isn't "as much". */
+static void what_may_be_twice_as_much_is_not_said_to_be_as_much(void **state) {
+    struct given *f = *state;
+    static const double megabytes[] = {8000, 14000, 9000, 15000};
+    for (int i = 0; i < 4; i++) {
+        given_recording(f, lab_arena_printf(&f->arena, "r%d", i), i < 2 ? "a" : "b");
+        struct lab_track *gpu = given_gpu(f, 0);
+        for (int t = 0; t < 10; t++)
+            given_tick(gpu, t, megabytes[i], 50, 100, 60);
+    }
+    when_analysed(f, "memory", NULL);
+    assert_string_equal(figure(f, 1, "verdict")->text, "same");
+    assert_non_null(strstr(f->result.answer, "b can't be told from a: no difference larger than "));
+}
+
 /* Nothing varies and nothing differs: a bound of nothing is 0, not -0. */
 static void no_difference_at_all_is_a_plain_zero(void **state) {
     struct given *f = *state;
@@ -91,6 +106,7 @@ int main(void) {
         CASE(the_best_comes_first_and_others_are_held_against_it),
         CASE(small_differences_of_single_recordings_get_no_verdict),
         CASE(no_difference_at_all_is_a_plain_zero),
+        CASE(what_may_be_twice_as_much_is_not_said_to_be_as_much),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -142,6 +144,40 @@ static void test_devices_are_grouped_by_their_best_node(void **state) {
     assert_int_equal(over->row_count, MODELS);
     const struct lab_analysis_cell *mean = &over->cells[over->column_count + 4];
     assert_true(mean->low < 0.124 && mean->high > 0.124);
+    given_end(&given);
+}
+
+/* The one that was named first isn't named again by itself. */
+static void test_no_device_is_told_twice(void **state) {
+    (void)state;
+    static const double more[MODELS] = {0.4, 0.2, 0.1, 0};
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    add_device(&given, 0, 0, 2, 4, more, 0.005);
+    add_device(&given, 1, 1, 2, 4, planted, 0.005);
+    struct lab_analysis_result result = analyze(&given);
+    assert_has(result.answer, "GPU 0 is best fed from node 0: node 1 costs 40.");
+    assert_has(result.answer, "GPU 1 is best fed from node 1.");
+    assert_null(strstr(result.answer, "GPU 0 is best fed from node 0."));
+    given_end(&given);
+}
+
+/* One run each, which differ by 2 %: the largest penalty of four devices is too large, and its interval
+ * knows nothing of other runs. That over the devices does. */
+static void test_single_runs_are_told_over_devices(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "numa_study");
+    for (int gpu = 0; gpu < 4; gpu++)
+        add_device(&given, gpu, 0, 2, 1, planted, 0.02);
+    struct lab_analysis_result result = analyze(&given);
+    assert_has(result.answer, "(within one run each) on vit0x0x0");
+    const char *at = strstr(result.answer, "Over 4 devices the same distance costs ");
+    assert_non_null(at);
+    at = strchr(at, '[');
+    assert_non_null(at);
+    double low = strtod(at + 1, NULL), high = strtod(strchr(at, ',') + 1, NULL);
+    assert_true(low < 30 && 30 < high);
     given_end(&given);
 }
 
@@ -377,6 +413,8 @@ int main(void) {
         cmocka_unit_test(test_nothing_is_claimed_where_there_is_nothing),
         cmocka_unit_test(test_no_bound_is_larger_than_all),
         cmocka_unit_test(test_devices_are_grouped_by_their_best_node),
+        cmocka_unit_test(test_no_device_is_told_twice),
+        cmocka_unit_test(test_single_runs_are_told_over_devices),
         cmocka_unit_test(test_a_map_and_a_curve_are_drawn),
         cmocka_unit_test(test_many_devices_are_drawn_by_distance),
         cmocka_unit_test(test_one_run_each_judges_large_effects_only),

@@ -101,6 +101,39 @@ static void without_noise_the_law_is_found_again(void **state) {
     given_end(&given);
 }
 
+/* A coefficient without its interval would seem surer than it is. */
+static void the_sentence_says_how_well_the_overhead_is_known(void **state) {
+    (void)state;
+    struct given_study given;
+    given_models(&given, 0.01);
+    struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+    const struct lab_analysis_cell *overhead = figure(&result, 0, "overhead_ms");
+    assert_true(overhead->low > 0);
+    assert_says(result.answer,
+                lab_arena_printf(&given.arena,
+                                 "an iteration takes %.2f ms [%.2f ms, "
+                                 "%.2f ms] and its work at ",
+                                 1e3 * overhead->value, 1e3 * overhead->low, 1e3 * overhead->high));
+    /* a rate without the bytes that come on top of it would be one that nothing reaches */
+    assert_says(result.answer, ", then its bytes at ");
+    given_end(&given);
+}
+
+static void devices_come_in_their_order_whichever_ran_first(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "scaling_study");
+    for (int gpu = 2; gpu >= 0; gpu--)
+        for (size_t i = 0; i < MODELS; i++)
+            given_model_on(&given, gpu, models[i][0], models[i][1],
+                           planted_time(models[i][0], models[i][1]), 0);
+    struct lab_analysis_result result = when_asked(&given, "scaling", NULL);
+    assert_int_equal(result.part_count, 3);
+    for (int gpu = 0; gpu < 3; gpu++)
+        assert_says(result.parts[gpu].name, lab_arena_printf(&given.arena, ":%d", gpu));
+    given_end(&given);
+}
+
 static void models_that_differ_in_one_key_are_a_series(void **state) {
     (void)state;
     struct given_study given;
@@ -362,6 +395,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_noise_the_law_is_found_again),
         cmocka_unit_test(models_that_differ_in_one_key_are_a_series),
+        cmocka_unit_test(the_sentence_says_how_well_the_overhead_is_known),
+        cmocka_unit_test(devices_come_in_their_order_whichever_ran_first),
         cmocka_unit_test(intervals_hold_as_often_as_they_say),
         cmocka_unit_test(a_power_law_is_found_again),
         cmocka_unit_test(regimes_are_told_with_their_evidence),

@@ -83,6 +83,30 @@ static void test_a_slow_down_is_dated_and_explained(void **state) {
     given_end(&given);
 }
 
+/* One iteration that was held up begins no other pace, wherever it is. */
+static double held_up_once(double seconds, void *context) {
+    double at_s = *(const double *)context;
+    return ten_ms * (seconds >= at_s && seconds < at_s + 1.8 * ten_ms ? 1.8 : 1);
+}
+
+static void test_no_change_is_told_that_is_smaller_than_asked_for(void **state) {
+    (void)state;
+    for (int i = 0; i < 60; i++) {
+        struct given_study given;
+        given_begin(&given, "stability");
+        given.random = (uint64_t)i;
+        struct given_run run = a_run(0);
+        run.spread = 0.01;
+        double at_s = 0.5 + 0.01 * i;
+        given_paced(&given, run, 1.67, held_up_once, &at_s);
+        struct lab_analysis_result result = when_asked(&given, "stability");
+        int changes = (int)figure_of(&result, "changes")->value;
+        for (int c = 0; c < changes; c++)
+            assert_true(fabs(cell_of(&result, "change_points", c, "change")->value) >= 0.01);
+        given_end(&given);
+    }
+}
+
 static void test_warm_up_is_no_fault_but_is_said(void **state) {
     (void)state;
     struct given_study given;
@@ -285,6 +309,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_steady_run_has_a_bound_on_its_drift),
         cmocka_unit_test(test_a_slow_down_is_dated_and_explained),
+        cmocka_unit_test(test_no_change_is_told_that_is_smaller_than_asked_for),
         cmocka_unit_test(test_warm_up_is_no_fault_but_is_said),
         cmocka_unit_test(test_a_slow_drift_is_found_with_its_size),
         cmocka_unit_test(test_what_never_settles_has_no_steady_state),

@@ -362,6 +362,33 @@ static void test_a_demoted_difference_says_how_many_runs_would_tell(void **state
 
 /* --- the rest --- */
 
+/* Three stretches of a double-buffered pipeline, 1 ms each, that is empty before each of them. */
+static void test_where_a_pipeline_begins_afresh_is_no_interval(void **state) {
+    (void)state;
+    enum { STRETCH = 20, COUNT = 3 * STRETCH };
+    struct lab_iteration iterations[COUNT] = {{0}};
+    int64_t end_ns = 0;
+    for (int i = 0; i < COUNT; i++) {
+        bool first = i % STRETCH == 0;
+        iterations[i].start_ns = first ? end_ns + 5000 : end_ns - 900000;
+        end_ns = iterations[i].end_ns = end_ns + (first ? 2000000 : 1000000);
+    }
+    struct lab_study_rank rank = {.iterations = iterations, .iteration_count = COUNT};
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    size_t count;
+    const double *intervals = lab_study_intervals(&rank, &arena, &count);
+    assert_int_equal(count, COUNT - 3);
+    for (size_t i = 0; i < count; i++)
+        assert_true(fabs(intervals[i] - 1e-3) < 1e-12);
+    /* one after the other, each does */
+    for (int i = 1; i < COUNT; i++)
+        iterations[i].start_ns = iterations[i - 1].end_ns + 5000;
+    lab_study_intervals(&rank, &arena, &count);
+    assert_int_equal(count, COUNT - 1);
+    lab_arena_release(&arena);
+}
+
 static void test_intervals_run_from_end_to_end(void **state) {
     (void)state;
     struct given_study given;
@@ -424,6 +451,7 @@ int main(void) {
         cmocka_unit_test(test_intervals_cover_as_they_say),
         cmocka_unit_test(test_many_comparisons_are_judged_together),
         cmocka_unit_test(test_a_demoted_difference_says_how_many_runs_would_tell),
+        cmocka_unit_test(test_where_a_pipeline_begins_afresh_is_no_interval),
         cmocka_unit_test(test_intervals_run_from_end_to_end),
         cmocka_unit_test(test_notes_tell_what_is_missing),
     };

@@ -42,6 +42,22 @@ static void all_files_of_a_label_count(void **state) {
     assert_true(has_note(f->result.notes, "means are means of theirs"));
 }
 
+/* As long as simulated runs are, or those of small models. */
+static void short_recordings_take_some_time(void **state) {
+    (void)state;
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_analysis_add_duration(&text, 0.0384);
+    assert_string_equal(text.text, "38.4 ms");
+    lab_str_clear(&text);
+    lab_analysis_add_duration(&text, 0);
+    assert_string_equal(text.text, "0.0 s");
+    lab_str_clear(&text);
+    lab_analysis_add_duration(&text, 22.14);
+    assert_string_equal(text.text, "22.1 s");
+    lab_str_release(&text);
+}
+
 /* A counter is believed before power: here power says 100 W, the counter 50 J a second; it starts anew
  * at second 5, and what it had counted since second 4 is all that is lost. */
 static void energy_is_the_counters_where_there_is_one(void **state) {
@@ -142,9 +158,10 @@ static void nothing_recorded_is_an_error(void **state) {
 int main(void) {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, given_setup, given_teardown)
     const struct CMUnitTest tests[] = {
-        CASE(all_files_of_a_label_count),        CASE(energy_is_the_counters_where_there_is_one),
-        CASE(energy_from_power_leaves_gaps_out), CASE(reasons_at_once_count_once),
-        CASE(a_host_without_gpus_has_a_summary), CASE(nothing_recorded_is_an_error),
+        CASE(all_files_of_a_label_count),      CASE(energy_is_the_counters_where_there_is_one),
+        CASE(short_recordings_take_some_time), CASE(energy_from_power_leaves_gaps_out),
+        CASE(reasons_at_once_count_once),      CASE(a_host_without_gpus_has_a_summary),
+        CASE(nothing_recorded_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,7 +168,7 @@ static void a_variant_that_does_not_compile_leaves_the_device_working(void **sta
     example(&bench, LAB_OP_SOFTMAX, 0, LAB_FP32, &bad);
     ASSERT_OK(lab_launch_complete(&bad, err));
     /* past lab_launch, which checks configurations: the compiler has the last word */
-    bad.tuning = (struct lab_tuning){.count = 5, .values = {8, 1, 0, 0, 1 << 30}};
+    bad.tuning = (struct lab_tuning){.count = 6, .values = {8, 1, 0, 0, 0, 2}};
     lab_prepare(bench.device, &bad, 1);
     ASSERT_FAILS(bench.device->ops->launch(bench.stream, &bad, err), LAB_ERR_SYSTEM, "NVRTC");
     ASSERT_OK(lab_launch(bench.stream, &good, err));

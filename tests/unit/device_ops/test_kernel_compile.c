@@ -43,7 +43,9 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_flash_attention_mma] = {64, 1, 1, 64, 32, 4, 1},
         [CUDA_KERNEL_gemm_mma] = {2, 3, 1, 64, 64, 32, 3, 2, 2},
         [CUDA_KERNEL_gemm_hopper] = {128, 256, 4, 0, 2, 1, 2, 3},
-        [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 2, 2, 1, 0},
+        [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 3, 2, 1},
+        [CUDA_KERNEL_mlp] = {7},
+        [CUDA_KERNEL_mlp_cluster] = {7, 8},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);
     return variant;
@@ -200,6 +202,37 @@ static void tiles_at_random_compile(void **state) {
     for (int i = 0; i < TILES_AT_RANDOM; i++) {
         struct cuda_code code;
         require(cuda_code_get(&variants[i], 89, &code, &err), &err);
+        assert_true(is_cubin(code));
+    }
+}
+
+#define HOPPER_TILES_AT_RANDOM 4
+
+/* Its registers and shared memory are counted by the kernel itself: what is legal must be so there. */
+static void tiles_for_hopper_at_random_compile(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct cuda_variant variants[HOPPER_TILES_AT_RANDOM];
+    for (int i = 0; i < HOPPER_TILES_AT_RANDOM; i++) {
+        static const enum lab_dtype dtypes[] = {LAB_BF16, LAB_FP16, LAB_TF32};
+        struct lab_launch launch;
+        struct cuda_call call;
+        enum cuda_way way = CUDA_WAY_GEMM;
+        /* rows of 768 and 256 bytes */
+        require(lab_op_get(LAB_OP_GEMM_BIAS_ADD)->example(7, dtypes[i % 3], &launch), &err);
+        require(lab_launch_complete(&launch, &err), &err);
+        for (uint64_t draw = 0; way == CUDA_WAY_GEMM; draw++) {
+            configure_at_random((uint64_t)i * 100 + draw, &launch);
+            require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10, 90}, &way, &call, &err),
+                    &err);
+        }
+        assert_int_equal(call.variant.kernel, CUDA_KERNEL_gemm_hopper);
+        variants[i] = call.variant;
+        cuda_code_request(&variants[i], 90);
+    }
+    for (int i = 0; i < HOPPER_TILES_AT_RANDOM; i++) {
+        struct cuda_code code;
+        require(cuda_code_get(&variants[i], 90, &code, &err), &err);
         assert_true(is_cubin(code));
     }
 }
@@ -482,6 +515,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kernel_compiles_for_each_of_its_architectures),
         cmocka_unit_test(tiles_at_random_compile),
+        cmocka_unit_test(tiles_for_hopper_at_random_compile),
         cmocka_unit_test(shapes_and_configurations_at_random_compile),
         cmocka_unit_test(the_table_knows_every_kernels_parameters),
         cmocka_unit_test(what_does_not_compile_is_named_with_the_reason),

@@ -3,72 +3,10 @@
  * has a kernel, a library's product or a composition; grids and arguments are what a GPU takes; and
  * vectors are only used where memory allows them.
  */
-#include "device/cuda/cuda.h"
+#include "kernel_plan.h"
+
 #include "device/cuda/gemm.h"
-#include "device/cuda/plan.h"
 #include "device/tunable.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-static const struct cuda_room h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80},
-                              rtx4090 = {128, 99 << 10, 89};
-
-static enum cuda_way plan_on(struct cuda_room room, const struct lab_launch *launch,
-                             struct cuda_call *ret_call) {
-    struct lab_err err = LAB_ERR_INIT;
-    enum cuda_way way = 0;
-    struct lab_launch complete = *launch;
-    *ret_call = (struct cuda_call){0};
-    if (lab_launch_complete(&complete, &err) || cuda_plan(&complete, room, &way, ret_call, &err))
-        fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
-    return way;
-}
-
-static enum cuda_way plan(const struct lab_launch *launch, struct cuda_call *ret_call) {
-    return plan_on(h200, launch, ret_call);
-}
-
-/* What holds for any launch that such a GPU accepts. */
-static void check_call(struct cuda_room room, const struct cuda_call *call) {
-    const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
-    struct lab_err err = LAB_ERR_INIT;
-    assert_true(cuda_kernel_runs_on((enum cuda_kernel_id)call->variant.kernel, room.capability));
-    assert_true(row->dtypes >> call->variant.dtype & 1);
-    assert_int_equal(call->argument_count, strlen(row->arguments));
-    assert_true(call->grid[0] >= 1 && call->grid[0] <= 0x7fffffffu);
-    assert_true(call->grid[1] >= 1 && call->grid[1] <= 65535);
-    assert_true(call->grid[2] >= 1 && call->grid[2] <= 65535);
-    assert_true(call->threads >= 32 && call->threads <= 1024 && call->threads % 32 == 0);
-    assert_true(call->shared_bytes <= (unsigned)room.shared_bytes_max);
-    if (call->cluster > 1) {
-        assert_true(room.capability >= 90 && call->cluster <= 16);
-        assert_int_equal(call->grid[0] % call->cluster, 0);
-    }
-    int maps = 0;
-    for (int i = 0; i < call->argument_count; i++)
-        if (row->arguments[i] == 'm')
-            assert_true(call->arguments[i] < (uint64_t)call->map_count && ++maps);
-    assert_true(maps >= call->map_count);
-    for (int i = 0; i < call->map_count; i++)
-        if (cuda_map_check(&call->maps[i], &err))
-            fail_msg("%s: %s", row->name, err.text);
-    for (int i = 0; i < CUDA_MACROS; i++)
-        if (!row->macros[i])
-            for (; i < CUDA_MACROS; i++)
-                assert_int_equal(call->variant.macros[i], 0); /* or equal ones would differ */
-}
-
-static const char *name_of(const struct cuda_call *call) {
-    static char name[CUDA_VARIANT_NAME_BYTES];
-    cuda_variant_name(&call->variant, name);
-    return name;
-}
 
 static void every_op_in_every_dtype_has_a_way_on(struct cuda_room room) {
     for (int id = 0; id < LAB_OP_COUNT; id++)
@@ -308,6 +246,57 @@ static void our_own_product_is_done_where_a_configuration_is_asked_for(void **st
     assert_int_equal(call.variant.macros[2], 0);
 }
 
+static struct lab_launch mlp_step(struct lab_mlp mlp) {
+    struct lab_tensor state = lab_tensor_vector(NULL, LAB_FP32, lab_mlp_state_count(&mlp));
+    mlp.rows = mlp.batch;
+    return (struct lab_launch){
+        .op = LAB_OP_MLP_STEP,
+        .in = {lab_tensor_matrix(NULL, LAB_FP32, 4 * mlp.batch, mlp.widths[0]),
+               lab_tensor_matrix(NULL, LAB_FP32, 4 * mlp.batch, mlp.widths[mlp.width_count - 1]),
+               state, lab_tensor_vector(NULL, LAB_FP32, lab_mlp_work_count(&mlp)),
+               lab_tensor_vector(NULL, LAB_FP32, lab_mlp_gradient_count(&mlp))},
+        .out = state,
+        .mlp = mlp,
+        .adam = LAB_ADAM,
+        .compute = LAB_TF32,
+    };
+}
+
+/* Blocks that wait for each other must all be there: one on each multiprocessor, whatever the shape. */
+static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
+    (void)state;
+    static const struct cuda_room slice = {64, 227 << 10, 90};
+    struct cuda_call call;
+    const struct lab_mlp medium = {
+        .widths = {50, 256, 128, 64, 3}, .width_count = 5, .batch = 128, .rows = 128};
+    struct lab_mlp large = {
+        .widths = {50, 1024, 1024, 512, 512, 256, 3}, .width_count = 7, .batch = 16, .rows = 16};
+    /* given a small model, then clusters of blocks share rows */
+    struct lab_launch launch = mlp_step(medium);
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp_cluster);
+    assert_true(call.persistent && call.cluster > 1 && call.grid[0] <= 132);
+    /* but not on a slice, of which nobody knows what clusters it has room for, or before 9.0 */
+    plan_on(slice, &launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp);
+    assert_int_equal(call.grid[0], 64);
+    plan_on(a100, &launch, &call);
+    assert_int_equal(call.grid[0], 108);
+    /* a large one is read by all blocks together, for 16 rows as for 1024 */
+    launch = mlp_step(large);
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp);
+    assert_int_equal(call.grid[0], 132);
+    check_call(h200, &call);
+    /* and what the kernel couldn't count is refused */
+    struct lab_err err = LAB_ERR_INIT;
+    enum cuda_way way;
+    large.batch = large.rows = (int64_t)1 << 31;
+    launch = mlp_step(large);
+    assert_int_equal(cuda_plan(&launch, h200, &way, &call, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
     assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
@@ -375,123 +364,6 @@ static void rows_beyond_the_registers_have_kernels_of_their_own(void **state) {
     assert_int_equal(plan(&patches, &call), CUDA_WAY_LOWER);
 }
 
-static struct lab_launch softmax(int64_t rows, int64_t columns, enum lab_dtype dtype) {
-    struct lab_tensor x = lab_tensor_matrix(NULL, dtype, rows, columns);
-    return (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {x}, .out = x};
-}
-
-/* A row stays on the chip as long as a part of it can hold it. */
-static void rows_of_softmax_go_to_lanes_blocks_or_clusters(void **state) {
-    (void)state;
-    struct cuda_call call;
-    struct lab_launch launch = softmax(100000, 197, LAB_BF16);
-    plan(&launch, &call);
-    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax);
-    assert_true(call.variant.macros[0] <= 32 && call.grid[0] < 100000);
-    launch = softmax(4096, 4096, LAB_BF16);
-    plan(&launch, &call);
-    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax);
-    assert_int_equal(call.threads, call.variant.macros[0]);
-    assert_int_equal(call.grid[0], 4096);
-    launch = softmax(4096, 131072, LAB_BF16);
-    plan(&launch, &call);
-    assert_int_equal(call.variant.kernel, CUDA_KERNEL_softmax_wide);
-    assert_true(call.cluster > 1);
-    /* GPUs without clusters read such a row twice, and so do all a longer one */
-    plan_on(a100, &launch, &call);
-    assert_string_equal(name_of(&call), "softmax_long bf16");
-    launch = softmax(1, 1100001, LAB_BF16);
-    plan(&launch, &call);
-    assert_string_equal(name_of(&call), "softmax_long bf16");
-}
-
-static void softmax_is_done_as_it_was_tuned(void **state) {
-    (void)state;
-    const struct lab_device_ref ref = {.name = "cuda:0", .compute_units = 132, .capability = 90};
-    const struct lab_tunable_place place = {.ref = &ref};
-    struct lab_err err = LAB_ERR_INIT;
-    struct cuda_call call;
-    /* given rows of 512 pieces of 16 bytes */
-    struct lab_launch launch = softmax(4096, 4096, LAB_BF16);
-    const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
-    assert_non_null(tunable);
-    assert_int_equal(strlen(tunable->version), 16); /* a hash of the kernel's text */
-    /* when a configuration is asked for, then that is what is launched */
-    assert_int_equal(lab_tuning_parse(tunable, &place, &launch,
-                                      "threads=128,cluster=1,resident=1024,ahead=2,past=1",
-                                      &launch.tuning, &err),
-                     0);
-    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &launch.tuning, &err), 0);
-    plan(&launch, &call);
-    assert_string_equal(name_of(&call),
-                        "softmax bf16 THREADS=128 PIECES=4 VECTOR=2 BLOCKS=8 AHEAD=2 PAST=1");
-    assert_int_equal(call.grid[0], 132 * 8);
-    assert_int_equal(call.shared_bytes, 2 * 8192);
-    /* but not where memory lies so that its pieces are single elements, too many for 128 threads */
-    launch.out.data = (void *)0x1002;
-    plan(&launch, &call);
-    assert_int_equal(call.variant.macros[2], 0);
-    assert_true(call.variant.macros[0] > 128);
-    check_call(h200, &call);
-}
-
-static void configurations_of_softmax_that_do_not_fit_are_refused(void **state) {
-    (void)state;
-    static const struct {
-        int capability;
-        int64_t columns;
-        const char *config, *reason;
-    } cases[] = {
-        {80, 32768, "cluster=2,threads=512", "no clusters"},
-        {90, 4096, "cluster=16,threads=128,resident=0,ahead=0", "too short"},
-        {90, 32768, "cluster=1,threads=64,resident=0,ahead=0", "too few for rows of 32768"},
-        {90, 197, "threads=1024,cluster=1", "nothing of a row of 197"},
-        {90, 4096, "threads=128,resident=0,ahead=1", "resident threads only"},
-        {90, 65536, "threads=1024,cluster=1,resident=2048,ahead=0", "registers"},
-        {90, 65536, "threads=1024,cluster=1,resident=1024,ahead=2", "shared memory"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct lab_device_ref ref = {
-            .name = "cuda:0", .compute_units = 132, .capability = cases[i].capability};
-        const struct lab_tunable_place place = {.ref = &ref};
-        struct lab_err err = LAB_ERR_INIT;
-        struct lab_launch launch = softmax(100, cases[i].columns, LAB_BF16);
-        struct lab_tuning tuning;
-        const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
-        if (lab_tuning_parse(tunable, &place, &launch, cases[i].config, &tuning, &err))
-            fail_msg("%s", err.text);
-        assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, &err), -1);
-        if (!strstr(err.text, cases[i].reason))
-            fail_msg("%s: '%s' lacks '%s'", cases[i].config, err.text, cases[i].reason);
-    }
-}
-
-/* Whatever the shape: what a launch without a tuning gets is legal, and so is its call. */
-static void the_default_of_softmax_is_legal(void **state) {
-    (void)state;
-    for (int64_t columns = 1; columns < 1200000; columns += 1 + columns / 3)
-        for (int dtype = 0; dtype < 4; dtype++)
-            for (int i = 0; i < 2; i++) {
-                struct cuda_room room = i ? h200 : a100;
-                const struct lab_device_ref ref = {.name = "cuda:0",
-                                                   .compute_units = room.sm_count,
-                                                   .capability = room.capability};
-                const struct lab_tunable_place place = {.ref = &ref};
-                struct lab_err err = LAB_ERR_INIT;
-                struct lab_launch launch = softmax(1000, columns, (enum lab_dtype)dtype);
-                struct lab_tuning tuning;
-                struct cuda_call call;
-                const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
-                plan_on(room, &launch, &call);
-                check_call(room, &call);
-                if (!tunable)
-                    continue;
-                tunable->fallback(&place, &launch, &tuning);
-                if (lab_tuning_check(tunable, &place, &launch, &tuning, &err))
-                    fail_msg("%lld columns: %s", (long long)columns, err.text);
-            }
-}
-
 static struct lab_launch attention(int64_t images, int64_t tokens, int64_t heads, int64_t width,
                                    enum lab_dtype dtype) {
     return (struct lab_launch){
@@ -511,12 +383,15 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "attention bf16 STAGES=1");
     assert_int_equal(call.grid[0], 1);
-    launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch = attention(10, 197, 8, 64, LAB_TF32);
     plan(&launch, &call);
-    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
+    assert_string_equal(name_of(&call), "attention tf32 STAGES=1");
     assert_int_equal(call.grid[0], 4);
     assert_int_equal(call.grid[1], 8);
     assert_int_equal(call.grid[2], 10);
+    launch = attention(10, 197, 8, 64, LAB_BF16);
+    plan_on(rtx4090, &launch, &call);
+    assert_string_equal(name_of(&call), "attention bf16 STAGES=2");
     /* and what they can't do, the plain kernel does: other widths, a scale below 0 */
     launch = attention(10, 197, 8, 32, LAB_BF16);
     plan(&launch, &call);
@@ -526,6 +401,23 @@ static void heads_of_64_take_the_matrix_units(void **state) {
     launch.scale = -1;
     plan(&launch, &call);
     assert_string_equal(name_of(&call), "attention_any bf16");
+}
+
+static void longer_heads_of_64_are_packed_rows_to_hopper(void **state) {
+    (void)state;
+    struct cuda_call call;
+    struct lab_launch launch = attention(10, 197, 8, 64, LAB_BF16);
+    launch.in[0].data = (void *)0x10000;
+    plan(&launch, &call);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_flash_attention_hopper);
+    assert_int_equal(call.map_count, 3);
+    for (int i = 0; i < 3; i++) {
+        const struct cuda_map *map = &call.maps[i];
+        assert_ptr_equal(map->data, (char *)0x10000 + 2 * i * 8 * 64);
+        assert_int_equal(map->strides_bytes[0], 2 * 3 * 8 * 64); /* token to token: a whole row */
+        assert_int_equal(map->strides_bytes[2], 2 * 64);         /* head to head */
+        assert_int_equal(map->strides_bytes[3], 2 * 3 * 8 * 64 * 197);
+    }
 }
 
 static void what_no_kernel_can_do_is_refused(void **state) {
@@ -575,15 +467,13 @@ int main(void) {
         cmocka_unit_test(a_configuration_that_does_not_fit_is_refused_with_the_reason),
         cmocka_unit_test(attention_moves_16_bytes_where_memory_allows_it),
         cmocka_unit_test(our_own_product_is_done_where_a_configuration_is_asked_for),
+        cmocka_unit_test(a_training_step_is_one_kernel_on_all_multiprocessors),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),
         cmocka_unit_test(rows_beyond_the_registers_have_kernels_of_their_own),
-        cmocka_unit_test(rows_of_softmax_go_to_lanes_blocks_or_clusters),
-        cmocka_unit_test(softmax_is_done_as_it_was_tuned),
-        cmocka_unit_test(configurations_of_softmax_that_do_not_fit_are_refused),
-        cmocka_unit_test(the_default_of_softmax_is_legal),
         cmocka_unit_test(heads_of_64_take_the_matrix_units),
+        cmocka_unit_test(longer_heads_of_64_are_packed_rows_to_hopper),
         cmocka_unit_test(what_no_kernel_can_do_is_refused),
         cmocka_unit_test(products_are_told_apart_by_shape_and_alignment),
     };

@@ -68,6 +68,28 @@ static void a_product_without_a_tuning_is_the_librarys(void **state) {
     assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
 }
 
+static void a_gelu_is_hidden_behind_products_where_there_are_enough(void **state) {
+    (void)state;
+    struct lab_launch launch = product(LAB_BF16, 1970, 3072, 768, false, true);
+    struct cuda_call call = {0};
+    launch.op = LAB_OP_GEMM_BIAS_GELU;
+    launch.in[2] = lab_tensor_vector(NULL, LAB_BF16, 3072);
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+    assert_int_equal(call.variant.kernel, CUDA_KERNEL_gemm_hopper);
+    assert_int_equal(call.variant.macros[3], 1); /* in turns */
+    assert_int_equal(call.variant.macros[7], 3); /* a bias and a GELU */
+    /* not where a tuning says otherwise, memory is elsewhere, or tiles are few */
+    tune(&launch, "way=0,block_m=128,block_n=128,cluster=1,split=1,group=8");
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
+    launch.tuning.count = 0;
+    launch.in[2].data = (void *)0x1002;
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
+    launch = product(LAB_BF16, 197, 3072, 768, false, true);
+    launch.op = LAB_OP_GEMM_BIAS_GELU;
+    launch.in[2] = lab_tensor_vector(NULL, LAB_BF16, 3072);
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
+}
+
 static void a_tuned_product_is_done_as_the_tuning_says(void **state) {
     (void)state;
     struct lab_launch launch = product(LAB_BF16, 12608, 768, 3072, false, true);
@@ -90,6 +112,16 @@ static void a_tuned_product_is_done_as_the_tuning_says(void **state) {
     assert_int_equal(call.maps[1].box[1], 96);
     assert_int_equal(call.maps[2].box[0], 64);
     assert_int_equal(call.maps[2].box[1], 64);
+}
+
+static void memory_that_it_cannot_use_is_left_to_the_library(void **state) {
+    (void)state;
+    struct lab_launch launch = product(LAB_BF16, 512, 512, 512, false, true);
+    struct cuda_call call = {0};
+    tune(&launch, "way=1");
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
+    launch.in[0].data = (void *)0x1008;
+    assert_int_equal(plan(&launch, &call), CUDA_WAY_GEMM);
 }
 
 static void few_tiles_are_split_along_k(void **state) {
@@ -128,8 +160,6 @@ static void what_cannot_be_is_refused_with_its_reason(void **state) {
     assert_refused(launch, "way=1,cluster=2,split=2", "split goes with way=1 and cluster=1");
     assert_refused(launch, "way=1,block_n=64,split=4", "split into 4 multiples of 32");
     assert_refused(launch, "way=1,group=16", "are one group");
-    launch.in[0].data = (void *)0x1008;
-    assert_refused(launch, "way=1", "multiples of 16 bytes");
     assert_refused(product(LAB_BF16, 512, 512, 512, false, false), "way=1,block_n=96",
                    "multiple of 64 where b is [k,n]");
     assert_refused(product(LAB_BF16, 512, 512, 128, false, true), "way=1,split=4", "too short");
@@ -161,7 +191,9 @@ static void what_hopper_cannot_do_the_kernel_for_every_gpu_does(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_product_without_a_tuning_is_the_librarys),
+        cmocka_unit_test(a_gelu_is_hidden_behind_products_where_there_are_enough),
         cmocka_unit_test(a_tuned_product_is_done_as_the_tuning_says),
+        cmocka_unit_test(memory_that_it_cannot_use_is_left_to_the_library),
         cmocka_unit_test(few_tiles_are_split_along_k),
         cmocka_unit_test(tf32_is_rounded_on_its_way_in_alone),
         cmocka_unit_test(what_cannot_be_is_refused_with_its_reason),

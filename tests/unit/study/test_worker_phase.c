@@ -18,9 +18,12 @@ static struct lab_job small_job(const struct lab_job_rank *ranks) {
 /* All the way; the result. */
 static struct lab_value *carry_out(const struct lab_job *job) {
     struct runner runner = start_job(job);
+    struct lab_frame frame;
     hear_type(&runner, LAB_FRAME_READY);
     say_go(&runner);
-    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT)
+        assert_true(frame.type != LAB_FRAME_READY && frame.type != LAB_FRAME_FAILURE);
+    struct lab_value *result = parse(frame.text);
     say_ack(&runner);
     assert_int_equal(end_worker(&runner), 0);
     return result;

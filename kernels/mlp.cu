@@ -1,0 +1,851 @@
+/*
+ * mlp.cu: training steps of a multilayer perceptron (src/device/mlp.h says what lies where), each op one
+ * kernel. As many blocks as there are multiprocessors stay for the whole step and go through phases,
+ * with a barrier among all blocks between two of them:
+ *
+ *     forward    layer 0 | layer 1 | ... | layer L-1
+ *     backward   d(L-2), losses | d(L-3), gradient L-1 | ... | d(0), gradient 2 | gradients 1 and 0
+ *
+ * d(l) are the derivatives by the outputs of layer l before ReLU, made from those of layer l + 1 and its
+ * weights. A layer's gradient comes one phase after the last use of its weights, so that Adam can be
+ * done right behind it, and the gradient never leaves the block.
+ *
+ * A product is cut into tiles of 32 x 32, or of 16 x 8 where there are few. Warps share a tile by cutting
+ * the inner dimension, and add up in shared memory. Operands come from the second-level cache straight
+ * into registers, each number once for a tile, 16 of the inner dimension at a time. Which of them a
+ * thread gets is free as long as both operands agree, and so are the places of rows and columns in a
+ * matrix instruction: they are chosen so that every load is of 16 bytes, however a matrix lies.
+ *
+ * Of a small model (mlp_cluster) the blocks of a cluster share some rows and take them all the way through
+ * the layers and back: their barrier costs a fraction of one among all. Then come all gradients at once.
+ *
+ * MODE     what is done, a bit each: 1 forward, 2 backward, 4 update; mlp_cluster has at least 3
+ * CLUSTER  mlp_cluster: blocks of a cluster
+ *
+ * DTYPE is what products are done in; everything else is fp32.
+ */
+#define WARPS_LOG 3 /* 16 warps with half the registers each are slower */
+#define WARPS     (1 << WARPS_LOG)
+#define THREADS   (WARPS * 32)
+#define FORWARD  (MODE & 1)
+#define BACKWARD (MODE & 2)
+#define UPDATE   (MODE & 4)
+
+#define STEP_BASE 1048576 /* of the step counter's higher part */
+
+/* --- Adam --- */
+
+struct adam_factors {
+    float rate, keep1, keep2, epsilon; /* keep: 1 - beta */
+};
+
+/* base^exponent by squaring: errors stay far below those of fp32 while the power still counts. */
+__device__ double power(double base, s64 exponent) {
+    double result = 1;
+    for (; exponent > 0 && result > 0; exponent >>= 1) {
+        if (exponent & 1)
+            result *= base;
+        base *= base;
+    }
+    return result;
+}
+
+__device__ float corrected_rate(float rate, float beta1, float beta2, s64 step) {
+    return (float)(rate * sqrt(1 - power(beta2, step + 1)) / (1 - power(beta1, step + 1)));
+}
+
+__device__ __forceinline__ s64 step_of(const float *tail) {
+    return (s64)tail[1] * STEP_BASE + (s64)tail[0];
+}
+
+__device__ __forceinline__ void write_tail(float *tail, s64 step, float mse, float mae) {
+    tail[0] = (float)((step + 1) % STEP_BASE);
+    tail[1] = (float)((step + 1) / STEP_BASE);
+    tail[2] = mse;
+    tail[3] = mae;
+}
+
+/* Moments that die out end as 0, as on a CPU. */
+__device__ __forceinline__ float flush(float moment) {
+    return fabsf(moment) < 1e-30f ? 0.0f : moment;
+}
+
+__device__ __forceinline__ void adam_one(const adam_factors &a, float gradient, float &parameter,
+                                         float &m, float &v) {
+    float root;
+    m = flush(m + (gradient - m) * a.keep1);
+    v = flush(v + (gradient * gradient - v) * a.keep2);
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(root) : "f"(v));
+    parameter -= __fdividef(m * a.rate, root + a.epsilon);
+}
+
+/* W or fewer neighbours of the parameters, moments and all. `stride` is between a state's parts. */
+template <int W>
+__device__ __forceinline__ void adam_some(const adam_factors &a, const float *state,
+                                          float *new_state, s64 stride, s64 at,
+                                          const float gradient[W], int count) {
+    if (W == 4 && count == 4 && aligned(state + at) && aligned(new_state + at)) {
+        float4 p = *(const float4 *)(state + at), m = *(const float4 *)(state + stride + at);
+        float4 v = *(const float4 *)(state + 2 * stride + at);
+        adam_one(a, gradient[0], p.x, m.x, v.x);
+        adam_one(a, gradient[1 % W], p.y, m.y, v.y);
+        adam_one(a, gradient[2 % W], p.z, m.z, v.z);
+        adam_one(a, gradient[3 % W], p.w, m.w, v.w);
+        *(float4 *)(new_state + at) = p;
+        *(float4 *)(new_state + stride + at) = m;
+        *(float4 *)(new_state + 2 * stride + at) = v;
+        return;
+    }
+    float p[W], m[W], v[W];
+#pragma unroll
+    for (int i = 0; i < W; i++)
+        if (i < count) {
+            p[i] = state[at + i];
+            m[i] = state[stride + at + i];
+            v[i] = state[2 * stride + at + i];
+        }
+#pragma unroll
+    for (int i = 0; i < W; i++)
+        if (i < count) {
+            adam_one(a, gradient[i], p[i], m[i], v[i]);
+            new_state[at + i] = p[i];
+            new_state[stride + at + i] = m[i];
+            new_state[2 * stride + at + i] = v[i];
+        }
+}
+
+#ifdef MAKE_adam
+__device__ u32 blocks_done; /* 0 before and after a launch */
+
+/* The counter, which all blocks read, is changed by the last one that has. */
+extern "C" __global__ void __launch_bounds__(256)
+    adam(const float *state, const float *gradient, float *new_state, s64 parameters, s64 stride,
+         float rate, float beta1, float beta2, float epsilon) {
+    __shared__ float shared_rate;
+    wait_for_previous();
+    if (threadIdx.x == 0) {
+        s64 step = step_of(state + 3 * stride);
+        shared_rate = corrected_rate(rate, beta1, beta2, step);
+        __threadfence();
+        if (atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1)
+            write_tail(new_state + 3 * stride, step, gradient[parameters],
+                       gradient[parameters + 1]);
+    }
+    __syncthreads();
+    adam_factors factors = {shared_rate, 1 - beta1, 1 - beta2, epsilon};
+    s64 at = ((s64)blockIdx.x * blockDim.x + threadIdx.x) * 4;
+    float four[4];
+    int count = at >= parameters ? 0 : parameters - at < 4 ? (int)(parameters - at) : 4;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        four[i] = i < count ? gradient[at + i] : 0;
+    adam_some<4>(factors, state, new_state, stride, at, four, count);
+    if (blockIdx.x == 0 && new_state != state)
+        for (int i = threadIdx.x; i < 3 * (int)(stride - parameters); i += blockDim.x) {
+            s64 gap = i / (stride - parameters) * stride + parameters + i % (stride - parameters);
+            new_state[gap] = state[gap];
+        }
+}
+#endif
+
+#if defined MAKE_mlp || defined MAKE_mlp_cluster
+
+/* --- what all phases know --- */
+
+struct step_data {
+    const float *x, *y; /* from the step's first row on */
+    const float *state;
+    float *work, *gradient, *new_state;
+    int widths[8];
+    s64 weights_at[8], outputs_at[8]; /* by layer; behind the last layer: the ends */
+    int layers, rows;
+    /* the blocks that do a phase together, this one's number among them, and their rows */
+    int blocks, block, row_begin, row_end;
+    int large_from; /* as many tiles of 32 x 32 are enough for them */
+    int share_max;  /* warps that may share a tile of a gradient */
+    s64 batch, first_row, parameters, stride, step;
+    u32 threshold;
+    u64 seed;
+    float scale, loss_factor;
+    adam_factors adam; /* its rate comes with the first barrier; below 0 = not yet */
+    float rate, beta1, beta2;
+};
+
+__device__ __forceinline__ s64 round_up(s64 count) {
+    return (count + 31) / 32 * 32;
+}
+
+__device__ s64 delta_at(const step_data &s, int layer) {
+    s64 at = s.outputs_at[layer];
+    return layer == s.layers - 1 ? at : round_up(s.outputs_at[s.layers] + 2) + at;
+}
+
+__device__ const float *input_of(const step_data &s, int layer) {
+    return layer ? s.work + s.outputs_at[layer - 1] : s.x;
+}
+
+/* --- the barrier --- */
+
+#define POLLS_MAX (1 << 24) /* seconds: a block that never came is a fault, not a wait without end */
+
+/*
+ * The highest bit turns when all have come: one block adds what the others lack of it. So nothing has
+ * to be put back, and launches of any number of blocks follow each other. The kernel's launches must
+ * not run side by side: they are put on one stream.
+ */
+__device__ u32 arrived;
+
+/* While one thread waits, another one has time for the rate, which takes a while in double precision. */
+__device__ __noinline__ void wait_for_all(step_data &s) {
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        u32 mine = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1, before, now;
+        asm volatile("fence.acq_rel.gpu;" ::: "memory");
+        asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
+                     : "=r"(before)
+                     : "l"(&arrived), "r"(mine)
+                     : "memory");
+        for (int polls = 0;; polls++) {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                         : "=r"(now)
+                         : "l"(&arrived)
+                         : "memory");
+            if ((before ^ now) & 0x80000000u)
+                break;
+            if (polls > POLLS_MAX)
+                __trap();
+        }
+    } else if (UPDATE && threadIdx.x == 32 && s.adam.rate < 0)
+        s.adam.rate = corrected_rate(s.rate, s.beta1, s.beta2, s.step);
+    __syncthreads();
+}
+
+/* --- operands --- */
+
+/*
+ * out[m, n] = sum over k of A and B. How they lie: along k, or across it. Thread (g, t) = lane (/ 4, % 4)
+ * of a warp holds numbers k = 4t ... 4t + 3 of 16 for its rows of A and its columns of B.
+ */
+struct product {
+    const float *a, *b;
+    int m, n, k;
+    int row_begin; /* rows before this one are others' */
+    bool vector_a, vector_b; /* 16 bytes can be loaded at once: the base and each row begin there */
+};
+
+enum { ALONG, ACROSS };
+
+template <int MT, int NT> struct operands {
+    float a[2 * MT][4], b[NT][4];
+};
+
+/* Row i of the thread's 2*MT, of a tile; column j of its NT, at place `g` of 8. */
+template <int LAY, int MT> __device__ __forceinline__ int row_place(int i, int g) {
+    return LAY == ALONG ? 8 * i + g : 2 * MT * g + i;
+}
+template <int LAY, int NT> __device__ __forceinline__ int column_place(int j, int g) {
+    return LAY == ALONG ? 8 * j + g : NT * g + j;
+}
+
+/* COUNT lines of a matrix whose k lie side by side. */
+template <int COUNT>
+__device__ __forceinline__ void load_along(float (*to)[4], const float *from, int first, int lines,
+                                           int k, int length, bool vector) {
+    const float *at = from + (s64)first * length + k;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        float4 four = {0, 0, 0, 0};
+        bool there = first + 8 * i < lines;
+        const float *p = at + (s64)i * 8 * length;
+        if (vector) {
+            if (there && k < length)
+                four = *(const float4 *)p;
+        } else {
+            if (there && k < length)
+                four.x = p[0];
+            if (there && k + 1 < length)
+                four.y = p[1];
+            if (there && k + 2 < length)
+                four.z = p[2];
+            if (there && k + 3 < length)
+                four.w = p[3];
+        }
+        to[i][0] = four.x, to[i][1] = four.y, to[i][2] = four.z, to[i][3] = four.w;
+    }
+}
+
+/* COUNT neighbouring lines of a matrix of `lines` whose lines lie side by side. */
+template <int COUNT>
+__device__ __forceinline__ void load_across(float (*to)[4], const float *from, int first, int lines,
+                                            int k, int length, bool vector) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const float *p = from + (s64)(k + j) * lines + first;
+        bool there = k + j < length;
+        if (COUNT == 4 && vector) {
+            float4 four = {0, 0, 0, 0};
+            if (there && first < lines)
+                four = *(const float4 *)p;
+            to[0][j] = four.x, to[1 % COUNT][j] = four.y;
+            to[2 % COUNT][j] = four.z, to[3 % COUNT][j] = four.w;
+        } else {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                to[i][j] = 0;
+                if (there && first + i < lines)
+                    to[i][j] = p[i];
+            }
+        }
+    }
+}
+
+template <int LAY_A, int LAY_B, int MT, int NT>
+__device__ __forceinline__ void load(operands<MT, NT> &o, const product &p, int row, int column,
+                                     int k) {
+    int lane = threadIdx.x % 32, g = lane / 4, at = k + lane % 4 * 4;
+    if (LAY_A == ALONG)
+        load_along<2 * MT>(o.a, p.a, row + g, p.m, at, p.k, p.vector_a);
+    else
+        load_across<2 * MT>(o.a, p.a, row + 2 * MT * g, p.m, at, p.k, p.vector_a);
+    if (LAY_B == ALONG)
+        load_along<NT>(o.b, p.b, column + g, p.n, at, p.k, p.vector_b);
+    else
+        load_across<NT>(o.b, p.b, column + NT * g, p.n, at, p.k, p.vector_b);
+}
+
+/* --- 16 of the inner dimension --- */
+
+/* A thread's sums: [row block][column block][2 * (row or the one 8 places on) + neighbouring column]. */
+template <int MT, int NT> struct sums {
+    float at[MT][NT][4];
+};
+
+#define STAGE_PITCH 20 /* floats: rows of 16 that fall on different banks */
+
+#if DTYPE == 0
+/* Threads need each other's numbers: they lay them out in the warp's own shared memory. */
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *stage) {
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    float *a = stage, *b = stage + 16 * MT * STAGE_PITCH;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++)
+        *(float4 *)(a + (8 * i + g) * STAGE_PITCH + 4 * t) =
+            make_float4(o.a[i][0], o.a[i][1], o.a[i][2], o.a[i][3]);
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+        *(float4 *)(b + (8 * j + g) * STAGE_PITCH + 4 * t) =
+            make_float4(o.b[j][0], o.b[j][1], o.b[j][2], o.b[j][3]);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 16; k += 4) {
+        float4 rows[2 * MT];
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++)
+            rows[i] = *(const float4 *)(a + (8 * i + g) * STAGE_PITCH + k);
+#pragma unroll
+        for (int j = 0; j < 2 * NT; j++) {
+            float4 column = *(const float4 *)(b + (j / 2 * 8 + 2 * t + j % 2) * STAGE_PITCH + k);
+#pragma unroll
+            for (int i = 0; i < 2 * MT; i++) {
+                float &sum = c.at[i / 2][j / 2][i % 2 * 2 + j % 2];
+                sum = fmaf(rows[i].x, column.x, sum);
+                sum = fmaf(rows[i].y, column.y, sum);
+                sum = fmaf(rows[i].z, column.z, sum);
+                sum = fmaf(rows[i].w, column.w, sum);
+            }
+        }
+    }
+}
+#elif DTYPE == 1
+__device__ __forceinline__ u32 tf32(float x) {
+    u32 y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *) {
+#pragma unroll
+    for (int half = 0; half < 4; half += 2) {
+        u32 a[2 * MT][2], b[NT][2];
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++)
+            a[i][0] = tf32(o.a[i][half]), a[i][1] = tf32(o.a[i][half + 1]);
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+            b[j][0] = tf32(o.b[j][half]), b[j][1] = tf32(o.b[j][half + 1]);
+#pragma unroll
+        for (int i = 0; i < MT; i++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                float *d = c.at[i][j];
+                asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, "
+                    "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                    : "r"(a[2 * i][0]), "r"(a[2 * i + 1][0]), "r"(a[2 * i][1]),
+                      "r"(a[2 * i + 1][1]), "r"(b[j][0]), "r"(b[j][1]));
+            }
+    }
+}
+#else
+__device__ __forceinline__ u32 pair(float low, float high) {
+    u32 both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *) {
+    u32 a[2 * MT][2], b[NT][2];
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++)
+        a[i][0] = pair(o.a[i][0], o.a[i][1]), a[i][1] = pair(o.a[i][2], o.a[i][3]);
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+        b[j][0] = pair(o.b[j][0], o.b[j][1]), b[j][1] = pair(o.b[j][2], o.b[j][3]);
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            float *d = c.at[i][j];
+            asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[2 * i][0]), "r"(a[2 * i + 1][0]), "r"(a[2 * i][1]), "r"(a[2 * i + 1][1]),
+                  "r"(b[j][0]), "r"(b[j][1]));
+        }
+}
+#endif
+
+/* --- behind the products --- */
+
+struct words4 {
+    u32 w[4];
+};
+
+__device__ __forceinline__ words4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 key) {
+    u32 k0 = (u32)key, k1 = (u32)(key >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+        u32 high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
+        u32 high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
+        c0 = high1 ^ c1 ^ k0, c1 = low1;
+        c2 = high0 ^ c3 ^ k1, c3 = low0;
+        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
+    }
+    return {{c0, c1, c2, c3}};
+}
+
+__device__ __forceinline__ bool keeps(const step_data &s, int layer, int row, int column) {
+    words4 block =
+        philox((u32)(column / 128 * 16 + column % 16), (u32)(s.first_row + row),
+               (u32)layer + 256 * (u32)((u64)s.step >> 32), (u32)s.step, s.seed);
+    int j = column / 16 % 8;
+    u32 word = j < 4 ? (j < 2 ? block.w[0] : block.w[1]) : (j < 6 ? block.w[2] : block.w[3]);
+    return (word >> (j % 2 * 16) & 0xffff) >= s.threshold;
+}
+
+template <int W> __device__ __forceinline__ void store(float *to, const float v[W], int count) {
+    if (W == 4 && count == 4 && aligned(to)) {
+        *(float4 *)to = make_float4(v[0], v[1 % W], v[2 % W], v[3 % W]);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < W; i++)
+        if (i < count)
+            to[i] = v[i];
+}
+
+enum { OUTPUTS, DELTAS, GRADIENTS };
+
+/* W neighbours of a row of the product, `count` of them there. */
+template <int KIND, int W>
+__device__ __forceinline__ void finish(const step_data &s, const product &p, int layer, int row,
+                                       int column, float v[W], int count) {
+    s64 at = (s64)row * p.n + column;
+    if (KIND == OUTPUTS) {
+        const float *bias = s.state + s.weights_at[layer] + (s64)p.n * p.k + column;
+        bool is_last = layer + 1 == s.layers;
+        u32 kept = is_last || !s.threshold ? ~0u : 0;
+        if (!kept)
+#pragma unroll 1
+            for (int i = 0; i < W; i++)
+                kept |= (u32)keeps(s, layer, row, column + i) << i;
+        float *to = s.work + s.outputs_at[layer] + at;
+#pragma unroll
+        for (int i = 0; i < W; i++)
+            if (i < count) {
+                v[i] += bias[i];
+                if (is_last)
+                    v[i] = (v[i] - s.y[at + i]) * s.loss_factor;
+                else if (v[i] <= 0 || !(kept >> i & 1))
+                    v[i] = 0;
+                else
+                    v[i] *= s.scale;
+            }
+        store<W>(to, v, count);
+    } else if (KIND == DELTAS) {
+        const float *output = s.work + s.outputs_at[layer - 1] + at;
+#pragma unroll
+        for (int i = 0; i < W; i++)
+            if (i < count)
+                v[i] = output[i] == 0 ? 0 : v[i] * s.scale;
+        store<W>(s.work + delta_at(s, layer - 1) + at, v, count);
+    } else {
+        at += s.weights_at[layer];
+        if (UPDATE)
+            adam_some<W>(s.adam, s.state, s.new_state, s.stride, at, v, count);
+        else
+            store<W>(s.gradient + at, v, count);
+    }
+}
+
+__device__ __forceinline__ void finish_bias(const step_data &s, const product &p, int layer, int row,
+                                            float sum) {
+    s64 at = s.weights_at[layer] + (s64)p.m * p.n + row;
+    if (UPDATE)
+        adam_some<1>(s.adam, s.state, s.new_state, s.stride, at, &sum, 1);
+    else
+        s.gradient[at] = sum;
+}
+
+/* --- tiles --- */
+
+#define PART_FLOATS 1280 /* of a warp: its sums, or its stage: 64 lines of STAGE_PITCH */
+
+struct cut { /* of a product */
+    int tile_m, tile_n, across; /* tiles side by side */
+    int share_log, share;       /* warps that share a tile */
+    int tiles, jobs;            /* a job is what a block does at once */
+};
+
+__device__ __forceinline__ void wait_for_sharers(int share) {
+    if (share == 1)
+        __syncwarp();
+    else
+        asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / 32 / share), "r"(share * 32)
+                     : "memory");
+}
+
+__device__ __forceinline__ int quotient_up(int a, int b) {
+    return (a + b - 1) / b;
+}
+
+/* Large tiles read less, small ones keep more warps busy. */
+__device__ __forceinline__ cut cut_of(const step_data &s, const product &p, int share_max) {
+    cut c = {32, 32};
+    int rows = p.m - p.row_begin;
+    if (rows <= 16 || quotient_up(rows, 32) * (s64)quotient_up(p.n, 32) < s.large_from)
+        c.tile_m = 16, c.tile_n = 8;
+    bool large = c.tile_n == 32;
+    c.across = large ? quotient_up(p.n, 32) : quotient_up(p.n, 8);
+    c.tiles = (large ? quotient_up(rows, 32) : quotient_up(rows, 16)) * c.across;
+    while (1 << c.share_log < share_max && 16 << c.share_log < p.k &&
+           (s64)c.tiles << (c.share_log + 1) <= (s64)s.blocks * WARPS)
+        c.share_log++;
+    c.share = 1 << c.share_log;
+    c.jobs = (int)(((s64)c.tiles << c.share_log) + WARPS - 1 >> WARPS_LOG);
+    return c;
+}
+
+__device__ __forceinline__ product product_of(const step_data &s, int kind, int layer) {
+    product p;
+    int in = s.widths[layer], out = s.widths[layer + 1];
+    const float *weight = s.state + s.weights_at[layer];
+    if (kind == OUTPUTS)
+        p = {input_of(s, layer), weight, s.row_end, out, in, s.row_begin};
+    else if (kind == DELTAS)
+        p = {s.work + delta_at(s, layer), weight, s.row_end, in, out, s.row_begin};
+    else
+        p = {s.work + delta_at(s, layer), input_of(s, layer), out, in, s.rows, 0};
+    p.vector_a = aligned(p.a) && (kind == GRADIENTS ? p.m : p.k) % 4 == 0;
+    p.vector_b = aligned(p.b) && (kind == OUTPUTS ? p.k : p.n) % 4 == 0;
+    return p;
+}
+
+template <int KIND, int MT, int NT>
+__device__ __forceinline__ void do_tile(const step_data &s, const product &p, int layer, const cut &c, int job,
+                        float *parts) {
+    constexpr int LAY_A = KIND == GRADIENTS ? ACROSS : ALONG;
+    constexpr int LAY_B = KIND == OUTPUTS ? ALONG : ACROSS;
+    constexpr int TM = 16 * MT, TN = 8 * NT, PITCH = TN + 4;
+    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    int tile = (job << (WARPS_LOG - c.share_log)) + (warp >> c.share_log);
+    int member = warp & (c.share - 1);
+    if (tile >= c.tiles)
+        return;
+    int row = p.row_begin + tile / c.across * TM, column = tile % c.across * TN;
+    float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
+    sums<MT, NT> sum = {};
+    float bias[2 * MT] = {};
+    /* What is loaded in one round is used in the next: the first only loads. One place of loading keeps
+     * the code short, which counts where each line of it runs once or twice. */
+    constexpr int GROUP = NT == 1 ? 3 : 1;
+    operands<MT, NT> now[GROUP], next[GROUP];
+    int step = c.share * 16;
+#pragma unroll 1
+    for (int k = member * 16 - GROUP * step; k < p.k; k += GROUP * step) {
+#pragma unroll
+        for (int i = 0; i < GROUP; i++)
+            if (k + (GROUP + i) * step < p.k)
+                load<LAY_A, LAY_B, MT, NT>(next[i], p, row, column, k + (GROUP + i) * step);
+#pragma unroll
+        for (int i = 0; i < GROUP; i++) {
+            if (k >= 0 && k + i * step < p.k) {
+                multiply(sum, now[i], part);
+                if (KIND == GRADIENTS)
+#pragma unroll
+                    for (int r = 0; r < 2 * MT; r++)
+                        bias[r] += (now[i].a[r][0] + now[i].a[r][1]) +
+                                   (now[i].a[r][2] + now[i].a[r][3]);
+            }
+            now[i] = next[i];
+        }
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+                part[row_place<LAY_A, MT>(i, g) * PITCH + column_place<LAY_B, NT>(j, 2 * t + e)] =
+                    sum.at[i / 2][j][i % 2 * 2 + e];
+    if (KIND == GRADIENTS)
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++) {
+            bias[i] += __shfl_xor_sync(0xffffffffu, bias[i], 1);
+            bias[i] += __shfl_xor_sync(0xffffffffu, bias[i], 2);
+            if (t == 0)
+                part[TM * PITCH + row_place<LAY_A, MT>(i, g)] = bias[i];
+        }
+    wait_for_sharers(c.share);
+    constexpr int W = NT == 1 ? 1 : 4; /* a small tile has an element or two for each thread */
+    int thread = member * 32 + lane;
+#pragma unroll 1
+    for (int q = thread; q < TM * TN / W; q += c.share * 32) {
+        int r = q / (TN / W), col = q % (TN / W) * W, count = p.n - column - col;
+        if (row + r >= p.m || count <= 0)
+            continue;
+        float total[W] = {};
+        for (int i = 0; i < c.share; i++)
+#pragma unroll
+            for (int j = 0; j < W; j++)
+                total[j] += first[i * PART_FLOATS + r * PITCH + col + j];
+        finish<KIND, W>(s, p, layer, row + r, column + col, total, count < W ? count : W);
+    }
+    if (KIND == GRADIENTS && column == 0)
+        for (int r = thread; r < TM && row + r < p.m; r += c.share * 32) {
+            float total = 0;
+            for (int i = 0; i < c.share; i++)
+                total += first[i * PART_FLOATS + TM * PITCH + r];
+            finish_bias(s, p, layer, row + r, total);
+        }
+    wait_for_sharers(c.share);
+}
+
+/* This block's tiles of a product; `first` is the first of its jobs. Called, not made part of its
+ * callers: it is large, and there are several. */
+template <int KIND, int MT, int NT>
+__device__ __noinline__ void do_tiles(const step_data &s, int layer, int first, float *parts) {
+    product p = product_of(s, KIND, layer);
+    cut c = cut_of(s, p, KIND == GRADIENTS ? s.share_max : WARPS);
+#pragma unroll 1
+    for (int job = first; job < c.jobs; job += s.blocks)
+        do_tile<KIND, MT, NT>(s, p, layer, c, job, parts);
+}
+
+/* One product of a phase; `turn` is the number of jobs before it, so that blocks take turns. */
+template <int KIND>
+__device__ __forceinline__ int do_product(const step_data &s, int layer, int turn, float *parts) {
+    cut c = cut_of(s, product_of(s, KIND, layer), KIND == GRADIENTS ? s.share_max : WARPS);
+    int first = (s.block - turn % s.blocks + s.blocks) % s.blocks;
+    if (c.tile_n == 32)
+        do_tiles<KIND, 2, 4>(s, layer, first, parts);
+    else
+        do_tiles<KIND, 1, 1>(s, layer, first, parts);
+    return turn + c.jobs;
+}
+
+/* --- losses and the end --- */
+
+__device__ double block_sum(double x, double *shared) {
+    for (int step = 16; step > 0; step /= 2)
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0)
+        shared[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0;
+    for (int i = 0; i < WARPS; i++)
+        x += shared[i];
+    return x;
+}
+
+/* From the derivatives, which hold the differences; by one block. Then what only one has to write. */
+__device__ void finish_losses(const step_data &s, int range_end, float *parts) {
+    s64 begin = s.outputs_at[s.layers - 1], end = s.outputs_at[s.layers];
+    float mse, mae;
+    if (FORWARD) {
+        double elements = (double)s.batch * s.widths[s.layers], squares = 0, sizes = 0;
+        for (s64 i = begin + threadIdx.x; i < end; i += THREADS) {
+            double difference = (double)s.work[i] * elements / 2;
+            squares += difference * difference;
+            sizes += fabs(difference);
+        }
+        mse = (float)(block_sum(squares, (double *)parts) / elements);
+        mae = (float)(block_sum(sizes, (double *)parts) / elements);
+    } else {
+        mse = s.work[end];
+        mae = s.work[end + 1];
+    }
+    if (UPDATE && s.new_state != s.state) {
+        int gap = (int)(s.stride - s.parameters);
+        for (int i = threadIdx.x; i < 3 * gap; i += THREADS) {
+            s64 at = i / gap * s.stride + s.parameters + i % gap;
+            s.new_state[at] = s.state[at];
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x)
+        return;
+    if (FORWARD) {
+        s.work[end] = mse;
+        s.work[end + 1] = mae;
+    }
+    if (UPDATE)
+        write_tail(s.new_state + 3 * s.stride, s.step, mse, mae);
+    else if (BACKWARD && range_end == s.layers) {
+        s.gradient[s.parameters] = mse;
+        s.gradient[s.parameters + 1] = mae;
+    }
+}
+
+/* --- phases --- */
+
+#ifdef MAKE_mlp
+#define NAME mlp
+
+__device__ void backward_phase(const step_data &s, int layer, int begin, int end, float *parts) {
+    int turn = 0;
+    if (layer >= begin && layer > 0)
+        turn = do_product<DELTAS>(s, layer, turn, parts);
+    if (layer + 1 < end)
+        turn = do_product<GRADIENTS>(s, layer + 1, turn, parts);
+    if (layer == 0 && begin == 0)
+        do_product<GRADIENTS>(s, 0, turn, parts);
+}
+
+__device__ __forceinline__ void do_phases(step_data &s, int begin, int end, float *parts) {
+    if (FORWARD)
+        for (int layer = 0; layer < s.layers; layer++) {
+            do_product<OUTPUTS>(s, layer, 0, parts);
+            wait_for_all(s);
+        }
+    if (blockIdx.x == gridDim.x - 1)
+        finish_losses(s, end, parts);
+    if (BACKWARD)
+        for (int layer = end - 1; layer + 1 >= begin && layer >= 0; layer--) {
+            backward_phase(s, layer, begin, end, parts);
+            if (layer > 0 && layer >= begin)
+                wait_for_all(s);
+        }
+}
+#else
+#define NAME mlp_cluster
+
+__device__ __forceinline__ void wait_for_cluster() {
+    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/* Blocks share rows with their cluster. */
+__device__ __forceinline__ void join_cluster(step_data &s) {
+    int clusters = (int)gridDim.x / CLUSTER, cluster = (int)blockIdx.x / CLUSTER;
+    int rows = quotient_up(quotient_up(s.rows, clusters), 16) * 16;
+    s.blocks = CLUSTER;
+    s.block = (int)blockIdx.x % CLUSTER;
+    s.row_begin = min(cluster * rows, s.rows);
+    s.row_end = min(s.row_begin + rows, s.rows);
+    s.large_from = CLUSTER;
+}
+
+/* All blocks share the gradients of all layers. Each of their warps is to have about one tile. */
+__device__ __forceinline__ void join_grid(step_data &s) {
+    s64 tiles = 0;
+    s.blocks = (int)gridDim.x;
+    s.block = (int)blockIdx.x;
+    s.large_from = s.rows <= 256 ? s.blocks : 1;
+    s.share_max = WARPS;
+    for (int l = 0; l < s.layers; l++)
+        tiles += cut_of(s, product_of(s, GRADIENTS, l), 1).tiles;
+    while (s.share_max > 1 && tiles * s.share_max > (s64)s.blocks * WARPS)
+        s.share_max /= 2;
+}
+
+__device__ __forceinline__ void do_phases(step_data &s, int, int end, float *parts) {
+    if (threadIdx.x == 0)
+        join_cluster(s);
+    __syncthreads();
+    if (s.row_begin < s.row_end) {
+        for (int layer = 0; layer < s.layers; layer++) {
+            do_product<OUTPUTS>(s, layer, 0, parts);
+            if (layer + 1 < s.layers || layer > 0)
+                wait_for_cluster();
+        }
+        for (int layer = s.layers - 1; layer > 0; layer--) {
+            do_product<DELTAS>(s, layer, 0, parts);
+            if (layer > 1)
+                wait_for_cluster();
+        }
+    }
+    wait_for_all(s);
+    if (threadIdx.x == 0)
+        join_grid(s);
+    __syncthreads();
+    if (blockIdx.x == gridDim.x - 1)
+        finish_losses(s, end, parts);
+    for (int layer = 0, turn = 0; layer < s.layers; layer++)
+        turn = do_product<GRADIENTS>(s, layer, turn, parts);
+}
+#endif
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1)
+    NAME(const float *x, const float *y, const float *state, float *work, float *gradient,
+         float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
+         s64 batch, s64 first_row, s64 rows, s64 batches, int layers, int begin, int end,
+         int threshold, float scale, float loss_factor, float rate, float beta1, float beta2, float epsilon) {
+    extern __shared__ __align__(16) float parts[]; /* PART_FLOATS for each warp */
+    __shared__ step_data s;
+    wait_for_previous();
+    if (threadIdx.x == 0) {
+        u64 widths[4] = {widths01, widths23, widths45, widths67};
+        for (int i = 0; i < 8; i++)
+            s.widths[i] = (int)(widths[i / 2] >> (i % 2 * 32));
+        s.layers = layers, s.rows = (int)rows;
+        s.blocks = (int)gridDim.x, s.block = (int)blockIdx.x;
+        s.row_begin = 0, s.row_end = s.rows;
+        s.large_from = (int)gridDim.x / 4, s.share_max = WARPS;
+        s.batch = batch, s.first_row = first_row;
+        s.threshold = (u32)threshold, s.seed = seed, s.scale = scale;
+        s.state = state, s.work = work, s.gradient = gradient, s.new_state = new_state;
+        s.weights_at[0] = s.outputs_at[0] = 0;
+        for (int l = 0; l < layers; l++) {
+            s.weights_at[l + 1] = s.weights_at[l] + ((s64)s.widths[l] + 1) * s.widths[l + 1];
+            s.outputs_at[l + 1] = s.outputs_at[l] + rows * s.widths[l + 1];
+        }
+        s.parameters = s.weights_at[layers];
+        s.stride = round_up(s.parameters);
+        s.step = step_of(state + 3 * s.stride);
+        s64 row = s.step % batches * batch + first_row;
+        s.x = x + row * s.widths[0];
+        s.y = y + row * s.widths[layers];
+        s.adam = {-1, 1 - beta1, 1 - beta2, epsilon};
+        s.rate = rate, s.beta1 = beta1, s.beta2 = beta2;
+        s.loss_factor = loss_factor;
+    }
+    __syncthreads();
+    do_phases(s, begin, end, parts);
+}
+#endif
