@@ -212,6 +212,8 @@ void lab_prepare(struct lab_device *device, const struct lab_launch *launches, i
 int lab_event_open(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);
 void lab_event_close(struct lab_event *event); /* accepts NULL */
 int lab_event_record(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
+/* The event may be that of another device of the same backend, outside of graphs: its owner's thread must
+ * neither record nor close it meanwhile, and keep its device open until the wait is over. */
 int lab_event_wait(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
 /* Waits on the host. An event that was never recorded counts as passed. */
 int lab_event_sync(struct lab_event *event, struct lab_err *err);

@@ -252,6 +252,9 @@ static void add_figures(struct document *document, const struct lab_run *run,
         "gpu_memory_peak_mb",  "sm_clock_mhz",     "throttled_s",
         "foreign_processes",
     };
+    /* of an iteration, by workloads that tell them */
+    static const char *const parts[] = {"forward_ms", "backward_ms", "update_ms",
+                                        "communication_time_ms", "exposed_communication_ms"};
     bool done = run->state == LAB_RUN_DONE;
     lab_members_read(result, done && run->result ? run->result : "");
     add_number(document, "rate", done ? run->rate : NAN);
@@ -261,6 +264,9 @@ static void add_figures(struct document *document, const struct lab_run *run,
              done && run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         add_member(document, keys[i], result, "null");
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (lab_members_find(result, parts[i]))
+            add_member(document, parts[i], result, "null");
     add_key(document, "validity");
     struct document inner = {document->out, "", true};
     lab_str_add(document->out, "{");

@@ -92,6 +92,7 @@ static int plan_job(struct planner *p, int64_t index, struct lab_arena *scratch,
                    : plan_keys_agree(&p->keys, &job.keys, index, err) < 0)
         return -1;
     job.device_count = p->book.devices.count;
+    job.devices = &p->book.devices;
     if (plan_phases_read(&p->book, &job, err) < 0)
         return -1;
     for (int i = 0; i < job.workload_count; i++)
@@ -237,12 +238,14 @@ static uint64_t identify(const struct lab_plan *plan) {
 }
 
 /* Threads of one worker where a gang's devices are slices of one, which two processes would have to
- * take in turns, or simulated, which share one world. */
+ * take in turns, or simulated, which share one world, or where its ranks do their work together. */
 static enum lab_plan_processes processes_needed(const struct plan_book *book) {
     for (int i = 0; i < book->draft_count; i++) {
         const struct plan_draft *draft = &book->drafts[i];
         if (draft->phase) /* decided phase by phase */
             continue;
+        if (draft->rank_count > 1 && book->works[draft->work].workload->collective)
+            return LAB_PLAN_SHARED;
         for (int k = 1; k < draft->rank_count; k++)
             for (int j = 0; j < k; j++)
                 if (book->machine->simulated ||
@@ -287,6 +290,21 @@ static bool has_sisters(const struct plan_book *book) {
     return processes_needed(book) == LAB_PLAN_SHARED;
 }
 
+/* Ranks that work together in processes of their own couldn't. */
+static int check_together(const struct planner *p, struct lab_err *err) {
+    const struct plan_book *book = &p->book;
+    for (int i = 0; i < book->draft_count && p->plan->processes == LAB_PLAN_PER_RANK; i++) {
+        const struct plan_draft *draft = &book->drafts[i];
+        const struct lab_workload *workload = book->works[draft->work].workload;
+        if (!draft->phase && draft->rank_count > 1 && workload->collective)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s: the ranks of a gang do %s together, as threads of one process; "
+                               "leave experiment.processes=per_rank out",
+                               book->option, workload->name);
+    }
+    return 0;
+}
+
 /* Slices that would run at the same time in processes of their own, where that isn't the same thing. */
 static int check_apart(const struct planner *p, struct lab_err *err) {
     const struct lab_plan *plan = p->plan;
@@ -322,7 +340,7 @@ static int finish(struct planner *p, struct lab_err *err) {
         return -1;
     fill_plan(p, p->plan);
     p->plan->notes = book->notes;
-    if (check_apart(p, err) < 0)
+    if (check_together(p, err) < 0 || check_apart(p, err) < 0)
         return -1;
     make_runs(p, p->plan);
     p->plan->identity = identify(p->plan);

@@ -86,6 +86,8 @@ static int set_values(const struct reader *r, struct plan_axis *axis, int key, c
     if (strcmp(path, PLAN_GPU_IDS) == 0 && value->type == LAB_VALUE_STRING &&
         lab_str_equal(value->string, "all"))
         value = all_devices(r, value);
+    if (strcmp(path, PLAN_GPU_IDS) == 0 && plan_mode_gangs(r->job, r->arena, &value, r->err) < 0)
+        return -1;
     int length = 1;
     if (is_one_value(r, path, value)) {
         struct lab_value **one = lab_arena_alloc(r->arena, 1, sizeof *one);

@@ -5,6 +5,7 @@
  *   plan_keys.c      the study's keys: their schema, read from a tree
  *   plan_axes.c      axes and series of one job
  *   plan_points.c    walking them: each point is filled in and booked
+ *   plan_mode.c      gpu_mode: one device, several, or both
  *   plan_phases.c    phases: which there are, and who runs in each
  *   plan_here.c      what is asked for against what is here
  *   plan_id.c        names of the runs
@@ -21,13 +22,14 @@
 
 struct plan_test { /* the keys of `test` that are the study's own; an axis may change them */
     int64_t num_samples, warmup_samples;
+    int64_t num_steps, warmup_steps; /* instead of those; -1 = by samples */
     double timeout_s;
 };
 
 struct plan_keys { /* what lab_plan_keys fills */
     const char *device, *output_dir, *tracker;
     int64_t seed;
-    const char *name, *workload, *order, *processes, *profiler, *disturb;
+    const char *name, *workload, *order, *processes, *profiler, *disturb, *gpu_mode;
     bool resume, fail_fast, trace, monitor;
     int64_t max_workers, runs_per_device, max_retries, repeat;
     double budget_s, cooldown_s, duration_s;
@@ -63,7 +65,8 @@ struct plan_job {
     const struct lab_workload **workloads; /* all of them */
     int workload_count;
     int device_count; /* that gpu_ids: all means */
-    void *base;       /* the workload's config with the job's constants */
+    const struct lab_device_list *devices;
+    void *base; /* the workload's config with the job's constants */
     struct plan_product product;
     struct plan_series *series;
     int series_count;
@@ -163,6 +166,15 @@ struct lab_value *plan_lookup(const struct lab_value *map, const char *path);
 /* --- plan_points.c --- */
 
 int plan_points_book(struct plan_book *book, const struct plan_job *job, struct lab_err *err);
+
+/* --- plan_mode.c --- */
+
+/* Turns a list of devices into the gangs that gpu_mode asks for. */
+int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct lab_value **list,
+                    struct lab_err *err);
+/* Whether gpu_mode leaves this work on so many devices out; a note says why. */
+bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
+                     const struct plan_work *work, int ranks);
 
 /* --- plan_phases.c --- */
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 static const char *const orders[] = {"random", "as_given", NULL};
+static const char *const gpu_modes[] = {"single", "multi", "auto", "compare", NULL};
 static const char *const process_kinds[] = {"per_rank", "shared", NULL};
 static const char *const profilers[] = {"none", "nsys", NULL};
 static const char *const disturbances[] = {"none", "cpu", "membw", "pcie", "sm", "power", NULL};
@@ -35,6 +36,12 @@ const struct lab_option lab_plan_keys[] = {
      .min = 1, .max = 1e12, .unit = "samples", .help = "of one run, rounded up to whole batches"},
     {"experiment.test.warmup_samples", LAB_OPTION_INT, AT(test.warmup_samples), .fallback = "100",
      .min = 0, .max = 1e12, .unit = "samples", .help = "dropped before those"},
+    {"experiment.test.num_steps", LAB_OPTION_INT, AT(test.num_steps), .fallback = "-1", .min = -1,
+     .max = 1e9, .unit = "iterations",
+     .help = "of one run, whatever the batch, instead of num_samples; -1 = by samples"},
+    {"experiment.test.warmup_steps", LAB_OPTION_INT, AT(test.warmup_steps), .fallback = "-1",
+     .min = -1, .max = 1e9, .unit = "iterations",
+     .help = "dropped before those, instead of warmup_samples; -1 = by samples"},
     {"experiment.test.timeout_s", LAB_OPTION_DURATION, AT(test.timeout_s), .fallback = "600",
      .min = 0.001, .max = 30 * DAY_S, .help = "after which a run has failed"},
     {"experiment.resume", LAB_OPTION_FLAG, AT(resume), .fallback = "true",
@@ -53,6 +60,9 @@ const struct lab_option lab_plan_keys[] = {
      .help = "each run so many times, one block of all runs after the other"},
     {"experiment.processes", LAB_OPTION_CHOICE, AT(processes), .choices = process_kinds,
      .help = "a process for each rank of a gang, or threads of one; absent = what they need"},
+    {"experiment.gpu_mode", LAB_OPTION_CHOICE, AT(gpu_mode), .choices = gpu_modes,
+     .help = "which gangs gpu_ids come to: one device; all of them; 1, 2, 4, … to compare; auto: "
+             "as the model's size and batch suggest. Absent = as gpu_ids says"},
     {"experiment.budget", LAB_OPTION_DURATION, AT(budget_s), .min = 0, .max = 365 * DAY_S,
      .help = "start no more runs after this time; 0 = none"},
     {"experiment.monitor", LAB_OPTION_FLAG, AT(monitor), .fallback = "true",
@@ -442,8 +452,8 @@ static int read_own(struct plan_job *job, const char *key, const struct lab_valu
 }
 
 static int read_rest(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
-    static const char *const parts[] = {"hardware", "test",   "axes", "series",
-                                        "runs",     "phases", NULL};
+    static const char *const parts[] = {"hardware", "test",   "axes",        "series",
+                                        "runs",     "phases", "batch_sizes", NULL};
     for (int i = 0; i < job->experiment->count; i++) {
         const char *key = job->experiment->keys[i];
         const struct lab_value *value = job->experiment->items[i];

@@ -267,17 +267,25 @@ static int book_point(const struct walk *w, const struct filled *filled,
     double batch = w->book->works[draft.work].cost.samples;
     draft.iterations = batches(draft.test.num_samples, batch);
     draft.warmup_iterations = batches(draft.test.warmup_samples, batch);
+    if (draft.test.num_steps >= 0)
+        draft.iterations = draft.test.num_steps > 0 ? draft.test.num_steps : 1;
+    if (draft.test.warmup_steps >= 0)
+        draft.warmup_iterations = draft.test.warmup_steps;
     draft.hash = hash_draft(filled->hash, &draft, ranks);
     return book_draft(w->book, &draft, ranks);
 }
 
-/* As a run; its index, or -1 and the error is set. */
+#define LEFT_OUT (-2)
+
+/* As a run; its index, or -1 and the error is set, or LEFT_OUT. */
 static int take_point(const struct walk *w, const struct plan_product *product, const int *at) {
     struct filled filled;
     struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
     int count = 0;
     if (fill_point(w, product, at, &filled) < 0 || make_ranks(w, &filled.point, ranks, &count) < 0)
         return -1;
+    if (plan_mode_skips(w->book, w->job, &w->book->works[filled.work], count))
+        return LEFT_OUT;
     return book_point(w, &filled, ranks, count, NULL);
 }
 
@@ -357,7 +365,7 @@ static int take_own_place(const struct walk *w, const int *at) {
     int views = count_views(job, at);
     int index = views < 0 ? 0 : take_point(w, &job->product, at);
     if (views < 0 || index < 0)
-        return index;
+        return index == LEFT_OUT ? 0 : index;
     for (int i = 0; i < job->series_count; i++)
         if (!job->series[i].own_axes && meets(&job->product, job->series[i].allowed, at))
             add_series(w->book, &w->book->drafts[index], job->series[i].name);
@@ -372,7 +380,7 @@ static int take_place(const struct walk *w, const struct plan_series *series, co
         return 0;
     int index = take_point(w, &series->product, at);
     if (index < 0)
-        return -1;
+        return index == LEFT_OUT ? 0 : -1;
     add_series(w->book, &w->book->drafts[index], series->name);
     w->book->drafts[index].point_count++;
     w->book->point_count++;

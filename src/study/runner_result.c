@@ -356,10 +356,22 @@ static void set_sentences(struct merge *merge, const char *profiler, struct lab_
 
 static const char *const summed[] = {"samples_per_second", "flops_per_second", "h2d_gb_per_s",
                                      "d2h_gb_per_s", "samples"};
-static const char *const of_slowest[] = {
-    "iterations",  "warmup_iterations", "compute_utilization", "overlap",      "latency_ms",
-    "interval_ms", "setup_s",           "first_iteration_ms",  "verification", "conditions",
-    "trace"};
+static const char *const of_slowest[] = {"iterations",
+                                         "warmup_iterations",
+                                         "compute_utilization",
+                                         "overlap",
+                                         "latency_ms",
+                                         "interval_ms",
+                                         "setup_s",
+                                         "first_iteration_ms",
+                                         "verification",
+                                         "conditions",
+                                         "forward_ms",
+                                         "backward_ms",
+                                         "update_ms",
+                                         "trace",
+                                         "communication_time_ms",
+                                         "exposed_communication_ms"};
 static const char *const of_all[] = {"steady", "placement_proven"};
 
 static void set_figures(struct merge *merge, struct lab_run *outcome) {

@@ -163,8 +163,18 @@ static int prepare(struct worker *worker, struct lab_err *err) {
 
 /* --- ranks --- */
 
+/* In a phase devices are compared side by side: each works for itself there. */
+static bool is_collective(const struct worker *worker) {
+    const struct lab_job *job = &worker->job;
+    return worker->workload->collective && job->rank_count > 1 &&
+           job->rank_count == job->gang_size && !job->probe;
+}
+
 static void run_ranks(struct worker *worker) {
     const struct lab_job *job = &worker->job;
+    if (is_collective(worker))
+        worker->group = lab_group_open(&(struct lab_group_setup){
+            .ranks = job->rank_count, .limit_s = LAB_GROUP_LIMIT_S, .stopped = &worker->stopping});
     struct rank *ranks = lab_mem_alloc((size_t)job->rank_count, sizeof *ranks);
     int started = 0;
     for (; started < job->rank_count; started++) {
@@ -182,6 +192,8 @@ static void run_ranks(struct worker *worker) {
     }
     for (int i = 0; i < started; i++)
         pthread_join(ranks[i].thread, NULL);
+    lab_group_close(worker->group);
+    worker->group = NULL;
     lab_mem_free(ranks);
 }
 

@@ -35,8 +35,9 @@ struct worker {
     struct lab_job job;
     struct lab_machine *machine;
     const struct lab_workload *workload;
-    const void *config; /* the job's options, checked; shared by all ranks */
-    struct lab_workload_cost cost;
+    const void *config;            /* the job's options, checked; shared by all ranks */
+    struct lab_workload_cost cost; /* of a rank that is alone */
+    struct lab_group *group;       /* of ranks that do an iteration together; NULL = none do */
 
     pthread_mutex_t mutex; /* of what follows, up to the line */
     pthread_cond_t changed;
@@ -77,6 +78,15 @@ struct capacity { /* what the device's resources gave when they were probed; NaN
     double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s, clock_mhz;
 };
 
+#define WORKER_PARTS 5
+
+struct worker_part { /* in ms, over what was measured */
+    double total;
+    int count;
+};
+
+extern const char *const worker_part_names[WORKER_PARTS];
+
 struct rank {
     struct worker *worker;
     const struct lab_job_rank *job;
@@ -91,11 +101,12 @@ struct rank {
     bool go;                             /* the runner has let it measure */
     const struct lab_iteration *stretch; /* the last one's records, while they last */
     int stretch_count;
-    int64_t sent;               /* iterations told so far */
-    atomic_llong progress_ns;   /* when PROGRESS was told last */
-    atomic_bool tells_progress; /* the workload does so itself */
-    int64_t metric_count;       /* told by the workload */
-    bool metrics_waited;        /* it was slowed down for them */
+    int64_t sent;                           /* iterations told so far */
+    atomic_llong progress_ns;               /* when PROGRESS was told last */
+    atomic_bool tells_progress;             /* the workload does so itself */
+    int64_t metric_count;                   /* told by the workload */
+    bool metrics_waited;                    /* it was slowed down for them */
+    struct worker_part parts[WORKER_PARTS]; /* of an iteration, as the workload tells them */
 
     struct lab_measurement measurement;
     struct lab_verification verification;

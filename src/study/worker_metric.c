@@ -32,8 +32,22 @@ static bool take_place(struct worker *worker) {
     return waits;
 }
 
+const char *const worker_part_names[WORKER_PARTS] = {
+    "forward_ms", "backward_ms", "update_ms", "communication_time_ms", "exposed_communication_ms"};
+
+/* Parts of an iteration also stand in the result, as means over what was measured. */
+static void keep_part(struct rank *rank, const char *name, double value) {
+    bool measuring = rank->go && rank->measurement.count == 0; /* no longer when it is traced */
+    for (int i = 0; measuring && i < WORKER_PARTS; i++)
+        if (lab_str_equal(worker_part_names[i], name)) {
+            rank->parts[i].total += value;
+            rank->parts[i].count++;
+        }
+}
+
 void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
                         int64_t time_ns) {
+    keep_part(rank, name, value);
     if (rank->metric_count++ >= RANK_MOST)
         return;
     rank->metrics_waited |= take_place(rank->worker);

@@ -136,6 +136,7 @@ struct lab_rank worker_place(struct rank *rank) {
         .run_id = job->run_id,
         .folder = *job->folder ? job->folder : NULL,
         .sink = &rank->sink,
+        .group = rank->worker->group,
     };
 }
 
@@ -226,6 +227,10 @@ static int measure(struct rank *rank, struct lab_err *err) {
     plan.progress = on_progress;
     plan.progress_state = rank;
     plan.clock = rank->device ? rank->device->clock : NULL;
+    if (rank->worker->group && job->duration_s > 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "experiment.duration: ranks that work together do a number of "
+                           "iterations; set experiment.test.num_steps instead");
     bool choices = rank->job->choice_count > 1;
     if (job->warmup_iterations > 0 || choices)
         tell_phase(rank, "warm-up");
@@ -324,6 +329,8 @@ static int use_device(struct rank *rank, struct lab_err *err) {
         result = worker_configure(rank, err);
         if (result == 0)
             result = use_workload(rank, err);
+        if (result < 0) /* before it closes: the others must not wait for it */
+            lab_group_fail(worker->group, rank->job->index, err);
         worker->workload->close(rank->state);
     }
     worker_disturb_stop(rank);
@@ -352,6 +359,7 @@ void *worker_rank_main(void *opaque) {
     struct lab_err err = LAB_ERR_INIT;
     lab_arena_init(&rank->arena);
     if (carry_out(rank, &err) < 0) {
+        lab_group_fail(worker->group, rank->job->index, &err);
         if (worker_stop(worker))
             worker_send(worker, &(struct lab_frame){
                                     .type = LAB_FRAME_FAILURE,

@@ -139,9 +139,25 @@ static void put_place(struct writer writer, const struct rank *rank) {
         lab_value_set_bool(writer.arena, writer.map, "simulated", true);
 }
 
+/* What this rank does of an iteration. */
+static struct lab_workload_cost cost_of(const struct rank *rank) {
+    const struct worker *worker = rank->worker;
+    struct lab_workload_cost cost = worker->cost;
+    if (worker->group && worker->workload->share)
+        worker->workload->share(worker->config, rank->job->index, worker->job.gang_size, &cost);
+    return cost;
+}
+
+/* What parts of an iteration took, where the workload tells; docs/NUMBERS.md. */
+static void put_parts(struct writer writer, const struct rank *rank) {
+    for (int i = 0; i < WORKER_PARTS; i++)
+        if (rank->parts[i].count > 0)
+            put(writer, worker_part_names[i], rank->parts[i].total / rank->parts[i].count);
+}
+
 static void put_amount(struct writer writer, const struct rank *rank) {
     const struct lab_measurement *m = &rank->measurement;
-    double samples = rank->worker->cost.samples * (double)m->count;
+    double samples = cost_of(rank).samples * (double)m->count;
     lab_value_set_string(writer.arena, writer.map, "device", rank->ref.name);
     lab_value_set_int(writer.arena, writer.map, "numa_node", rank->job->numa_node);
     put_place(writer, rank);
@@ -155,12 +171,12 @@ static void put_amount(struct writer writer, const struct rank *rank) {
 
 static void put_rates(struct writer writer, const struct rank *rank) {
     const struct lab_measurement *m = &rank->measurement;
-    const struct lab_workload_cost *cost = &rank->worker->cost;
-    struct lab_work work = {.samples = cost->samples,
-                            .flops = cost->compute.flops,
-                            .memory_bytes = cost->compute.bytes_read + cost->compute.bytes_written,
-                            .h2d_bytes = cost->h2d_bytes,
-                            .d2h_bytes = cost->d2h_bytes};
+    const struct lab_workload_cost cost = cost_of(rank);
+    struct lab_work work = {.samples = cost.samples,
+                            .flops = cost.compute.flops,
+                            .memory_bytes = cost.compute.bytes_read + cost.compute.bytes_written,
+                            .h2d_bytes = cost.h2d_bytes,
+                            .d2h_bytes = cost.d2h_bytes};
     struct lab_rates rates = lab_measure_rates(m, &work);
     double rate = work.samples > 0 ? rates.samples_per_s : rates.iterations_per_s;
     struct lab_interval interval = lab_measure_rate_interval(m, rate);
@@ -273,6 +289,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);
+    put_parts(writer, rank);
     put_validity(writer, rank);
     const struct lab_value *configuration =
         lab_value_get(rank->worker->job.options, LAB_WORKLOAD_CONFIG);

@@ -15,6 +15,9 @@ const struct mlp_model mlp_models[] = {
 };
 
 static const char *const model_choices[] = {"medium", "large", NULL};
+static const char *const allreduce_choices[] = {"auto", "ring", "hierarchical",
+                                                "nccl", "none", NULL};
+static const char *const scaling_choices[] = {"strong", "weak", NULL};
 static const char *const dtype_choices[] = {"fp32", "tf32", "bf16", NULL};
 static const char *const widths_suggestions[] = {"50-256-128-64-3", "50-1024-1024-512-512-256-3",
                                                  NULL};
@@ -39,6 +42,15 @@ static const struct lab_option options[] = {
      .help = "number format of products; parameters and sums are fp32 in any case"},
     {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
      .help = "a step as one operation in a captured graph instead of three launches"},
+    {"allreduce", LAB_OPTION_CHOICE, AT(allreduce), .fallback = "auto",
+     .choices = allreduce_choices,
+     .help = "how several ranks sum their gradients; none: each trains a model of its own"},
+    {"overlap", LAB_OPTION_FLAG, AT(overlap), .fallback = "true",
+     .help = "sum the gradients of late layers while those of early ones are still computed"},
+    {"bucket", LAB_OPTION_SIZE, AT(bucket), .fallback = "1MiB", .min = 4, .max = 0x1p40,
+     .unit = "bytes", .help = "of gradients that are summed at once, at least, with overlap"},
+    {"scaling", LAB_OPTION_CHOICE, AT(scaling), .fallback = "strong", .choices = scaling_choices,
+     .help = "strong: ranks share the batch; weak: each has one of that size"},
     {"dataset_size", LAB_OPTION_INT, AT(dataset_size), .fallback = "10000", .min = 1,
      .max = SAMPLES_MAX, .unit = "samples", .help = "samples that there are, shuffled per epoch"},
     {"data_seed", LAB_OPTION_INT, AT(data_seed), .fallback = "42", .min = 0, .max = INT32_MAX,
@@ -90,6 +102,24 @@ int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *
 
 static const char *widths_of(const struct mlp_config *config) {
     return config->widths ? config->widths : mlp_model_find(config->model)->widths;
+}
+
+bool mlp_is_parallel(const struct mlp_config *config, int count) {
+    return count > 1 && !lab_str_equal(config->allreduce, "none");
+}
+
+struct mlp_shape mlp_shape_of_rank(const struct mlp_config *config, int index, int count) {
+    struct mlp_config whole = *config;
+    if (!mlp_is_parallel(config, count))
+        return mlp_shape_of(config);
+    if (lab_str_equal(config->scaling, "weak"))
+        whole.batch_size *= count;
+    struct mlp_shape shape = mlp_shape_of(&whole);
+    /* where it doesn't come out even the first ranks have a row more */
+    int64_t each = whole.batch_size / count, more = whole.batch_size % count;
+    shape.mlp.rows = each + (index < more);
+    shape.mlp.first_row = index * each + (index < more ? index : more);
+    return shape;
 }
 
 struct mlp_shape mlp_shape_of(const struct mlp_config *config) {
@@ -166,6 +196,8 @@ static void label(const void *opaque, struct lab_str *out) {
     if (config->dropout >= 0 && config->dropout != mlp_model_find(config->model)->dropout)
         lab_str_printf(out, "_dropout%g", config->dropout);
     lab_str_printf(out, "_batch%lld", (long long)config->batch_size);
+    if (lab_str_equal(config->scaling, "weak"))
+        lab_str_add(out, "_weak");
 }
 
 static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
@@ -180,6 +212,13 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
         .dtype = shape.dtype,
         .parameters = (double)lab_mlp_parameters(&shape.mlp),
     };
+}
+
+static void share(const void *config, int index, int count, struct lab_workload_cost *cost) {
+    struct mlp_shape shape = mlp_shape_of_rank(config, index, count);
+    struct lab_launch launch = {.op = LAB_OP_MLP_STEP, .mlp = shape.mlp, .compute = shape.dtype};
+    cost->compute = lab_op_get(LAB_OP_MLP_STEP)->cost(&launch);
+    cost->samples = (double)shape.mlp.rows;
 }
 
 /* --- the slots --- */
@@ -217,7 +256,10 @@ const struct lab_workload lab_workload_mlp = {
         "shuffled anew for each of eight epochs, which are then gone through again; what doesn't\n"
         "fill a batch is left out of an epoch.\n"
         "\n"
-        "Several ranks train each by itself, on whole batches.\n"
+        "Several ranks of a study train one model: each does its rows of a batch, the gradients "
+        "are\n"
+        "summed over all of them and each updates its own copy. communication_time_ms is what the\n"
+        "sums of a step take, exposed_communication_ms what of it the backward pass didn't hide.\n"
         "\n"
         "What is dropped depends on the seed, the step, the layer, the row and the column alone, "
         "so\n"
@@ -225,10 +267,12 @@ const struct lab_workload lab_workload_mlp = {
         "over up to 100 steps in double precision.",
     .options = options,
     .config_size = sizeof(struct mlp_config),
+    .collective = true,
     .check = check,
     .canonical = canonical,
     .label = label,
     .cost = cost,
+    .share = share,
     .open = mlp_open,
     .close = mlp_close,
     .run = run,

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/option.h"
 #include "device/device.h"
+#include "device/group.h"
 #include "model/iteration.h"
 
 #include <stdbool.h>
@@ -37,6 +38,8 @@ struct lab_rank {
     int gpu_id;                  /* position in the study's list of devices; 0 outside a study */
     const char *run_id, *folder; /* of the study; NULL outside one */
     const struct lab_sink *sink; /* NULL = nobody listens */
+    /* of a `collective` workload whose ranks are threads of one process; NULL = it is on its own */
+    struct lab_group *group;
 };
 
 /* What one iteration does and moves, counted from the definition, for rates and limits. */
@@ -75,6 +78,9 @@ struct lab_workload {
     /* true: an iteration is a program of the user's that opens the device itself; nobody opens it
      * for the workload, it has no limits, and `verify` is never asked */
     bool external;
+    /* true: the ranks of a gang do one iteration together: they are threads of one process, have a group
+     * and do the same number of iterations */
+    bool collective;
 
     /* optional: rules between several keys, and derived values; NULL = the bounds say it all */
     int (*check)(void *config, struct lab_err *err);
@@ -92,6 +98,10 @@ struct lab_workload {
     void (*label)(const void *config, struct lab_str *out);
 
     void (*cost)(const void *config, struct lab_workload_cost *ret_cost);
+
+    /* optional, of a `collective` one: makes the cost of one rank of several out of that of one alone.
+     * NULL = each does the whole */
+    void (*share)(const void *config, int index, int count, struct lab_workload_cost *cost);
 
     /* how the device is to be set up; NULL = LAB_DEVICE_SETUP */
     struct lab_device_setup (*setup)(const void *config);

@@ -35,7 +35,8 @@ static double place_of(const struct lab_study_run *run, enum lab_even_axis axis)
 static bool belong_together(const struct lab_gang *a, const struct lab_gang *b,
                             enum lab_even_axis axis) {
     const struct lab_study_run *x = a->point->runs[0], *y = b->point->runs[0];
-    if (strcmp(a->gpus, b->gpus) != 0 || strcmp(x->phase, y->phase) != 0)
+    if (strcmp(a->gpus, b->gpus) != 0 || strcmp(x->phase, y->phase) != 0 ||
+        strcmp(lab_study_text(x, "options.scaling"), lab_study_text(y, "options.scaling")) != 0)
         return false;
     if (axis == LAB_EVEN_BATCH)
         return strcmp(x->model, y->model) == 0;

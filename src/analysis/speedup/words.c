@@ -4,6 +4,7 @@
 #include "base/str.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *number_word(int number, struct lab_arena *arena) {
     static const char *const words[] = {"No",   "One", "Two",   "Three", "Four",
@@ -38,9 +39,26 @@ static const char *advice(const struct lab_gang *gang, struct lab_arena *arena) 
     return "how sure that is isn't known";
 }
 
+/* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one that ends in
+ * "_weak"; any other name as it is. */
+static const char *work_words(const char *name, struct lab_arena *arena) {
+    static const char start[] = "mlp_", middle[] = "_batch";
+    const char *model = name + sizeof start - 1, *end = strstr(name, middle);
+    if (!lab_str_starts(name, start) || !end)
+        return name;
+    const char *batch = end + sizeof middle - 1;
+    size_t digits = strspn(batch, "0123456789");
+    bool weak = lab_str_equal(batch + digits, "_weak");
+    if (batch[digits] && !weak)
+        return name;
+    return lab_arena_printf(arena, "the %.*s model at batch %.*s%s", (int)(end - model), model,
+                            (int)digits, batch, weak ? " a device" : "");
+}
+
 const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena) {
-    const char *work = gangs->works[gang->work].name, *number = number_word(gang->size, arena);
+    const char *work = work_words(gangs->works[gang->work].name, arena),
+               *number = number_word(gang->size, arena);
     const char *which =
         lab_gang_has_rival(gangs, gang) ? lab_arena_printf(arena, " (%s)", gang->gpus) : "";
     if (!gang->base || isnan(gang->ratio.ratio))

@@ -199,6 +199,7 @@ static void analyse_study(struct report_found *found, const struct lab_study_vie
         found->answer = report_runs_answer(whole, found->arena);
     analyse_samples(found, whole);
     report_phase_files(found, whole);
+    report_training_files(found, whole);
     struct lab_chart *chart = lab_arena_alloc(found->arena, 1, sizeof *chart);
     if (!has_chart(found, TIMELINE) && lab_timeline_of_study(whole, found->arena, chart))
         add_timeline(found, chart);

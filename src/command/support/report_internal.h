@@ -32,6 +32,10 @@ const char *report_runs_answer(const struct lab_study_table *study, struct lab_a
  * for each device, of correlation as text. Nothing of any other study. */
 void report_phase_files(struct report_found *found, const struct lab_study_table *study);
 
+/* Of a study that trains models: its figures as JSON, and a comparison of one device with several. Nothing of
+ * any other study. */
+void report_training_files(struct report_found *found, const struct lab_study_table *study);
+
 /* Draws and writes everything into the folder. `made->page` is complete but for pictures. */
 int report_write(struct report_found *found, const struct lab_report_request *request,
                  struct lab_report_made *made, struct lab_err *err);

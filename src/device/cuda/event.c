@@ -75,7 +75,7 @@ int cuda_event_record(struct lab_event *base, struct lab_stream *base_stream, st
 }
 
 int cuda_event_wait(struct lab_event *base, struct lab_stream *base_stream, struct lab_err *err) {
-    struct cuda_device *device = (struct cuda_device *)base->device;
+    struct cuda_device *device = (struct cuda_device *)base_stream->device;
     struct cuda_event *event = (struct cuda_event *)base;
     struct cuda_stream *stream = (struct cuda_stream *)base_stream;
     unsigned flags = stream->capture ? LAB_CU_EVENT_WAIT_EXTERNAL : 0;

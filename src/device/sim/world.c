@@ -184,6 +184,20 @@ int sim_world_join(struct sim_device *device, const struct lab_device_setup *set
     return result;
 }
 
+/* Where all was stopped, streams of others may still wait for commands of one that goes. */
+static void forget_waits(struct sim_world *world, const struct sim_device *device) {
+    for (int i = 0; i < world->device_count; i++)
+        for (int k = 0; k < world->devices[i]->stream_count; k++) {
+            struct sim_stream *stream = world->devices[i]->streams[k];
+            for (size_t c = 0; c < stream->count; c++) {
+                struct sim_command *command = &stream->queue[(stream->head + c) % stream->capacity];
+                if (command->kind == SIM_WAIT && command->mark.point.stream &&
+                    command->mark.point.stream->device == device)
+                    command->mark.point.stream = NULL;
+            }
+        }
+}
+
 void sim_world_leave(struct sim_device *device) {
     struct sim_world *world = device->world;
     int at = 0;
@@ -195,6 +209,7 @@ void sim_world_leave(struct sim_device *device) {
     memmove(&world->devices[at], &world->devices[at + 1],
             (size_t)(world->device_count - at - 1) * sizeof(struct sim_device *));
     world->device_count--;
+    forget_waits(world, device);
     /* those who haven't come yet will, unless all was stopped */
     bool last = world->device_count == 0 && (world->joined == world->expected || is_stopped(world));
     if (last)

@@ -4,6 +4,7 @@
  *   ../mlp.c   the descriptor: keys, rules between them, label, cost
  *   data.c     samples, their order in each epoch, and the parameters that training begins with
  *   train.c    the state on a device, and steps on it
+ *   parallel.c the same on several devices, each with its share of a batch
  *   verify.c   many steps against double precision
  */
 #ifndef LAB_WORKLOAD_MLP_MLP_H
@@ -13,7 +14,10 @@
 
 struct mlp_config {
     const char *model, *widths, *dtype; /* widths: NULL = the model's */
-    double dropout;                     /* MLP_OWN = the model's */
+    const char *allreduce, *scaling;
+    bool overlap;
+    int64_t bucket; /* bytes */
+    double dropout; /* MLP_OWN = the model's */
     double lr;
     int64_t batch_size, dataset_size, data_seed, sync_frequency;
     bool compile_model;
@@ -48,6 +52,11 @@ struct mlp_shape {
 int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *err);
 /* Of a checked config. */
 struct mlp_shape mlp_shape_of(const struct mlp_config *config);
+
+/* Of one of `count` ranks that share each batch: its rows. Any rank's where they train by themselves. */
+struct mlp_shape mlp_shape_of_rank(const struct mlp_config *config, int index, int count);
+/* Whether ranks of a gang train one model. */
+bool mlp_is_parallel(const struct mlp_config *config, int count);
 
 /* --- data --- */
 
@@ -93,8 +102,27 @@ struct mlp_training {
     struct lab_launch launches[3]; /* or forward, backward, update */
     struct lab_graph *graph;       /* of the step; NULL = launch its parts */
     struct lab_event *marks[MLP_MARKS];
-    int count; /* steps of this run */
+    int count;                     /* steps of this run */
+    struct mlp_parallel *parallel; /* NULL = trains alone */
 };
+
+/* --- several ranks --- */
+
+#define MLP_LAYERS (LAB_MLP_WIDTHS - 1)
+
+struct mlp_parallel; /* parallel.c's */
+
+int mlp_parallel_open(struct mlp_training *training, const struct lab_rank *rank,
+                      struct lab_err *err);
+void mlp_parallel_close(struct mlp_parallel *parallel); /* accepts NULL; all streams are idle */
+struct lab_stream *mlp_parallel_stream(const struct mlp_parallel *parallel);
+/* Launches, sums and update of one step. */
+int mlp_parallel_step(struct mlp_training *training, int iteration, struct lab_err *err);
+/* After a run: what its parts took, as means over those that were looked at. */
+int mlp_parallel_tell(struct mlp_training *training, int64_t time_ns, struct lab_err *err);
+/* To whoever listens. */
+void mlp_training_tell(const struct mlp_training *training, const char *name, const char *unit,
+                       double value, int64_t time_ns);
 
 int mlp_training_open(const struct mlp_config *config, const struct lab_rank *rank,
                       struct mlp_training **ret_training, struct lab_err *err);

@@ -64,6 +64,8 @@ static void describe_launches(struct mlp_training *t) {
     launch.adam.learning_rate = (float)t->config->lr;
     t->step = t->launches[0] = t->launches[1] = t->launches[2] = launch;
     t->step.op = LAB_OP_MLP_STEP;
+    t->step.mlp.first_row = 0; /* what all ranks do together */
+    t->step.mlp.rows = mlp->batch;
     t->step.in[0] = t->launches[0].in[0] = t->launches[1].in[0] = x;
     t->step.in[1] = t->launches[0].in[1] = y;
     t->step.in[2] = t->launches[0].in[2] = state;
@@ -107,9 +109,18 @@ int mlp_training_open(const struct mlp_config *config, const struct lab_rank *ra
                       struct mlp_training **ret_training, struct lab_err *err) {
     struct mlp_training *t = lab_mem_alloc(1, sizeof *t);
     t->config = config;
-    t->shape = mlp_shape_of(config);
+    t->shape = mlp_shape_of_rank(config, rank->index, rank->group ? rank->count : 1);
     t->device = rank->device;
     t->sink = rank->sink;
+    if (t->shape.mlp.rows < 1 || t->shape.epoch_rows < 1) {
+        lab_err_set(err, LAB_ERR_USER,
+                    t->shape.mlp.rows < 1
+                        ? "batch_size=%lld: too few for %d devices, each needs at least one sample"
+                        : "batch_size=%lld on each of %d devices: there are too few samples; raise "
+                          "dataset_size",
+                    (long long)config->batch_size, rank->count);
+        goto fail;
+    }
     if (lab_data_require(t->device, LAB_OP_MLP_FORWARD, t->shape.dtype, err) ||
         lab_stream_open(t->device, LAB_STREAM_COMPUTE, &t->stream, err) ||
         lab_spans_open(t->device, (int)config->sync_frequency, 1u << LAB_STAGE_COMPUTE, &t->spans,
@@ -117,8 +128,15 @@ int mlp_training_open(const struct mlp_config *config, const struct lab_rank *ra
         open_buffers(t, rank->numa_node, err))
         goto fail;
     describe_launches(t);
+    bool parallel = rank->group && mlp_is_parallel(config, rank->count);
+    if (parallel && config->compile_model) {
+        lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                    "compile_model=true: a step that sums over devices can't be captured; leave it "
+                    "out, or say allreduce=none");
+        goto fail;
+    }
     if (upload_data(t, err) || mlp_training_reset(t, (uint64_t)config->data_seed, err) ||
-        open_ways(t, err))
+        (parallel ? mlp_parallel_open(t, rank, err) : open_ways(t, err)))
         goto fail;
     *ret_training = t;
     return 0;
@@ -130,6 +148,10 @@ fail:
 void mlp_training_close(struct mlp_training *t) {
     if (!t)
         return;
+    struct lab_err ignored = LAB_ERR_INIT;
+    if (t->parallel && t->stream)
+        lab_stream_sync(t->stream, &ignored);
+    mlp_parallel_close(t->parallel);
     lab_stream_close(t->stream);
     lab_graph_close(t->graph);
     lab_spans_close(&t->spans);
@@ -161,14 +183,16 @@ static int launch_parts(struct mlp_training *t, int iteration, struct lab_err *e
 static int enqueue(void *state, int iteration, struct lab_err *err) {
     struct mlp_training *t = state;
     if (lab_spans_start(&t->spans, iteration, LAB_STAGE_COMPUTE, t->stream, err) ||
-        (t->graph ? lab_graph_launch(t->graph, t->stream, err) : launch_parts(t, iteration, err)))
+        (t->parallel ? mlp_parallel_step(t, iteration, err)
+         : t->graph  ? lab_graph_launch(t->graph, t->stream, err)
+                     : launch_parts(t, iteration, err)))
         return -1;
     return lab_spans_end(&t->spans, iteration, LAB_STAGE_COMPUTE, t->stream, err);
 }
 
-static void tell(const struct mlp_training *t, const char *name, const char *unit, double value,
-                 int64_t time_ns) {
-    if (t->sink && t->sink->metric && !t->device->ref.simulated)
+void mlp_training_tell(const struct mlp_training *t, const char *name, const char *unit,
+                       double value, int64_t time_ns) {
+    if (t->sink && t->sink->metric)
         t->sink->metric(t->sink->state, name, unit, value, time_ns);
 }
 
@@ -179,7 +203,7 @@ static int tell_parts(const struct mlp_training *t, int64_t time_ns, struct lab_
         if (lab_event_time(t->marks[i], &times[i], err))
             return -1;
     for (int i = 0; i < 3; i++)
-        tell(t, names[i], "ms", 1e-6 * (double)(times[i + 1] - times[i]), time_ns);
+        mlp_training_tell(t, names[i], "ms", 1e-6 * (double)(times[i + 1] - times[i]), time_ns);
     return 0;
 }
 
@@ -191,13 +215,19 @@ int mlp_training_run(struct mlp_training *t, int count, struct lab_iteration *re
                      struct lab_err *err) {
     const float *state = t->state.data;
     t->count = count;
-    if (lab_spans_run(&t->spans, &t->stream, 1, count, enqueue, t, records, err) ||
+    struct lab_stream *streams[] = {t->stream,
+                                    t->parallel ? mlp_parallel_stream(t->parallel) : NULL};
+    if (lab_spans_run(&t->spans, streams, 2, count, enqueue, t, records, err) ||
         lab_copy(t->stream, t->tail.data, state + lab_mlp_state_count(&t->shape.mlp) - LAB_MLP_TAIL,
                  LAB_MLP_TAIL * sizeof(float), LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err) ||
         lab_stream_sync(t->stream, err))
         return -1;
     int64_t now_ns = lab_clock_now(t->device->clock);
-    tell(t, "loss", "", (double)mlp_training_tail(t)[LAB_MLP_MSE], now_ns);
-    tell(t, "mae", "", (double)mlp_training_tail(t)[LAB_MLP_MAE], now_ns);
+    if (!t->device->ref.simulated) { /* which has times, but no losses */
+        mlp_training_tell(t, "loss", "", (double)mlp_training_tail(t)[LAB_MLP_MSE], now_ns);
+        mlp_training_tell(t, "mae", "", (double)mlp_training_tail(t)[LAB_MLP_MAE], now_ns);
+    }
+    if (t->parallel)
+        return mlp_parallel_tell(t, now_ns, err);
     return t->graph ? 0 : tell_parts(t, now_ns, err);
 }

@@ -153,14 +153,24 @@ static void events_and_streams_may_close_while_they_are_waited_for(void **state)
     world_close(&world);
 }
 
-static void devices_do_not_mix(void **state) {
+static void another_device_waits_but_records_nothing(void **state) {
     struct cpu_fixture *fixture = *state;
     struct world world = world_open(fixture->device);
     sem_init(&world.gate, 0, 0);
     struct lab_device *other = fixture_device(fixture, "cpu", -1);
     struct lab_event *foreign = fixture_event(other);
     ASSERT_FAILS(lab_event_record(foreign, world.a, err), LAB_ERR_SYSTEM, "belongs to");
-    ASSERT_FAILS(lab_event_wait(foreign, world.a, err), LAB_ERR_SYSTEM, "belongs to");
+    struct lab_stream *elsewhere = fixture_stream(other);
+    struct seen seen = {0};
+    stream_hold(elsewhere, &world.gate);
+    cpu_stream_call((struct cpu_stream *)elsewhere, store, &seen.flag);
+    ASSERT_OK(lab_event_record(foreign, elsewhere, err));
+    ASSERT_OK(lab_event_wait(foreign, world.a, err));
+    cpu_stream_call((struct cpu_stream *)world.a, look, &seen);
+    sem_post(&world.gate);
+    ASSERT_OK(lab_stream_sync(world.a, err));
+    assert_int_equal(seen.value, 1);
+    lab_stream_close(elsewhere);
     lab_event_close(foreign);
     lab_device_close(other);
     world_close(&world);
@@ -174,7 +184,7 @@ int main(void) {
         cmocka_unit_test(a_later_recording_elsewhere_releases_no_earlier_wait),
         cmocka_unit_test(times_follow_the_order_of_passing),
         cmocka_unit_test(events_and_streams_may_close_while_they_are_waited_for),
-        cmocka_unit_test(devices_do_not_mix),
+        cmocka_unit_test(another_device_waits_but_records_nothing),
     };
     return RUN_ON_ALL_AND_ON_ONE(tests);
 }

@@ -194,8 +194,8 @@ static void keys_that_all_studies_have(void **state) {
     };
     const char *const *options = lab_config_options(&path, "experiment", &arena);
     for (; *options; options++) {
-        if (lab_str_equal(*options, "contention")) /* has some of its own */
-            continue;
+        if (lab_str_equal(*options, "contention") || lab_str_equal(*options, "train_scaling"))
+            continue; /* have some of their own */
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             composes(lab_arena_printf(&arena, "experiment=%s", *options),
                      lab_arena_printf(&arena, "experiment.%s", keys[i][0]), keys[i][1]);
@@ -203,6 +203,9 @@ static void keys_that_all_studies_have(void **state) {
     composes("experiment=contention", "experiment.repeat", "5");
     composes("experiment=contention", "experiment.duration", "300s");
     composes("experiment=contention", "experiment.cooldown", "30s");
+    composes("experiment=train_scaling", "experiment.repeat", "50");
+    composes("experiment=train_scaling", "experiment.test.num_steps", "100");
+    composes("experiment=train_scaling", "experiment.test.warmup_steps", "10");
 }
 
 static void scaling(void **state) {

@@ -123,6 +123,8 @@ static void studies_that_ship_have_their_figures(void **state) {
         {"experiment=compile_study", "compile_study", 28, 28},
         {"experiment=throughput_study", "throughput_study", 108, 108},
         {"experiment=stability", "stability", 48, 48},
+        /* 2 models × 4 batches on 1, 2 and 4 devices, 50 times */
+        {"experiment=train_scaling", "train_scaling", 24, 1200},
         /* 3 models × 2 nodes × (4 + 8 + 4), of which batch 10 at 224 pixels and 512 MB is in two */
         {"experiment=transfer_study", "transfer_study", 96, 90},
     };
@@ -135,10 +137,39 @@ static void studies_that_ship_have_their_figures(void **state) {
     }
 }
 
+/* The line of the published study, as it was meant, and what each gpu_mode comes to on four devices. */
+static void training_is_planned_by_its_mode(void **state) {
+    (void)state;
+#define LINE "experiment=train_scaling", "experiment.model=medium", "experiment.runs=20"
+    PLAN(LINE, "experiment.gpu_mode=compare", "experiment.batch_sizes=[32,64,128]");
+    assert_int_equal(plan.run_count, 3 * 3 * 20);
+    const struct lab_plan_run *run = find_run("gpu0+1_numa0_mlp_medium_batch64_r0");
+    assert_int_equal(run->iterations, 100);
+    assert_int_equal(run->warmup_iterations, 10);
+    assert_int_equal(run->processes, LAB_PLAN_SHARED);
+    PLAN(LINE, "experiment.gpu_mode=single");
+    assert_int_equal(plan.run_count, 4 * 20);
+    PLAN(LINE, "experiment.gpu_mode=multi", "experiment.batch_sizes=16");
+    assert_int_equal(plan.run_count, 20);
+    assert_int_equal(plan.runs[0].rank_count, 4);
+    /* 54,403 parameters are too few for any batch; 2,021,379 enough from batch 128 on */
+    PLAN("experiment=train_scaling", "experiment.gpu_mode=auto", "experiment.runs=1");
+    assert_int_equal(plan.run_count, 4 + 4 + 2);
+    assert_non_null(strstr(plan.notes[0], "on one device: fewer than"));
+    /* gangs that are named stay as they are */
+    PLAN(LINE, "experiment.hardware.gpu_ids=[0,[1,2]]", "experiment.batch_sizes=16");
+    assert_int_equal(plan.run_count, 2 * 20);
+#undef LINE
+    REFUSED(ONE_NODE, "add: device=cpu:0/2", "device=cpu", "experiment=train_scaling");
+    REFUSED(FOUR_NODES, "leave experiment.processes=per_rank out", "device=cpu",
+            "experiment=train_scaling", "experiment.processes=per_rank");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(published_lines_plan_as_they_were_meant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_study_of_ones_own_is_added, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(training_is_planned_by_its_mode, set_up, tear_down),
         cmocka_unit_test_setup_teardown(studies_that_ship_have_their_figures, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,53 +1,57 @@
 /*
- * Data-parallel training from the parts that are there: each device computes its rows' share of the
- * gradient, a ring sums the shares, each updates its own copy. The parameters must be those of one device
- * that does whole batches, to rounding, and the same on all of them to the bit.
+ * Data-parallel training: each rank computes its rows' share of the gradient, the shares are summed, each
+ * updates its own copy. The parameters must be those of one device that does whole batches, to rounding, and
+ * the same on all ranks to the bit; and a rank that fails ends the others.
  */
 #include "unit/workload/on_cpu.h"
 #include "workload/mlp/mlp.h"
-#include "workload/ring/ring.h"
 
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 extern const struct lab_workload lab_workload_mlp;
 
-enum { RANKS = 3, STEPS = 20, BATCH = 20 };
+enum { RANKS = 3, STEPS = 20 };
 
 #define MODEL "widths=50-40-24-3", "dropout=0.3", "batch_size=20", "dataset_size=200"
 
 struct rank {
     struct on_cpu cpu;
+    const char *const *words;
     struct mlp_training *training;
-    struct ring *ring;
-    int index;
-    int64_t first_row, rows;
+    int steps; /* that it does */
     int failed;
     struct lab_err err;
     pthread_t thread;
+    _Atomic int communications; /* times that communication was told, none of them negative */
 };
 
-static int train(struct rank *rank, struct lab_err *err) {
-    struct mlp_training *t = rank->training;
-    struct lab_launch forward = t->launches[0], backward = t->launches[1];
-    struct ring_member *member = NULL;
-    forward.mlp.first_row = backward.mlp.first_row = rank->first_row;
-    forward.mlp.rows = backward.mlp.rows = rank->rows;
-    forward.out.shape[0] = lab_mlp_forward_count(&forward.mlp);
-    backward.in[2].shape[0] = lab_mlp_work_count(&forward.mlp);
-    int failed = ring_join(rank->ring, rank->index, rank->cpu.device, -1, &member, err);
-    for (int step = 0; step < STEPS && !failed; step++)
-        failed = lab_launch(t->stream, &forward, err) || lab_launch(t->stream, &backward, err) ||
-                 lab_stream_sync(t->stream, err) ||
-                 ring_sum(member, t->gradient.data, lab_mlp_gradient_count(&t->shape.mlp), err) ||
-                 lab_launch(t->stream, &t->launches[2], err) || lab_stream_sync(t->stream, err);
-    ring_leave(member);
-    return failed;
+static void on_metric(void *state, const char *name, const char *unit, double value,
+                      int64_t time_ns) {
+    struct rank *rank = state;
+    (void)unit;
+    (void)time_ns;
+    if (lab_str_equal(name, "communication_time_ms") && value > 0)
+        rank->communications++;
 }
 
 static void *rank_main(void *argument) {
     struct rank *rank = argument;
-    rank->failed = train(rank, &rank->err);
+    struct lab_iteration records[STEPS];
+    void *training = NULL;
+    const void *config = on_cpu_configure(&rank->cpu, &lab_workload_mlp, rank->words);
+    rank->failed = lab_workload_mlp.open(config, &rank->cpu.rank, &training, &rank->err) ||
+                   lab_workload_mlp.run(training, rank->steps, records, &rank->err);
+    if (rank->failed)
+        lab_group_fail(rank->cpu.rank.group, rank->cpu.rank.index, &rank->err);
+    rank->training = training;
+    return NULL;
+}
+
+static void *close_main(void *argument) { /* ranks part together */
+    struct rank *rank = argument;
+    lab_workload_mlp.close(rank->training);
     return NULL;
 }
 
@@ -67,36 +71,48 @@ static int close_ranks(void **state) {
     return 0;
 }
 
-/* Shards of 20 rows over two and three ranks: 10 + 10; 6 + 7 + 7. */
-static void train_together(struct rank *ranks, int count) {
-    struct lab_err err = LAB_ERR_INIT;
-    struct ring *ring = NULL;
-    const struct ring_setup setup = {.members = count, .slice_bytes = 1024, .limit_s = 30};
-    if (ring_open(&setup, &ring, &err))
-        fail_msg("%s", err.text);
-    for (int i = 0; i < count; i++) {
-        ranks[i].training = on_cpu_start(&ranks[i].cpu, &lab_workload_mlp, WORDS(MODEL));
-        ranks[i].ring = ring;
-        ranks[i].index = i;
-        ranks[i].first_row = BATCH * i / count;
-        ranks[i].rows = BATCH * (i + 1) / count - ranks[i].first_row;
-        ranks[i].err = (struct lab_err)LAB_ERR_INIT;
-    }
+static void in_threads(struct rank *ranks, int count, void *(*run)(void *)) {
     for (int i = 0; i < count; i++)
-        assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, run, &ranks[i]), 0);
     for (int i = 0; i < count; i++)
         pthread_join(ranks[i].thread, NULL);
-    ring_close(ring);
+}
+
+static struct lab_group *train_together(struct rank *ranks, int count, const char *const *words,
+                                        int steps) {
+    struct lab_group *group =
+        lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = 20});
+    for (int i = 0; i < count; i++) {
+        static struct lab_sink sinks[RANKS];
+        sinks[i] = (struct lab_sink){.metric = on_metric, .state = &ranks[i]};
+        ranks[i].cpu.rank.group = group;
+        ranks[i].cpu.rank.index = i;
+        ranks[i].cpu.rank.count = count;
+        ranks[i].cpu.rank.sink = &sinks[i];
+        ranks[i].words = words;
+        ranks[i].steps = steps;
+        ranks[i].err = LAB_ERR_INIT;
+        ranks[i].communications = 0;
+    }
+    in_threads(ranks, count, rank_main);
+    return group;
+}
+
+static void close_together(struct rank *ranks, int count, struct lab_group *group) {
+    in_threads(ranks, count, close_main);
+    lab_group_close(group);
     for (int i = 0; i < count; i++)
-        if (ranks[i].failed)
-            fail_msg("rank %d: %s", i, ranks[i].err.text);
+        ranks[i].cpu.rank = (struct lab_rank){.device = ranks[i].cpu.device,
+                                              .numa_node = ranks[i].cpu.rank.numa_node,
+                                              .count = 1,
+                                              .seed = 42};
 }
 
 /* What one device makes of the same steps; the caller frees. */
-static double *state_of_one(struct rank *rank, int64_t *ret_count) {
+static double *state_of_one(struct rank *rank, const char *const *words, int64_t *ret_count) {
     struct lab_iteration records[STEPS];
     struct lab_err err = LAB_ERR_INIT;
-    struct mlp_training *t = on_cpu_start(&rank->cpu, &lab_workload_mlp, WORDS(MODEL));
+    struct mlp_training *t = on_cpu_start(&rank->cpu, &lab_workload_mlp, words);
     if (lab_workload_mlp.run(t, STEPS, records, &err))
         fail_msg("%s", err.text);
     *ret_count = lab_mlp_state_count(&t->shape.mlp);
@@ -107,32 +123,78 @@ static double *state_of_one(struct rank *rank, int64_t *ret_count) {
     return state;
 }
 
+static void check_ranks(struct rank *ranks, int count, const char *const *words,
+                        const double *expected, int64_t size) {
+    struct lab_group *group = train_together(ranks, count, words, STEPS);
+    for (int i = 0; i < count; i++)
+        if (ranks[i].failed)
+            fail_msg("rank %d of %d: %s", i, count, ranks[i].err.text);
+    const float *first = ranks[0].training->state.data;
+    struct lab_verification v;
+    lab_verify_compare(first, expected, lab_mlp_parameters(&ranks[0].training->shape.mlp),
+                       LAB_POISON, 1e-5, &v);
+    if (!v.passed)
+        fail_msg("%d ranks: %s", count, v.text);
+    for (int64_t i = size - LAB_MLP_TAIL; i < size; i++) /* the step and the losses */
+        assert_true(fabs((double)first[i] - expected[i]) <= 1e-5 * fabs(expected[i]));
+    for (int i = 0; i < count; i++) {
+        assert_memory_equal(ranks[i].training->state.data, first, (size_t)size * sizeof *first);
+        assert_true(ranks[i].communications > 0);
+    }
+    close_together(ranks, count, group);
+}
+
+/* Shards of 20 rows over two and three ranks: 10 + 10; 7 + 7 + 6. */
 static void ranks_learn_what_one_device_learns(void **state) {
     struct rank *ranks = *state;
-    int64_t count = 0;
-    double *expected = state_of_one(&ranks[0], &count);
+    int64_t size = 0;
+    double *expected = state_of_one(&ranks[0], WORDS(MODEL), &size);
     for (int n = 2; n <= RANKS; n++) {
-        train_together(ranks, n);
-        const float *first = ranks[0].training->state.data;
-        struct lab_verification v;
-        lab_verify_compare(first, expected, lab_mlp_parameters(&ranks[0].training->shape.mlp),
-                           LAB_POISON, 1e-5, &v);
-        if (!v.passed)
-            fail_msg("%d ranks: %s", n, v.text);
-        for (int64_t i = count - LAB_MLP_TAIL; i < count; i++) /* the step and the losses */
-            assert_true(fabs((double)first[i] - expected[i]) <= 1e-5 * fabs(expected[i]));
-        for (int i = 0; i < n; i++)
-            assert_memory_equal(ranks[i].training->state.data, first,
-                                (size_t)count * sizeof *first);
-        for (int i = 0; i < n; i++)
-            lab_workload_mlp.close(ranks[i].training);
+        check_ranks(ranks, n, WORDS(MODEL), expected, size);
+        /* a bucket for each layer, summed while the others are computed */
+        check_ranks(ranks, n, WORDS(MODEL, "bucket=4"), expected, size);
+        check_ranks(ranks, n, WORDS(MODEL, "overlap=false", "allreduce=hierarchical"), expected,
+                    size);
     }
     lab_mem_free(expected);
+}
+
+static void weak_scaling_is_a_larger_batch(void **state) {
+    struct rank *ranks = *state;
+    int64_t size = 0;
+    double *expected = state_of_one(&ranks[0], WORDS(MODEL), &size);
+    check_ranks(ranks, 2, WORDS(MODEL, "batch_size=10", "scaling=weak"), expected, size);
+    lab_mem_free(expected);
+}
+
+static void shares_add_up_to_the_batch(void **state) {
+    struct rank *ranks = *state;
+    struct lab_workload_cost cost;
+    const void *config = on_cpu_configure(&ranks[0].cpu, &lab_workload_mlp, WORDS(MODEL));
+    double samples = 0;
+    for (int i = 0; i < RANKS; i++) {
+        lab_workload_mlp.cost(config, &cost);
+        assert_true(cost.samples == 20);
+        lab_workload_mlp.share(config, i, RANKS, &cost);
+        samples += cost.samples;
+    }
+    assert_true(samples == 20);
+}
+
+static void too_few_samples_are_refused(void **state) {
+    struct rank *ranks = *state;
+    struct lab_group *group = train_together(ranks, 3, WORDS(MODEL, "batch_size=2"), STEPS);
+    assert_true(ranks[2].failed);
+    assert_non_null(strstr(ranks[2].err.text, "too few for 3 devices"));
+    close_together(ranks, 3, group);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_learn_what_one_device_learns),
+        cmocka_unit_test(weak_scaling_is_a_larger_batch),
+        cmocka_unit_test(shares_add_up_to_the_batch),
+        cmocka_unit_test(too_few_samples_are_refused),
     };
     return cmocka_run_group_tests(tests, open_ranks, close_ranks);
 }

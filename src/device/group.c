@@ -1,0 +1,185 @@
+/*
+ * group.c: meetings of ranks. One lock and one condition; a meeting is over when its number of arrivals is
+ * complete, which raises the generation. A host thread that waits sleeps: the cores belong to the devices.
+ */
+#include "device/group.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <time.h>
+
+#define LOOK_NS (20 * LAB_NS_PER_MS) /* between two looks whether all was stopped */
+
+struct lab_group {
+    struct lab_group_setup setup;
+    pthread_mutex_t mutex; /* of what follows */
+    pthread_cond_t changed;
+    uint64_t generation; /* meetings so far */
+    uint64_t number;     /* of the meeting under way, by who came first */
+    int arrived;
+    bool failed;
+    struct lab_err why;
+    void **shown;        /* [ranks] */
+    int holding, parted; /* ranks that hold, and those of them that have come to part */
+    uint64_t partings;   /* so far */
+};
+
+struct lab_group *lab_group_open(const struct lab_group_setup *setup) {
+    struct lab_group *group = lab_mem_alloc(1, sizeof *group);
+    pthread_condattr_t monotonic;
+    group->setup = *setup;
+    group->shown = lab_mem_alloc((size_t)setup->ranks, sizeof *group->shown);
+    pthread_mutex_init(&group->mutex, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&group->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    return group;
+}
+
+void lab_group_close(struct lab_group *group) {
+    if (!group)
+        return;
+    pthread_cond_destroy(&group->changed);
+    pthread_mutex_destroy(&group->mutex);
+    lab_mem_free(group->shown);
+    lab_mem_free(group);
+}
+
+int lab_group_ranks(const struct lab_group *group) {
+    return group->setup.ranks;
+}
+
+/* --- failing --- */
+
+/* Under the lock. */
+static void fail(struct lab_group *group, enum lab_err_code code, const char *text) {
+    if (group->failed)
+        return;
+    group->failed = true;
+    lab_err_set(&group->why, code, "%s", text);
+    pthread_cond_broadcast(&group->changed);
+}
+
+void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why) {
+    if (!group)
+        return;
+    char text[sizeof why->text];
+    snprintf(text, sizeof text, "rank %d has failed: %.900s", rank, why->text);
+    pthread_mutex_lock(&group->mutex);
+    fail(group, why->code ? why->code : LAB_ERR_SYSTEM, text);
+    pthread_mutex_unlock(&group->mutex);
+}
+
+/* --- meeting --- */
+
+static bool is_stopped(const struct lab_group *group) {
+    return group->setup.stopped && atomic_load(group->setup.stopped);
+}
+
+static void look_again_soon(struct lab_group *group) {
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_nsec += LOOK_NS;
+    until.tv_sec += until.tv_nsec / LAB_NS_PER_S;
+    until.tv_nsec %= LAB_NS_PER_S;
+    pthread_cond_timedwait(&group->changed, &group->mutex, &until);
+}
+
+/* Under the lock. */
+static void wait_for_all(struct lab_group *group, int rank) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t limit_ns = lab_clock_now(clock) + (int64_t)(group->setup.limit_s * 1e9);
+    uint64_t generation = group->generation;
+    while (group->generation == generation && !group->failed) {
+        char text[96];
+        if (is_stopped(group)) {
+            fail(group, LAB_ERR_INTERRUPTED, "stopped: another rank has failed");
+        } else if (lab_clock_now(clock) > limit_ns) {
+            snprintf(text, sizeof text, "rank %d has waited %g s for others", rank,
+                     group->setup.limit_s);
+            fail(group, LAB_ERR_SYSTEM, text);
+        } else {
+            look_again_soon(group);
+        }
+    }
+}
+
+/* Under the lock. Whether the caller's meeting has come about. */
+static bool arrive(struct lab_group *group, int rank, uint64_t number) {
+    if (group->failed)
+        return false;
+    if (group->arrived > 0 && group->number != number) {
+        fail(group, LAB_ERR_SYSTEM,
+             "the ranks are out of step: one has failed, or does another number of steps");
+        return false;
+    }
+    group->number = number;
+    if (++group->arrived < group->setup.ranks) {
+        uint64_t generation = group->generation;
+        wait_for_all(group, rank);
+        return group->generation != generation; /* a failure behind it is the next one's */
+    }
+    group->arrived = 0;
+    group->generation++;
+    pthread_cond_broadcast(&group->changed);
+    return true;
+}
+
+int lab_group_meet(struct lab_group *group, int rank, struct lab_device *device, uint64_t number,
+                   struct lab_err *err) {
+    lab_device_rest(device); /* before it counts as arrived, so that all rest when all are let go */
+    pthread_mutex_lock(&group->mutex);
+    bool met = arrive(group, rank, number);
+    if (!met && err)
+        *err = group->why;
+    pthread_mutex_unlock(&group->mutex);
+    lab_device_wake(device);
+    return met ? 0 : -1;
+}
+
+/* Numbers of their own, so that they meet no sum. */
+enum { EXCHANGE_SHOWN = 1, EXCHANGE_SEEN };
+
+int lab_group_exchange(struct lab_group *group, int rank, struct lab_device *device, void *own,
+                       void **ret_all, struct lab_err *err) {
+    pthread_mutex_lock(&group->mutex);
+    group->shown[rank] = own;
+    pthread_mutex_unlock(&group->mutex);
+    if (lab_group_meet(group, rank, device, EXCHANGE_SHOWN, err))
+        return -1;
+    for (int i = 0; i < group->setup.ranks; i++)
+        ret_all[i] = group->shown[i];
+    return lab_group_meet(group, rank, device, EXCHANGE_SEEN, err);
+}
+
+/* --- holding and parting --- */
+
+void lab_group_hold(struct lab_group *group) {
+    pthread_mutex_lock(&group->mutex);
+    group->holding++;
+    pthread_mutex_unlock(&group->mutex);
+}
+
+void lab_group_part(struct lab_group *group, struct lab_device *device) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t limit_ns = lab_clock_now(clock) + (int64_t)(group->setup.limit_s * 1e9);
+    lab_device_rest(device);
+    pthread_mutex_lock(&group->mutex);
+    uint64_t round = group->partings;
+    if (++group->parted == group->holding) {
+        group->parted = group->holding = 0;
+        group->partings++;
+        pthread_cond_broadcast(&group->changed);
+    }
+    while (group->partings == round && lab_clock_now(clock) <= limit_ns) {
+        look_again_soon(group);
+        lab_device_rest(device); /* one that failed in a meeting may have woken this one, too */
+    }
+    pthread_mutex_unlock(&group->mutex);
+    lab_device_wake(device);
+}

@@ -1,0 +1,91 @@
+/*
+ * group.h: what the ranks of a gang share when they are threads of one process: a place to meet, a way to
+ * show each other something, and sums of vectors over all of their devices (an all-reduce).
+ *
+ * A sum is enqueued like a launch: the call returns when its commands are in the stream. Devices wait for
+ * each other's commands by events, so that a sum runs beside what other streams do. Before a stream may
+ * wait for a neighbour's event the neighbour must have recorded it: there the host's threads meet.
+ *
+ * Nobody waits for ever. A rank that fails says so (lab_group_fail), or comes to another meeting than the
+ * others, or doesn't come within the limit: then all meetings under way fail soon, and so do those to come,
+ * with the words of the rank that failed first.
+ */
+#ifndef LAB_DEVICE_GROUP_H
+#define LAB_DEVICE_GROUP_H
+
+#include "device/device.h"
+
+struct lab_group;
+
+struct lab_group_setup {
+    int ranks;
+    double limit_s;               /* how long a rank waits for another */
+    const _Atomic(bool) *stopped; /* once true, nobody waits any longer; may be NULL */
+};
+
+#define LAB_GROUP_LIMIT_S 30.0 /* longer than any step or set-up takes */
+
+struct lab_group *lab_group_open(const struct lab_group_setup *setup);
+void lab_group_close(struct lab_group *group); /* accepts NULL; no rank uses it any more */
+
+int lab_group_ranks(const struct lab_group *group);
+
+/* From any thread, and NULL is accepted: this rank is out; the first one's words are kept. */
+void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why);
+
+/*
+ * Waits until all ranks have come. All must come to the meeting of the same number: who is out of step ends
+ * it for all. `device` is the rank's own: simulated time goes on meanwhile.
+ */
+int lab_group_meet(struct lab_group *group, int rank, struct lab_device *device, uint64_t number,
+                   struct lab_err *err);
+
+/* Shows the others `own` and finds what they show, [ranks]: theirs as long as they keep it. */
+int lab_group_exchange(struct lab_group *group, int rank, struct lab_device *device, void *own,
+                       void **ret_all, struct lab_err *err);
+
+/*
+ * Between the two, others may use memory and events of this rank. Parting waits, within the limit and
+ * whatever has failed, until all that hold have come to it: then nobody uses anything of another any more.
+ */
+void lab_group_hold(struct lab_group *group);
+void lab_group_part(struct lab_group *group, struct lab_device *device);
+
+/* --- sums --- */
+
+enum lab_sum_way {
+    LAB_SUM_AUTO,         /* what suits the devices */
+    LAB_SUM_RING,         /* parts go round, through host memory: each link carries the same */
+    LAB_SUM_HIERARCHICAL, /* the first device gathers all, sums, and gives back: through host memory */
+    LAB_SUM_NCCL,         /* NVIDIA's library: between GPUs */
+};
+
+extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */
+
+struct lab_sum_setup {
+    int rank;
+    struct lab_device *device;
+    int numa_node; /* where its host memory lies; -1 = anywhere */
+    enum lab_sum_way way;
+    int64_t count_most; /* values of the longest vector */
+};
+
+struct lab_sum; /* a rank's end of it */
+
+/* All ranks open it, with the same way and length. Holds host memory of about twice the vector. */
+int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
+                 struct lab_sum **ret_sum, struct lab_err *err);
+/* Its streams are idle. Waits, within the limit, for the others, who may still read from it. */
+void lab_sum_close(struct lab_sum *sum); /* accepts NULL */
+
+/*
+ * data[count] on this device becomes the sum over all ranks, to the bit the same on each. All ranks enqueue
+ * their sums in the same order, with the same counts. Nothing is allocated.
+ */
+int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
+                    struct lab_err *err);
+
+/* The way that was taken: never LAB_SUM_AUTO. */
+enum lab_sum_way lab_sum_way(const struct lab_sum *sum);
+
+#endif

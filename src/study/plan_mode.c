@@ -1,0 +1,98 @@
+/*
+ * plan_mode.c: `gpu_mode`, for studies that hold several devices against one: which gangs the list of devices
+ * comes to, and which of them are worth a run.
+ *
+ * What `auto` goes by are the rules of a published study of training on two GPUs, on true counts of
+ * parameters: below 1 M one device; up to 5 M several from batch 128 on; from 10 M on several from batch 64
+ * on; between 5 M and 10 M they are tried.
+ */
+#include "study/plan_internal.h"
+
+#include <string.h>
+
+static bool is(const struct plan_job *job, const char *mode) {
+    return lab_str_equal(job->keys.gpu_mode, mode);
+}
+
+static int refuse_few(const struct plan_job *job, const struct lab_value *list,
+                      struct lab_err *err) {
+    const struct lab_device_list *devices = job->devices;
+    const char *name = devices->count > 0 ? devices->items[0].name : "none";
+    bool whole = !strchr(name, '/') && devices->count == 1 && !devices->items[0].simulated;
+    struct lab_str hint;
+    lab_str_init(&hint);
+    if (list->count < devices->count)
+        lab_str_add(&hint, "experiment.hardware.gpu_ids=all");
+    else if (whole)
+        lab_str_printf(&hint, "device=%s/2, two slices of it", name);
+    else
+        lab_str_add(&hint, "experiment.gpu_mode=single");
+    plan_refuse(
+        list, err,
+        "gpu_mode=%s holds several devices against one, but device=%s has %d here (0 is %s)%s; "
+        "to run it here, add: %s",
+        job->keys.gpu_mode, job->keys.device, devices->count, name,
+        list->count < devices->count ? " and one is chosen" : "", hint.text);
+    lab_str_release(&hint);
+    return -1;
+}
+
+static struct lab_value *first_of(const struct lab_value *list, int count,
+                                  struct lab_arena *arena) {
+    if (count == 1)
+        return list->items[0];
+    struct lab_value *gang = lab_value_list(arena);
+    for (int i = 0; i < count; i++)
+        lab_value_append(arena, gang, list->items[i]);
+    gang->origin = list->origin;
+    gang->line = list->line;
+    return gang;
+}
+
+int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct lab_value **list,
+                    struct lab_err *err) {
+    struct lab_value *given = *list;
+    if (!job->keys.gpu_mode)
+        return 0;
+    if (given->type != LAB_VALUE_LIST)
+        return plan_refuse(given, err, "experiment.hardware.gpu_ids: with gpu_mode a list, or all");
+    for (int i = 0; i < given->count; i++)
+        if (given->items[i]->type == LAB_VALUE_LIST) /* gangs that somebody has named already */
+            return 0;
+    int count = given->count;
+    if (count < 2 && !is(job, "single") && !is(job, "auto"))
+        return refuse_few(job, given, err);
+    struct lab_value *gangs = lab_value_list(arena);
+    gangs->origin = given->origin;
+    gangs->line = given->line;
+    if (!is(job, "multi") && count > 0)
+        lab_value_append(arena, gangs, first_of(given, 1, arena));
+    for (int size = 2; size < count && (is(job, "compare") || is(job, "auto")); size *= 2)
+        lab_value_append(arena, gangs, first_of(given, size, arena));
+    if (!is(job, "single") && count > 1)
+        lab_value_append(arena, gangs, first_of(given, count, arena));
+    *list = gangs;
+    return 0;
+}
+
+/* Why one device will do, or NULL where several may pay. */
+static const char *why_one(double parameters, double batch) {
+    if (!(parameters > 0))
+        return NULL;
+    if (parameters < 1e6)
+        return "fewer than 1 M parameters";
+    if (parameters < 5e6)
+        return batch < 128 ? "fewer than 5 M parameters and a batch below 128" : NULL;
+    return parameters >= 10e6 && batch < 64 ? "a batch below 64" : NULL;
+}
+
+bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
+                     const struct plan_work *work, int ranks) {
+    if (!job->keys.gpu_mode || !is(job, "auto") || ranks < 2)
+        return false;
+    const char *why = why_one(work->cost.parameters, work->cost.samples);
+    if (!why)
+        return false;
+    plan_note(book, "gpu_mode=auto leaves %s on one device: %s", work->label, why);
+    return true;
+}

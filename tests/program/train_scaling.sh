@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# When a second device pays: on a simulated machine whose GPUs have no peer access two are slower than one; on
+# CPU slices training is data-parallel for real. Both leave the files that the published study describes.
+# shellcheck source=tests/program/lib.bash
+source "$(dirname "$0")/lib.bash" "$@"
+cd "$work" || exit 1
+export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state XDG_DATA_HOME=$work/data
+export XDG_CACHE_HOME=$work/cache GPULAB_LOCK_DIR=$work
+
+# folder: of the study that ran last
+folder() {
+    sed -n 's/^ *Folder *//p' "$work/out"
+}
+
+# show FILE: as the output of the next checks
+show() {
+    cp "$1" "$work/out" || fail "$1 is missing"
+}
+
+# 1. Two simulated GPUs sum through host memory: not worth it, and the report says so, batch by batch
+run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=compare \
+    'experiment.batch_sizes=[32,128]' experiment.runs=3 -q
+expect_status 0
+expect_out "one for the (medium|large) model at batch (32|128): stay"
+report=$(folder)/report
+show "$report/benchmark_medium_multi_gpu.json"
+json '([b["batch_size"] for b in d] == [32, 128]
+      and all(b["model_parameters"] == 54403 and b["num_runs"] == 3 and b["simulated"] for b in d)
+      and all(r["communication_time_ms"] > 0 for b in d for r in b["detailed_runs"])
+      and all(0 < r["communication_time_ms"] < r["training_time_ms"] for b in d for r in b["detailed_runs"]))'
+show "$report/benchmark_large_single_gpu.json"
+json 'all(b["model_parameters"] == 2021379 and b["mean_communication_ms"] == 0 for b in d)'
+show "$report/comparison_report_medium.md"
+expect_out "^\| 128 \| 2 \| .* Single device preferred \|$"
+expect_out "said to have 258 K parameters; its layers have 54403"
+
+# 2. CPU slices, for real: a gang's throughput counts the batch once, and its parts are told
+run run train_scaling device=cpu:0/2 experiment.model=medium experiment.batch_sizes=33 experiment.runs=1 \
+    experiment.test.num_steps=20 -q
+expect_status 0
+study=$(folder)
+show "$study/results.json"
+json '(len(d) == 2 and all(r["success"] for r in d)
+      and all(abs(r["samples_per_second"] * r["interval_ms"]["mean"] / 1e3 / 33 - 1) < 0.2
+              for r in d if len(r["gpu_ids"]) == 2)
+      and all(0 <= r["exposed_communication_ms"] <= r["communication_time_ms"] * 1.5
+              and sum(k["samples"] for k in r["ranks"]) == 33 * 20
+              for r in d if len(r["gpu_ids"]) == 2))'
+
+# 3. What can't be had is refused before it starts
+run run train_scaling device=cpu:0 experiment.runs=1
+expect_status 2
+expect_err "has 1 here \(0 is cpu:0\).*add: device=cpu:0/2"
+run run train_scaling device=cpu:0/2 'experiment.hardware.gpu_ids=[0,1,2]'
+expect_status 2
+expect_err "asks for device 2"
+run run train_scaling device=cpu:0/2 experiment.gpu_mode=both
+expect_status 2
+expect_err "must be single, multi, auto or compare"
+
+# 4. What a rank can't do ends all of them, and the run says why
+run run train_scaling device=cpu:0/2 experiment.gpu_mode=multi experiment.model=medium \
+    experiment.batch_sizes=1 experiment.runs=1 experiment.max_retries=0 -q --no-report
+expect_status 1
+show "$(ls -d outputs/train_scaling/*/* | tail -1)/results.json"
+json '"too few for 2 devices" in d[0]["error"]'
+
+finish

@@ -1,0 +1,277 @@
+/*
+ * Ranks that meet, and sums over their devices: every rank gets the same sum to the bit, whatever the way and
+ * the length, and nobody waits for one that is out.
+ */
+#include "device/group.h"
+#include "machine/machine.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+enum { RANKS_MOST = 3, LONGEST = 1000 };
+
+struct rank {
+    struct lab_group *group;
+    int index, count;
+    const char *selector;
+    const struct lab_machine *machine;
+    struct lab_device_ref ref;
+    enum lab_sum_way way;
+    int64_t values;
+    int sums;        /* that it does */
+    bool fails;      /* instead of its second sum */
+    float *found;    /* [LONGEST] */
+    int64_t time_ns; /* that the device says it took */
+    int failed;
+    struct lab_err err;
+    pthread_t thread;
+};
+
+/* --- one rank's part --- */
+
+static int add_up(struct rank *rank, struct lab_device *device, struct lab_err *err) {
+    struct lab_sum_setup setup = {.rank = rank->index,
+                                  .device = device,
+                                  .numa_node = -1,
+                                  .way = rank->way,
+                                  .count_most = LONGEST};
+    struct lab_buffer data = {0}, host = {0};
+    struct lab_stream *stream = NULL;
+    struct lab_sum *sum = NULL;
+    size_t bytes = (size_t)rank->values * sizeof(float);
+    int64_t start_ns = 0;
+    int failed = lab_stream_open(device, LAB_STREAM_COMPUTE, &stream, err) ||
+                 lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, bytes, &data, err) ||
+                 lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, -1, bytes, &host, err) ||
+                 lab_sum_open(rank->group, &setup, &sum, err);
+    for (int64_t i = 0; i < rank->values && !failed; i++)
+        ((float *)host.data)[i] = sinf((float)(i + 1) * (float)(rank->index + 1));
+    failed = failed || lab_copy(stream, data.data, host.data, bytes, LAB_MEMORY_DEVICE,
+                                LAB_MEMORY_HOST_PINNED, err);
+    start_ns = lab_clock_now(device->clock);
+    for (int i = 0; i < rank->sums && !failed; i++)
+        failed = rank->fails && i == 1 ? lab_err_set(err, LAB_ERR_MEMORY, "made up by the test")
+                                       : lab_sum_enqueue(sum, stream, data.data, rank->values, err);
+    if (failed)
+        lab_group_fail(rank->group, rank->index, err);
+    else
+        failed = lab_copy(stream, host.data, data.data, bytes, LAB_MEMORY_HOST_PINNED,
+                          LAB_MEMORY_DEVICE, err);
+    struct lab_err second = LAB_ERR_INIT;
+    if (stream)
+        lab_stream_sync(stream, &second);
+    rank->time_ns = lab_clock_now(device->clock) - start_ns;
+    if (!failed)
+        memcpy(rank->found, host.data, bytes);
+    lab_sum_close(sum);
+    lab_stream_close(stream);
+    lab_buffer_close(&data);
+    lab_buffer_close(&host);
+    return failed ? -1 : 0;
+}
+
+static void *rank_main(void *argument) {
+    struct rank *rank = argument;
+    struct lab_device *device = NULL;
+    struct lab_device_setup setup = LAB_DEVICE_SETUP;
+    setup.gang = rank->count;
+    rank->failed = lab_device_open(rank->machine, &rank->ref, setup, &device, &rank->err) ||
+                   add_up(rank, device, &rank->err);
+    lab_device_close(device);
+    return NULL;
+}
+
+static void run(struct rank *ranks, int count, const struct rank *like, double limit_s) {
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_arena arena;
+    struct lab_machine *machine = NULL;
+    struct lab_device_list list = {0};
+    struct lab_group *group =
+        lab_group_open(&(struct lab_group_setup){.ranks = count, .limit_s = limit_s});
+    lab_arena_init(&arena);
+    if (lab_machine_open(NULL, &machine, &err) ||
+        lab_device_select(machine, like->selector, &arena, &list, &err))
+        fail_msg("%s", err.text);
+    for (int i = 0; i < count; i++) {
+        bool fails = ranks[i].fails;
+        ranks[i] = *like;
+        ranks[i].fails = fails;
+        ranks[i].machine = machine;
+        ranks[i].ref = list.items[i % list.count];
+        ranks[i].group = group;
+        ranks[i].index = i;
+        ranks[i].count = count;
+        ranks[i].err = LAB_ERR_INIT;
+        ranks[i].found = lab_mem_alloc(LONGEST, sizeof *ranks[i].found);
+    }
+    for (int i = 0; i < count; i++)
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
+    for (int i = 0; i < count; i++)
+        pthread_join(ranks[i].thread, NULL);
+    lab_group_close(group);
+    lab_machine_close(machine);
+    lab_arena_release(&arena);
+}
+
+static void release(struct rank *ranks, int count) {
+    for (int i = 0; i < count; i++)
+        lab_mem_free(ranks[i].found);
+}
+
+/* --- sums --- */
+
+static void check_sums(enum lab_sum_way way, int count, int64_t values) {
+    struct rank ranks[RANKS_MOST] = {{0}};
+    struct rank like = {.selector = "cpu", .way = way, .values = values, .sums = 3};
+    run(ranks, count, &like, 20);
+    for (int i = 0; i < count; i++) {
+        if (ranks[i].failed)
+            fail_msg("rank %d: %s", i, ranks[i].err.text);
+        assert_memory_equal(ranks[i].found, ranks[0].found, (size_t)values * sizeof(float));
+    }
+    for (int64_t v = 0; v < values; v++) {
+        double sum = 0;
+        for (int i = 0; i < count; i++)
+            sum += (double)sinf((float)(v + 1) * (float)(i + 1));
+        sum *= pow(count, 2); /* the second and third sum add up what is the same on all */
+        assert_true(fabs((double)ranks[0].found[v] - sum) <= 1e-5 * (1 + fabs(sum)));
+    }
+    release(ranks, count);
+}
+
+static void a_ring_sums_over_all_ranks(void **state) {
+    (void)state;
+    check_sums(LAB_SUM_RING, 2, LONGEST);
+    check_sums(LAB_SUM_AUTO, 3, LONGEST - 1); /* parts of unequal length */
+    check_sums(LAB_SUM_RING, 3, 2);           /* a part of nothing */
+}
+
+static void gathering_on_one_sums_over_all_ranks(void **state) {
+    (void)state;
+    check_sums(LAB_SUM_HIERARCHICAL, 2, LONGEST);
+    check_sums(LAB_SUM_HIERARCHICAL, 3, 7);
+}
+
+static void one_rank_is_its_own_sum(void **state) {
+    (void)state;
+    check_sums(LAB_SUM_RING, 1, 5);
+}
+
+static void simulated_devices_take_simulated_time(void **state) {
+    (void)state;
+    struct rank ranks[2] = {{0}};
+    struct rank like = {
+        .selector = "sim:rtx4070tis-2", .way = LAB_SUM_RING, .values = LONGEST, .sums = 10};
+    run(ranks, 2, &like, 20);
+    for (int i = 0; i < 2; i++) {
+        if (ranks[i].failed)
+            fail_msg("rank %d: %s", i, ranks[i].err.text);
+        /* four copies each, of more than a microsecond */
+        assert_true(ranks[i].time_ns > 40 * LAB_NS_PER_US && ranks[i].time_ns < LAB_NS_PER_S);
+    }
+    release(ranks, 2);
+}
+
+/* --- trouble --- */
+
+static void a_rank_that_fails_ends_all(void **state) {
+    (void)state;
+    struct rank ranks[RANKS_MOST] = {{0}};
+    struct rank like = {.selector = "cpu", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
+    ranks[1].fails = true;
+    run(ranks, RANKS_MOST, &like, 20);
+    for (int i = 0; i < RANKS_MOST; i++) {
+        assert_true(ranks[i].failed);
+        assert_non_null(strstr(ranks[i].err.text, "made up by the test"));
+    }
+    release(ranks, RANKS_MOST);
+}
+
+static void simulated_ranks_end_as_well(void **state) {
+    (void)state;
+    struct rank ranks[2] = {{0}};
+    struct rank like = {
+        .selector = "sim:rtx4070tis-2", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
+    ranks[1].fails = true;
+    run(ranks, 2, &like, 20);
+    assert_true(ranks[0].failed && ranks[1].failed);
+    release(ranks, 2);
+}
+
+static void nobody_waits_longer_than_the_limit(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_group *group =
+        lab_group_open(&(struct lab_group_setup){.ranks = 2, .limit_s = 0.03});
+    assert_int_equal(lab_group_meet(group, 0, NULL, 7, &err), -1);
+    assert_string_equal(err.text, "rank 0 has waited 0.03 s for others");
+    /* who comes later hears of it at once */
+    assert_int_equal(lab_group_meet(group, 1, NULL, 7, &err), -1);
+    lab_group_close(group);
+}
+
+static void a_stop_ends_a_meeting(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    _Atomic(bool) stopped = true;
+    struct lab_group *group =
+        lab_group_open(&(struct lab_group_setup){.ranks = 2, .limit_s = 60, .stopped = &stopped});
+    assert_int_equal(lab_group_meet(group, 0, NULL, 7, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_INTERRUPTED);
+    lab_group_close(group);
+}
+
+static void *come_to_another_meeting(void *group) {
+    struct lab_err err = LAB_ERR_INIT;
+    lab_group_meet(group, 1, NULL, 8, &err);
+    return NULL;
+}
+
+static void ranks_out_of_step_are_told_so(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_group *group = lab_group_open(&(struct lab_group_setup){.ranks = 2, .limit_s = 20});
+    pthread_t other;
+    assert_int_equal(pthread_create(&other, NULL, come_to_another_meeting, group), 0);
+    assert_int_equal(lab_group_meet(group, 0, NULL, 7, &err), -1);
+    pthread_join(other, NULL);
+    assert_non_null(strstr(err.text, "out of step"));
+    lab_group_close(group);
+}
+
+static void a_way_that_is_not_there_is_refused(void **state) {
+    (void)state;
+    struct rank ranks[1] = {{0}};
+    struct rank like = {.selector = "cpu", .way = LAB_SUM_NCCL, .values = 4, .sums = 1};
+    run(ranks, 1, &like, 1);
+    assert_true(ranks[0].failed);
+    assert_non_null(strstr(ranks[0].err.text, "allreduce=nccl"));
+    release(ranks, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_ring_sums_over_all_ranks),
+        cmocka_unit_test(gathering_on_one_sums_over_all_ranks),
+        cmocka_unit_test(one_rank_is_its_own_sum),
+        cmocka_unit_test(simulated_devices_take_simulated_time),
+        cmocka_unit_test(a_rank_that_fails_ends_all),
+        cmocka_unit_test(simulated_ranks_end_as_well),
+        cmocka_unit_test(nobody_waits_longer_than_the_limit),
+        cmocka_unit_test(a_stop_ends_a_meeting),
+        cmocka_unit_test(ranks_out_of_step_are_told_so),
+        cmocka_unit_test(a_way_that_is_not_there_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
