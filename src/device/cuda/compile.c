@@ -33,6 +33,7 @@ static const struct {
 } rules[] = {
     {"_mma.cu", {"mma.cuh"}},
     {"_hopper.cu", {"hopper.cuh"}},
+    {"mlp.cu", {"mlp_adam.cuh", "mlp_products.cuh"}},
 };
 
 static bool ends_with(const char *text, const char *ending) {
