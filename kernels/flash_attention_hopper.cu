@@ -38,11 +38,11 @@
 #define THREADS (128 * (GROUPS + 1))
 /* Together no more than a block has at its start: 65536 / THREADS, rounded down to eights. */
 #if BLOCK_M <= 128
-#define FETCH_REGISTERS    "40"
-#define MULTIPLY_REGISTERS "232"
+#define FETCH_REGISTERS    40
+#define MULTIPLY_REGISTERS 232
 #else
-#define FETCH_REGISTERS    "32"
-#define MULTIPLY_REGISTERS "160"
+#define FETCH_REGISTERS    32
+#define MULTIPLY_REGISTERS 160
 #endif
 
 /* A tile lies in shared memory as one or more matrices of whole rows, each as wide as the swizzle. */
@@ -60,127 +60,20 @@
 #define V_START  (K_START + STAGES * KV_BYTES)
 
 /* Barriers, 8 bytes each, behind the tiles; a ring has `full` ones, then as many `empty` ones. */
-#define BARRIERS  (V_START + STAGES * KV_BYTES)
-#define Q_RING    BARRIERS
-#define K_RING    (Q_RING + 16 * Q_ROOM)
-#define V_RING    (K_RING + 16 * STAGES)
-#define TILES     ((V_RING + 16 * STAGES + 15) / 16 * 16) /* 16 bytes for each stage of queries */
+#define BARRIERS (V_START + STAGES * KV_BYTES)
+#define Q_RING   BARRIERS
+#define K_RING   (Q_RING + 16 * Q_ROOM)
+#define V_RING   (K_RING + 16 * STAGES)
+#define TILES    ((V_RING + 16 * STAGES + 15) / 16 * 16) /* 16 bytes for each stage of queries */
 
 #define LOWEST __int_as_float(0xff800000)
 #define LOG2E  1.4426950408889634f
 #define SLACK  8.0f
 
-/* --- matrix instructions: lists of as many registers as a width has --- */
+/* --- the matrix unit --- */
 
-#define TEXT_OF(x)  #x
-#define TEXT(x)     TEXT_OF(x)
-#define JOIN_OF(a, b) a##b
-#define JOIN(a, b)  JOIN_OF(a, b)
-#define APPLY(f, ...) f(__VA_ARGS__)
-#define EIGHT(d, i)                                                                                \
-    "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
-        "+f"(d[i + 6]), "+f"(d[i + 7])
-#define LIST_16 "%0, %1, %2, %3, %4, %5, %6, %7"
-#define LIST_32 LIST_16 ", %8, %9, %10, %11, %12, %13, %14, %15"
-#define LIST_48 LIST_32 ", %16, %17, %18, %19, %20, %21, %22, %23"
-#define LIST_64 LIST_48 ", %24, %25, %26, %27, %28, %29, %30, %31"
-#define LIST_80 LIST_64 ", %32, %33, %34, %35, %36, %37, %38, %39"
-#define LIST_96 LIST_80 ", %40, %41, %42, %43, %44, %45, %46, %47"
-#define LIST_112 LIST_96 ", %48, %49, %50, %51, %52, %53, %54, %55"
-#define LIST_128 LIST_112 ", %56, %57, %58, %59, %60, %61, %62, %63"
-#define LIST_144 LIST_128 ", %64, %65, %66, %67, %68, %69, %70, %71"
-#define LIST_160 LIST_144 ", %72, %73, %74, %75, %76, %77, %78, %79"
-#define LIST_176 LIST_160 ", %80, %81, %82, %83, %84, %85, %86, %87"
-#define LIST_192 LIST_176 ", %88, %89, %90, %91, %92, %93, %94, %95"
-#define LIST_208 LIST_192 ", %96, %97, %98, %99, %100, %101, %102, %103"
-#define LIST_224 LIST_208 ", %104, %105, %106, %107, %108, %109, %110, %111"
-#define LIST_240 LIST_224 ", %112, %113, %114, %115, %116, %117, %118, %119"
-#define LIST_256 LIST_240 ", %120, %121, %122, %123, %124, %125, %126, %127"
-#define ITEMS_16(d) EIGHT(d, 0)
-#define ITEMS_32(d) ITEMS_16(d), EIGHT(d, 8)
-#define ITEMS_48(d) ITEMS_32(d), EIGHT(d, 16)
-#define ITEMS_64(d) ITEMS_48(d), EIGHT(d, 24)
-#define ITEMS_80(d) ITEMS_64(d), EIGHT(d, 32)
-#define ITEMS_96(d) ITEMS_80(d), EIGHT(d, 40)
-#define ITEMS_112(d) ITEMS_96(d), EIGHT(d, 48)
-#define ITEMS_128(d) ITEMS_112(d), EIGHT(d, 56)
-#define ITEMS_144(d) ITEMS_128(d), EIGHT(d, 64)
-#define ITEMS_160(d) ITEMS_144(d), EIGHT(d, 72)
-#define ITEMS_176(d) ITEMS_160(d), EIGHT(d, 80)
-#define ITEMS_192(d) ITEMS_176(d), EIGHT(d, 88)
-#define ITEMS_208(d) ITEMS_192(d), EIGHT(d, 96)
-#define ITEMS_224(d) ITEMS_208(d), EIGHT(d, 104)
-#define ITEMS_240(d) ITEMS_224(d), EIGHT(d, 112)
-#define ITEMS_256(d) ITEMS_240(d), EIGHT(d, 120)
-#define SHARED_64 "%32", "%33", "%34"
-#define SHARED_80 "%40", "%41", "%42"
-#define SHARED_96 "%48", "%49", "%50"
-#define SHARED_112 "%56", "%57", "%58"
-#define SHARED_128 "%64", "%65", "%66"
-#define SHARED_144 "%72", "%73", "%74"
-#define SHARED_160 "%80", "%81", "%82"
-#define SHARED_176 "%88", "%89", "%90"
-#define SHARED_192 "%96", "%97", "%98"
-#define HELD_64 "%32, %33, %34, %35", "%36", "%37"
-#define HELD_80 "%40, %41, %42, %43", "%44", "%45"
-#define HELD_96 "%48, %49, %50, %51", "%52", "%53"
-#define HELD_112 "%56, %57, %58, %59", "%60", "%61"
-#define HELD_128 "%64, %65, %66, %67", "%68", "%69"
-#define HELD_144 "%72, %73, %74, %75", "%76", "%77"
-#define HELD_160 "%80, %81, %82, %83", "%84", "%85"
-#define HELD_176 "%88, %89, %90, %91", "%92", "%93"
-#define HELD_192 "%96, %97, %98, %99", "%100", "%101"
-#define HELD_256 "%128, %129, %130, %131", "%132", "%133"
-
-#if DTYPE == 2
-#define FORMATS ".f32.bf16.bf16"
-#else
-#define FORMATS ".f32.f16.f16"
-#endif
-#define WGMMA(n) "wgmma.mma_async.sync.aligned.m64n" TEXT(n) "k16" FORMATS " {" JOIN(LIST_, n) "}, "
-
-/* d[64, n] (+)= a·bᵀ, a [64, 16] and b [n, 16] in shared memory; `add` is "0" or "1". */
-#define SHARED_CODE(n, add, a, b, high)                                                            \
-    "{\n.reg .b64 x, y;\nmov.b64 x, {" a ", " high "};\nmov.b64 y, {" b ", " high "};\n" WGMMA(n)   \
-    "x, y, " add ", 1, 1, 0, 0;\n}"
-#define MULTIPLY_SHARED(n, d, a, b, add)                                                           \
-    asm volatile(APPLY(SHARED_CODE, n, add, JOIN(SHARED_, n))                                      \
-                 : JOIN(ITEMS_, n)(d)                                                              \
-                 : "r"(a), "r"(b), "r"(MATRIX_HIGH))
-
-/* The same with a in registers, and b [16, n] instead of [n, 16] where `turn` is "1". */
-#define HELD_CODE(n, add, turn, a, b, high)                                                        \
-    "{\n.reg .b64 y;\nmov.b64 y, {" b ", " high "};\n" WGMMA(n) "{" a "}, y, " add ", 1, 1, "       \
-    turn ";\n}"
-#define MULTIPLY_HELD(n, d, a, b, add, turn)                                                       \
-    asm volatile(APPLY(HELD_CODE, n, add, turn, JOIN(HELD_, n))                                    \
-                 : JOIN(ITEMS_, n)(d)                                                              \
-                 : "r"((a)[0]), "r"((a)[1]), "r"((a)[2]), "r"((a)[3]), "r"(b), "r"(MATRIX_HIGH))
-
-/* Until all but the last `left` of what was committed is done. Naming the registers keeps the compiler
- * from using them earlier. */
-#define WAIT_PRODUCTS(left, n, d)                                                                  \
-    asm volatile("wgmma.wait_group.sync.aligned " left ";" : JOIN(ITEMS_, n)(d)::"memory")
-#define HOLD(n, d) asm volatile("" : JOIN(ITEMS_, n)(d)::"memory")
-
-__device__ __forceinline__ void products_begin() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-
-__device__ __forceinline__ void products_commit() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-
-/*
- * What the matrix unit is told of a matrix, in two words. The upper one is the same for all: the swizzle
- * and the bytes of 8 rows. The lower one has its start and, where its rows are summed over, `leading`
- * bytes from one part to the next.
- */
+/* The upper word of all matrices: the swizzle and the bytes of 8 rows. */
 #define MATRIX_HIGH (SWIZZLE << 30 | 8 * ROW_BYTES / 16)
-
-__device__ __forceinline__ u32 matrix_at(u32 address, u32 leading) {
-    return leading / 16 << 16 | address >> 4;
-}
 
 #if Q_STAGES
 typedef u32 queries; /* where they lie */
@@ -199,14 +92,14 @@ __device__ __forceinline__ void score(float (&s)[BLOCK_N / 2], const queries &q,
 #if Q_STAGES
         u32 a = q + (u32)(part * BLOCK_M * ROW_BYTES + at) / 16;
         if (i == 0)
-            MULTIPLY_SHARED(BLOCK_N, s, a, b, "0");
+            MULTIPLY_SHARED(BLOCK_N, s, a, b, MATRIX_HIGH, "0");
         else
-            MULTIPLY_SHARED(BLOCK_N, s, a, b, "1");
+            MULTIPLY_SHARED(BLOCK_N, s, a, b, MATRIX_HIGH, "1");
 #else
         if (i == 0)
-            MULTIPLY_HELD(BLOCK_N, s, q.a, b, "0", "0");
+            MULTIPLY_HELD(BLOCK_N, s, q.a, b, MATRIX_HIGH, "0", "0");
         else
-            MULTIPLY_HELD(BLOCK_N, s, q.a + 4 * i, b, "1", "0");
+            MULTIPLY_HELD(BLOCK_N, s, q.a + 4 * i, b, MATRIX_HIGH, "1", "0");
 #endif
     }
 }
@@ -215,44 +108,16 @@ __device__ __forceinline__ void score(float (&s)[BLOCK_N / 2], const queries &q,
 __device__ __forceinline__ void gather(float (&o)[WIDTH / 2], u32 (&p)[BLOCK_N / 4], u32 v) {
 #pragma unroll
     for (int i = 0; i < BLOCK_N / 16; i++)
-        MULTIPLY_HELD(WIDTH, o, p + 4 * i, v + (u32)(i * 16 * ROW_BYTES) / 16, "1", "1");
+        MULTIPLY_HELD(WIDTH, o, p + 4 * i, v + (u32)(i * 16 * ROW_BYTES) / 16, MATRIX_HIGH, "1",
+                      "1");
 }
 
 /* --- barriers and copies --- */
 
-__device__ __forceinline__ void barrier_init(u32 barrier, u32 arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
-}
-
-__device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
-    u32 done;
-    do {
-        asm volatile("{\n.reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.b32 %0, 1, 0, p;\n}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-    } while (!done);
-}
-
-/* By one lane of each warp, when the warp no longer reads what the barrier guards. */
-__device__ __forceinline__ void barrier_release(u32 barrier, int lane) {
-    asm volatile("{\n.reg .pred p;\nsetp.eq.s32 p, %1, 0;\n"
-                 "@p mbarrier.arrive.shared::cta.b64 _, [%0];\n}" ::"r"(barrier),
-                 "r"(lane)
-                 : "memory");
-}
-
-struct __align__(64) tensor_map {
-    u64 words[16];
-};
-
 /* The tile of `bytes` that begins at a token. Tokens beyond the last one are zeros. */
 __device__ __forceinline__ void fetch(const tensor_map *map, u32 to, u32 bytes, u32 barrier,
                                       int token, int head, int image) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
+    barrier_expect(barrier, bytes);
     asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%3, %4, %3, %5, %6}], [%2];" ::"r"(to),
                  "l"(map), "r"(barrier), "r"(0), "r"(token), "r"(head), "r"(image)
@@ -274,12 +139,12 @@ template <int N> __device__ __forceinline__ void go_on(place &at) {
 /* A group waits for its turn at the matrix unit and hands it on to the next. */
 __device__ __forceinline__ void turn_take(int group) {
     if (PINGPONG && GROUPS > 1)
-        asm volatile("bar.sync %0, 256;" ::"r"(1 + group) : "memory");
+        named_sync(1 + group, 256);
 }
 
 __device__ __forceinline__ void turn_pass(int group) {
     if (PINGPONG && GROUPS > 1)
-        asm volatile("bar.arrive %0, 256;" ::"r"(group + 1 == GROUPS ? 1 : 2 + group) : "memory");
+        named_arrive(group + 1 == GROUPS ? 1 : 2 + group, 256);
 }
 
 /* --- tiles --- */
@@ -303,8 +168,7 @@ struct position {
 /* The tile after a position, at first with number < 0; false if that was all. */
 __device__ __forceinline__ bool tile_next(const work &w, position &at, tile &t) {
     int rows = (w.tokens + BLOCK_M - 1) / BLOCK_M, each = CAUSAL ? (rows + 1) / 2 : rows;
-    if (CAUSAL && at.number >= 0 && !at.second &&
-        at.number % each != rows - 1 - at.number % each) {
+    if (CAUSAL && at.number >= 0 && !at.second && at.number % each != rows - 1 - at.number % each) {
         at.second = true;
     } else {
         at.number = at.number < 0 ? (int)blockIdx.x : at.number + (int)gridDim.x;
@@ -345,8 +209,8 @@ __device__ __forceinline__ void fetch_keys(const work &w, u32 base, const tensor
         int kv_head = t.head / (w.heads / w.kv_heads);
         barrier_wait(base + Q_RING + 8 * (Q_ROOM + q.stage), q.parity);
         tile_tell(base, q.stage, t);
-        fetch(q_map, base + q.stage * Q_BYTES, Q_BYTES, base + Q_RING + 8 * q.stage, t.first, t.head,
-              t.image);
+        fetch(q_map, base + q.stage * Q_BYTES, Q_BYTES, base + Q_RING + 8 * q.stage, t.first,
+              t.head, t.image);
         go_on<Q_ROOM>(q);
         for (int n = t.blocks - 1; n >= 0; n--) {
             barrier_wait(base + K_RING + 8 * (STAGES + k.stage), k.parity);
@@ -392,16 +256,6 @@ __device__ __forceinline__ float quad_max(float x) {
 __device__ __forceinline__ float quad_sum(float x) {
     x += __shfl_xor_sync(0xffffffffu, x, 1);
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
-__device__ __forceinline__ u32 pack(float low, float high) {
-    u32 both;
-#if DTYPE == 2
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#endif
-    return both;
 }
 
 /*
@@ -716,18 +570,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             barrier_init(base + V_RING + 8 * i, 1);
             barrier_init(base + V_RING + 8 * (STAGES + i), 4 * GROUPS);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_show();
     }
     __syncthreads();
     wait_for_previous();
     if (warp_group == 0) {
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 " FETCH_REGISTERS ";");
+        registers_give<FETCH_REGISTERS>();
         if (threadIdx.x == 0)
             fetch_keys(w, base, &q_map, &k_map);
         else if (threadIdx.x == 32)
             fetch_values(w, base, &v_map);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 " MULTIPLY_REGISTERS ";");
+        registers_take<MULTIPLY_REGISTERS>();
         if (warp_group == GROUPS)
             turn_pass(GROUPS - 1);
         multiply_all(w, base, out, scale * LOG2E, warp_group - 1);

@@ -63,9 +63,9 @@
 #define B_BYTES     (BLOCK_N * BLOCK_K * ELEMENT_BYTES)
 #define STAGE_BYTES (A_BYTES + B_BYTES)
 
-#define SHARES_B   (CLUSTER > 1 && BLOCK_N >= BLOCK_M)
-#define SHARES_A   (CLUSTER > 1 && BLOCK_N < BLOCK_M)
-#define CTAS       (CLUSTER * SPLIT) /* blocks of a cluster */
+#define SHARES_B (CLUSTER > 1 && BLOCK_N >= BLOCK_M)
+#define SHARES_A (CLUSTER > 1 && BLOCK_N < BLOCK_M)
+#define CTAS     (CLUSTER * SPLIT) /* blocks of a cluster */
 
 #define SPLIT_N   (BLOCK_N / SPLIT) /* columns that a block finishes */
 #define BOX       (DTYPE <= 1 || SPLIT_N % 64 ? 32 : 64)
@@ -98,33 +98,7 @@ static_assert(DTYPE >= 2 || (!TRANSPOSE_A && TRANSPOSE_B), "tf32 is multiplied a
 static_assert(SPLIT == 1 || (CLUSTER == 1 && !PINGPONG && BLOCK_N % (32 * SPLIT) == 0), "SPLIT");
 static_assert(SPLIT == 1 || BLOCK_M * BLOCK_N * 4 <= OUT_AT, "no room for the sums of a tile");
 
-struct __align__(64) tensor_map {
-    u64 opaque[16];
-};
-
 /* --- barriers --- */
-
-__device__ __forceinline__ void barrier_init(u32 barrier, int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
-}
-
-__device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-}
-
-/* Until the phase of this parity is over. */
-__device__ __forceinline__ void barrier_wait(u32 barrier, u32 parity) {
-    u32 done;
-    do {
-        asm volatile("{ .reg .pred p;\n"
-                     "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n"
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-    } while (!done);
-}
 
 /* At the same barrier of a block of the cluster; without a shared operand there is only one's own. */
 __device__ __forceinline__ void barrier_arrive(u32 barrier, u32 block) {
@@ -138,57 +112,7 @@ __device__ __forceinline__ void barrier_arrive(u32 barrier, u32 block) {
                      : "memory");
 }
 
-__device__ __forceinline__ void cluster_sync() {
-    asm volatile("barrier.cluster.arrive.release;\n"
-                 "barrier.cluster.wait.acquire;" ::
-                     : "memory");
-}
-
-/* Of `threads` threads, those that only arrive included. */
-__device__ __forceinline__ void named_sync(int name, int threads) {
-    asm volatile("bar.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
-}
-
-__device__ __forceinline__ void named_arrive(int name, int threads) {
-    asm volatile("bar.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
-}
-
-__device__ __forceinline__ u32 cluster_rank() {
-    u32 rank;
-    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-    return rank;
-}
-
-/* True in one thread of the warp, which the compiler then knows to be alone. */
-__device__ __forceinline__ bool elect() {
-    u32 chosen;
-    asm volatile("{ .reg .pred p;\n"
-                 "elect.sync _|p, 0xffffffff;\n"
-                 "selp.u32 %0, 1, 0, p; }"
-                 : "=r"(chosen));
-    return chosen;
-}
-
 /* --- copies --- */
-
-__device__ __forceinline__ void prefetch_map(const tensor_map *map) {
-    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
-}
-
-/* A box at x, y into the same place of all blocks of `mask` (0 = here alone), told to `barrier`. */
-__device__ __forceinline__ void load_box(u32 to, const tensor_map *map, int x, int y, u32 barrier,
-                                         u32 mask) {
-    if (mask)
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     ".multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                     "l"(map), "r"(x), "r"(y), "r"(barrier), "h"((u16)mask)
-                     : "memory");
-    else
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                     " [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
-                     "l"(map), "r"(x), "r"(y), "r"(barrier)
-                     : "memory");
-}
 
 /*
  * ROWS of an operand, BLOCK_K deep, from row `row` and depth `k` on. Along k (TURNED = 0) one box holds
@@ -206,89 +130,46 @@ __device__ __forceinline__ void load_operand(u32 to, const tensor_map *map, int 
                  TURNED ? k + skip : row + skip, barrier, SHARED ? 3 : 0);
 }
 
-__device__ __forceinline__ void store_box(const tensor_map *map, int x, int y, u32 from) {
-    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
-                 "cp.async.bulk.commit_group;" ::"l"(map),
-                 "r"(x), "r"(y), "r"(from)
-                 : "memory");
-}
-
-/* Until at most `KEPT` of this thread's stores still read shared memory. */
-template <int KEPT> __device__ __forceinline__ void store_wait() {
-    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(KEPT) : "memory");
-}
-
 /* --- the tensor cores --- */
 
-#define LIST_16 "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15"
-#define LIST_32 LIST_16 ",%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-#define LIST_48 LIST_32 ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47"
-#define LIST_64 LIST_48 ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-#define LIST_80 LIST_64 ",%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79"
-#define LIST_96 LIST_80 ",%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95"
-#define LIST_112                                                                                   \
-    LIST_96 ",%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111"
-#define LIST_128                                                                                   \
-    LIST_112 ",%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-
-#define KEEP_4(d, i)   "+f"(d[i]), "+f"(d[(i) + 1]), "+f"(d[(i) + 2]), "+f"(d[(i) + 3])
-#define KEEP_16(d, i)  KEEP_4(d, i), KEEP_4(d, (i) + 4), KEEP_4(d, (i) + 8), KEEP_4(d, (i) + 12)
-#define KEEP_32(d)     KEEP_16(d, 0), KEEP_16(d, 16)
-#define KEEP_48(d)     KEEP_32(d), KEEP_16(d, 32)
-#define KEEP_64(d)     KEEP_48(d), KEEP_16(d, 48)
-#define KEEP_80(d)     KEEP_64(d), KEEP_16(d, 64)
-#define KEEP_96(d)     KEEP_80(d), KEEP_16(d, 80)
-#define KEEP_112(d)    KEEP_96(d), KEEP_16(d, 96)
-#define KEEP_128(d)    KEEP_112(d), KEEP_16(d, 112)
-
-#if DTYPE == 1
-#define KIND(n) "m64n" #n "k8.f32.tf32.tf32"
+#if DTYPE <= 1
 #define TURNS
+#elif TRANSPOSE_A && TRANSPOSE_B
+#define TURNS ", 1, 0"
+#elif TRANSPOSE_A
+#define TURNS ", 1, 1"
+#elif TRANSPOSE_B
+#define TURNS ", 0, 0"
 #else
-#if DTYPE == 2
-#define KIND(n) "m64n" #n "k16.f32.bf16.bf16"
-#else
-#define KIND(n) "m64n" #n "k16.f32.f16.f16"
-#endif
-#if TRANSPOSE_A
-#define TURN_A ", 1"
-#else
-#define TURN_A ", 0"
-#endif
-#if TRANSPOSE_B
-#define TURNS TURN_A ", 0"
-#else
-#define TURNS TURN_A ", 1"
-#endif
+#define TURNS ", 0, 1"
 #endif
 
-/* n columns in `count` registers; a, b and keep are the numbers of the operands behind those */
-#define MULTIPLY(n, list, keep_list, a, b, keep)                                                   \
+/* n columns; a, b and keep are the numbers of the operands behind their registers */
+#define MULTIPLY(n, a, b, keep)                                                                    \
     asm volatile("{ .reg .pred p;\n"                                                               \
-                 "setp.ne.b32 p, %" #keep ", 0;\n"                                                 \
-                 "wgmma.mma_async.sync.aligned." KIND(n) " {" list "}, %" #a ", %" #b              \
-                 ", p, 1, 1" TURNS "; }"                                                           \
-                 : keep_list                                                                       \
+                 "setp.ne.b32 p, %" #keep ", 0;\n" WGMMA(n) "%" #a ", %" #b ", p, 1, 1" TURNS      \
+                                                            "; }"                                  \
+                 : ITEMS_##n(d)                                                                    \
                  : "l"(at_a), "l"(at_b), "r"(kept))
 
 /* d = (kept ? d : 0) + a·b for 64 rows and BLOCK_N columns, STEP deep. */
 __device__ __forceinline__ void multiply(float *d, u64 at_a, u64 at_b, int kept) {
 #if BLOCK_N == 32
-    MULTIPLY(32, LIST_16, KEEP_16(d, 0), 16, 17, 18);
+    MULTIPLY(32, 16, 17, 18);
 #elif BLOCK_N == 64
-    MULTIPLY(64, LIST_32, KEEP_32(d), 32, 33, 34);
+    MULTIPLY(64, 32, 33, 34);
 #elif BLOCK_N == 96
-    MULTIPLY(96, LIST_48, KEEP_48(d), 48, 49, 50);
+    MULTIPLY(96, 48, 49, 50);
 #elif BLOCK_N == 128
-    MULTIPLY(128, LIST_64, KEEP_64(d), 64, 65, 66);
+    MULTIPLY(128, 64, 65, 66);
 #elif BLOCK_N == 160
-    MULTIPLY(160, LIST_80, KEEP_80(d), 80, 81, 82);
+    MULTIPLY(160, 80, 81, 82);
 #elif BLOCK_N == 192
-    MULTIPLY(192, LIST_96, KEEP_96(d), 96, 97, 98);
+    MULTIPLY(192, 96, 97, 98);
 #elif BLOCK_N == 224
-    MULTIPLY(224, LIST_112, KEEP_112(d), 112, 113, 114);
+    MULTIPLY(224, 112, 113, 114);
 #else
-    MULTIPLY(256, LIST_128, KEEP_128(d), 128, 129, 130);
+    MULTIPLY(256, 128, 129, 130);
 #endif
 }
 
@@ -299,12 +180,9 @@ __device__ __forceinline__ u64 describe(u32 address, u32 leap) {
            (u64)1 << 62;
 }
 
-#define WGMMA_FENCE()   asm volatile("wgmma.fence.sync.aligned;" ::: "memory")
-#define WGMMA_COMMIT()  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory")
-#define WGMMA_WAIT(n)   asm volatile("wgmma.wait_group.sync.aligned " #n ";" ::: "memory")
-
 /* A stage's product into the sums. Offsets are in units of 16 bytes. */
-__device__ __forceinline__ void multiply_stage(float (*sums)[SUMS], u64 at_a, u64 at_b, bool first) {
+__device__ __forceinline__ void multiply_stage(float (*sums)[SUMS], u64 at_a, u64 at_b,
+                                               bool first) {
 #pragma unroll
     for (int k = 0; k < BLOCK_K; k += STEP) {
         const int a = TRANSPOSE_A ? k * 8 : k / STEP * 2, b = TRANSPOSE_B ? k / STEP * 2 : k * 8;
@@ -371,16 +249,6 @@ __device__ __forceinline__ float second_of(two x) {
 }
 #endif
 
-__device__ __forceinline__ u32 pack(float x, float y) {
-    u32 two;
-#if DTYPE == 2
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
-#else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(two) : "f"(y), "f"(x));
-#endif
-    return two;
-}
-
 /* Where 16 bytes of a box lie: swizzled, so that neither writes nor the copy meet a bank twice. */
 __device__ __forceinline__ u32 box_at(u32 box, int row, int piece) {
     int mixed = BOX_PITCH == 128 ? piece ^ (row & 7) : piece ^ (row >> 1 & 3);
@@ -396,8 +264,8 @@ struct summands { /* for BOX columns */
 };
 
 /* Loads what a warp's sums from this row and column on need, where they lie inside the output. */
-__device__ __forceinline__ void fetch(summands &to, const element *bias, const element *extra, int row,
-                                      int column, int m, int n) {
+__device__ __forceinline__ void fetch(summands &to, const element *bias, const element *extra,
+                                      int row, int column, int m, int n) {
     int lane = (int)threadIdx.x % 32;
     column += lane % 4 * 2;
     row += lane / 4;
@@ -461,9 +329,9 @@ __device__ __forceinline__ void write_box(const float *sums, u32 box) {
  * fetched while the one before is written.
  */
 __device__ __forceinline__ void store_tile(float (*sums)[SUMS], const tensor_map *map,
-                                           const element *bias, const element *extra, tile at, int m,
-                                           int n, const int from, summands with, int consumer,
-                                           u32 slots, int &slot) {
+                                           const element *bias, const element *extra, tile at,
+                                           int m, int n, const int from, summands with,
+                                           int consumer, u32 slots, int &slot) {
     const int boxes = SPLIT_N / BOX;
     int thread = (int)threadIdx.x % 128, warp_row = thread / 32 * 16;
 #pragma unroll
@@ -472,7 +340,8 @@ __device__ __forceinline__ void store_tile(float (*sums)[SUMS], const tensor_map
         int column = at.column + from, row = at.row;
         u32 box = slots + (u32)slot * BOX_BYTES;
         if (!EARLY)
-            fetch(with, bias, extra, row + i / boxes * 64 + warp_row, column + i % boxes * BOX, m, n);
+            fetch(with, bias, extra, row + i / boxes * 64 + warp_row, column + i % boxes * BOX, m,
+                  n);
         finish(s, with);
         if (EARLY && i + 1 < PARTS * boxes)
             fetch(with, bias, extra, row + (i + 1) / boxes * 64 + warp_row,
@@ -557,7 +426,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #if CLUSTER * SPLIT > 1
     __cluster_dims__(CLUSTER *SPLIT, 1, 1)
 #endif
-        gemm_hopper(const __grid_constant__ tensor_map map_a, const __grid_constant__ tensor_map map_b,
+        gemm_hopper(const __grid_constant__ tensor_map map_a,
+                    const __grid_constant__ tensor_map map_b,
                     const __grid_constant__ tensor_map map_out, const element *bias,
                     const element *extra, int m, int n, int k, int group) {
     extern __shared__ __align__(1024) u8 memory[];
@@ -570,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             barrier_init(full + 8 * i, 1);
             barrier_init(empty + 8 * i, (PINGPONG ? 1 : CONSUMERS) * CLUSTER);
         }
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        barriers_show();
         prefetch_map(&map_a);
         prefetch_map(&map_b);
         prefetch_map(&map_out);
@@ -595,9 +465,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     int warp = __shfl_sync(0xffffffffu, (int)threadIdx.x / 32, 0);
     if (warp < 4) { /* the producer */
         if (CONSUMERS == 2)
-            asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+            registers_give<40>();
         if (CONSUMERS == 3)
-            asm volatile("setmaxnreg.dec.sync.aligned.u32 32;");
+            registers_give<32>();
         if (warp == 0 && elect()) {
             ring at = {0, 1};
             for (u32 index = blockIdx.x / CTAS; index < tiles; index += step) {
@@ -608,8 +478,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                     barrier_expect(barrier, STAGE_BYTES);
                     load_operand<BLOCK_M, TRANSPOSE_A, SHARES_A>(a, &map_a, to.row, piece * BLOCK_K,
                                                                  barrier, rank);
-                    load_operand<BLOCK_N, !TRANSPOSE_B, SHARES_B>(
-                        a + A_BYTES, &map_b, to.column, piece * BLOCK_K, barrier, rank);
+                    load_operand<BLOCK_N, !TRANSPOSE_B, SHARES_B>(a + A_BYTES, &map_b, to.column,
+                                                                  piece * BLOCK_K, barrier, rank);
                     at.next();
                 }
             }
@@ -620,9 +490,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #endif
     } else {
         if (CONSUMERS == 2)
-            asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+            registers_take<232>();
         if (CONSUMERS == 3)
-            asm volatile("setmaxnreg.inc.sync.aligned.u32 160;");
+            registers_take<160>();
         int consumer = warp / 4 - 1, thread = (int)threadIdx.x % 128, slot = 0;
         u32 slots = shared + OUT_AT + (u32)(consumer * SLOTS * BOX_BYTES);
         u32 mine = PINGPONG ? 0 : (u32)consumer * (PARTS * (TRANSPOSE_A ? BLOCK_K : 64) * 128);
@@ -645,10 +515,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             for (int piece = begin; piece < end; piece++) {
                 u64 skip = (u64)(at.stage * (STAGE_BYTES >> 4));
                 barrier_wait(full + 8 * at.stage, at.parity);
-                WGMMA_FENCE();
+                products_begin();
                 multiply_stage(sums, a + skip, b + skip, piece == begin);
-                WGMMA_COMMIT();
-                WGMMA_WAIT(1);
+                products_commit();
+                products_wait<1>();
                 if (piece > begin && thread < CLUSTER)
                     barrier_arrive(empty + 8 * before, (u32)thread);
                 before = at.stage;
@@ -662,7 +532,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
             if (EARLY)
                 fetch(with, bias, extra, to.row + thread / 32 * 16,
                       to.column + (SPLIT > 1 ? (int)rank * SPLIT_N : 0), m, n);
-            WGMMA_WAIT(0);
+            products_wait<0>();
             if (thread < CLUSTER)
                 barrier_arrive(empty + 8 * before, (u32)thread);
             if (PINGPONG)
@@ -678,8 +548,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 #pragma unroll
                     for (int other = 1; other < SPLIT; other++)
                         take_over(sums, part * SPLIT_N, shared, (rank + other) % SPLIT);
-                    store_tile(sums, &map_out, bias, extra, to, m, n, part * SPLIT_N, with, consumer,
-                               slots, slot);
+                    store_tile(sums, &map_out, bias, extra, to, m, n, part * SPLIT_N, with,
+                               consumer, slots, slot);
                 }
 #else
             store_tile(sums, &map_out, bias, extra, to, m, n, 0, with, consumer, slots, slot);

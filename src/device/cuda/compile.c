@@ -27,15 +27,34 @@ static const struct lab_kernel_file *file_named(const char *name) {
     return NULL;
 }
 
-/* The kernel's file behind what it shares with others; lines keep their numbers in messages. */
+/* What stands before files whose names end so, behind common.cuh, which stands before all. */
+static const struct {
+    const char *ending, *headers[3];
+} rules[] = {
+    {"_mma.cu", {"mma.cuh"}},
+    {"_hopper.cu", {"hopper.cuh"}},
+    {"mlp.cu", {"mlp_adam.cuh", "mlp_products.cuh"}},
+};
+
+static bool ends_with(const char *text, const char *ending) {
+    size_t length = strlen(text), needed = strlen(ending);
+    return length >= needed && lab_str_equal(text + length - needed, ending);
+}
+
+/* Lines keep their numbers in messages. */
+static void write_file(const char *name, struct lab_str *out) {
+    const struct lab_kernel_file *file = file_named(name);
+    lab_str_printf(out, "#line 1 \"%s\"\n", name);
+    lab_str_add_bytes(out, file->text, file->length);
+}
+
+/* The kernel's file behind what it shares with others. */
 static void write_source(const char *name, struct lab_str *out) {
-    const char *const names[] = {"common.cuh", strstr(name, "_mma.cu") ? "mma.cuh" : NULL, name};
-    for (int i = 0; i < 3; i++)
-        if (names[i]) {
-            const struct lab_kernel_file *file = file_named(names[i]);
-            lab_str_printf(out, "#line 1 \"%s\"\n", names[i]);
-            lab_str_add_bytes(out, file->text, file->length);
-        }
+    write_file("common.cuh", out);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
+        for (int j = 0; ends_with(name, rules[i].ending) && rules[i].headers[j]; j++)
+            write_file(rules[i].headers[j], out);
+    write_file(name, out);
 }
 
 uint64_t cuda_source_hash(const char *file) {

@@ -1,0 +1,200 @@
+/*
+ * mlp_products.cuh: stands before mlp.cu when it is compiled: how a warp loads its part of a product's
+ * operands, however they lie, and multiplies 16 of the inner dimension: by fused multiply-adds in fp32, by
+ * the matrix units in tf32 and bf16. mlp.cu says how a product is cut.
+ */
+
+/* --- operands --- */
+
+/*
+ * out[m, n] = sum over k of A and B. How they lie: along k, or across it. Thread (g, t) = lane (/ 4, % 4)
+ * of a warp holds numbers k = 4t ... 4t + 3 of 16 for its rows of A and its columns of B.
+ */
+struct product {
+    const float *a, *b;
+    int m, n, k;
+    int row_begin;           /* rows before this one are others' */
+    bool vector_a, vector_b; /* 16 bytes can be loaded at once: the base and each row begin there */
+};
+
+enum { ALONG, ACROSS };
+
+template <int MT, int NT> struct operands { float a[2 * MT][4], b[NT][4]; };
+
+/* Row i of the thread's 2*MT, of a tile; column j of its NT, at place `g` of 8. */
+template <int LAY, int MT> __device__ __forceinline__ int row_place(int i, int g) {
+    return LAY == ALONG ? 8 * i + g : 2 * MT * g + i;
+}
+template <int LAY, int NT> __device__ __forceinline__ int column_place(int j, int g) {
+    return LAY == ALONG ? 8 * j + g : NT * g + j;
+}
+
+/* COUNT lines of a matrix whose k lie side by side. */
+template <int COUNT>
+__device__ __forceinline__ void load_along(float (*to)[4], const float *from, int first, int lines,
+                                           int k, int length, bool vector) {
+    const float *at = from + (s64)first * length + k;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        float4 four = {0, 0, 0, 0};
+        bool there = first + 8 * i < lines;
+        const float *p = at + (s64)i * 8 * length;
+        if (vector) {
+            if (there && k < length)
+                four = *(const float4 *)p;
+        } else {
+            if (there && k < length)
+                four.x = p[0];
+            if (there && k + 1 < length)
+                four.y = p[1];
+            if (there && k + 2 < length)
+                four.z = p[2];
+            if (there && k + 3 < length)
+                four.w = p[3];
+        }
+        to[i][0] = four.x, to[i][1] = four.y, to[i][2] = four.z, to[i][3] = four.w;
+    }
+}
+
+/* COUNT neighbouring lines of a matrix of `lines` whose lines lie side by side. */
+template <int COUNT>
+__device__ __forceinline__ void load_across(float (*to)[4], const float *from, int first, int lines,
+                                            int k, int length, bool vector) {
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        const float *p = from + (s64)(k + j) * lines + first;
+        bool there = k + j < length;
+        if (COUNT == 4 && vector) {
+            float4 four = {0, 0, 0, 0};
+            if (there && first < lines)
+                four = *(const float4 *)p;
+            to[0][j] = four.x, to[1 % COUNT][j] = four.y;
+            to[2 % COUNT][j] = four.z, to[3 % COUNT][j] = four.w;
+        } else {
+#pragma unroll
+            for (int i = 0; i < COUNT; i++) {
+                to[i][j] = 0;
+                if (there && first + i < lines)
+                    to[i][j] = p[i];
+            }
+        }
+    }
+}
+
+template <int LAY_A, int LAY_B, int MT, int NT>
+__device__ __forceinline__ void load(operands<MT, NT> &o, const product &p, int row, int column,
+                                     int k) {
+    int lane = threadIdx.x % 32, g = lane / 4, at = k + lane % 4 * 4;
+    if (LAY_A == ALONG)
+        load_along<2 * MT>(o.a, p.a, row + g, p.m, at, p.k, p.vector_a);
+    else
+        load_across<2 * MT>(o.a, p.a, row + 2 * MT * g, p.m, at, p.k, p.vector_a);
+    if (LAY_B == ALONG)
+        load_along<NT>(o.b, p.b, column + g, p.n, at, p.k, p.vector_b);
+    else
+        load_across<NT>(o.b, p.b, column + NT * g, p.n, at, p.k, p.vector_b);
+}
+
+/* --- 16 of the inner dimension --- */
+
+/* A thread's sums: [row block][column block][2 * (row or the one 8 places on) + neighbouring column]. */
+template <int MT, int NT> struct sums { float at[MT][NT][4]; };
+
+#define STAGE_PITCH 20 /* floats: rows of 16 that fall on different banks */
+
+#if DTYPE == 0
+/* Threads need each other's numbers: they lay them out in the warp's own shared memory. */
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *stage) {
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+    float *a = stage, *b = stage + 16 * MT * STAGE_PITCH;
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++)
+        *(float4 *)(a + (8 * i + g) * STAGE_PITCH + 4 * t) =
+            make_float4(o.a[i][0], o.a[i][1], o.a[i][2], o.a[i][3]);
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+        *(float4 *)(b + (8 * j + g) * STAGE_PITCH + 4 * t) =
+            make_float4(o.b[j][0], o.b[j][1], o.b[j][2], o.b[j][3]);
+    __syncwarp();
+#pragma unroll
+    for (int k = 0; k < 16; k += 4) {
+        float4 rows[2 * MT];
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++)
+            rows[i] = *(const float4 *)(a + (8 * i + g) * STAGE_PITCH + k);
+#pragma unroll
+        for (int j = 0; j < 2 * NT; j++) {
+            float4 column = *(const float4 *)(b + (j / 2 * 8 + 2 * t + j % 2) * STAGE_PITCH + k);
+#pragma unroll
+            for (int i = 0; i < 2 * MT; i++) {
+                float &sum = c.at[i / 2][j / 2][i % 2 * 2 + j % 2];
+                sum = fmaf(rows[i].x, column.x, sum);
+                sum = fmaf(rows[i].y, column.y, sum);
+                sum = fmaf(rows[i].z, column.z, sum);
+                sum = fmaf(rows[i].w, column.w, sum);
+            }
+        }
+    }
+}
+#elif DTYPE == 1
+__device__ __forceinline__ u32 tf32(float x) {
+    u32 y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
+
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *) {
+#pragma unroll
+    for (int half = 0; half < 4; half += 2) {
+        u32 a[2 * MT][2], b[NT][2];
+#pragma unroll
+        for (int i = 0; i < 2 * MT; i++)
+            a[i][0] = tf32(o.a[i][half]), a[i][1] = tf32(o.a[i][half + 1]);
+#pragma unroll
+        for (int j = 0; j < NT; j++)
+            b[j][0] = tf32(o.b[j][half]), b[j][1] = tf32(o.b[j][half + 1]);
+#pragma unroll
+        for (int i = 0; i < MT; i++)
+#pragma unroll
+            for (int j = 0; j < NT; j++) {
+                float *d = c.at[i][j];
+                asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0,%1,%2,%3}, "
+                    "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                    : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                    : "r"(a[2 * i][0]), "r"(a[2 * i + 1][0]), "r"(a[2 * i][1]),
+                      "r"(a[2 * i + 1][1]), "r"(b[j][0]), "r"(b[j][1]));
+            }
+    }
+}
+#else
+__device__ __forceinline__ u32 pair(float low, float high) {
+    u32 both;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+    return both;
+}
+
+template <int MT, int NT>
+__device__ __forceinline__ void multiply(sums<MT, NT> &c, const operands<MT, NT> &o, float *) {
+    u32 a[2 * MT][2], b[NT][2];
+#pragma unroll
+    for (int i = 0; i < 2 * MT; i++)
+        a[i][0] = pair(o.a[i][0], o.a[i][1]), a[i][1] = pair(o.a[i][2], o.a[i][3]);
+#pragma unroll
+    for (int j = 0; j < NT; j++)
+        b[j][0] = pair(o.b[j][0], o.b[j][1]), b[j][1] = pair(o.b[j][2], o.b[j][3]);
+#pragma unroll
+    for (int i = 0; i < MT; i++)
+#pragma unroll
+        for (int j = 0; j < NT; j++) {
+            float *d = c.at[i][j];
+            asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, "
+                "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                : "r"(a[2 * i][0]), "r"(a[2 * i + 1][0]), "r"(a[2 * i][1]), "r"(a[2 * i + 1][1]),
+                  "r"(b[j][0]), "r"(b[j][1]));
+        }
+}
+#endif
