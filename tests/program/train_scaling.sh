@@ -62,7 +62,8 @@ expect_err "must be single, multi, auto or compare"
 run run train_scaling device=cpu:0/2 experiment.gpu_mode=multi experiment.model=medium \
     experiment.batch_sizes=1 experiment.runs=1 experiment.max_retries=0 -q --no-report
 expect_status 1
-show "$(ls -d outputs/train_scaling/*/* | tail -1)/results.json"
+folders=(outputs/train_scaling/*/*)
+show "${folders[-1]}/results.json"
 json '"too few for 2 devices" in d[0]["error"]'
 
 finish
