@@ -398,8 +398,9 @@ static void adam_run(const struct lab_launch *launch, const struct cpu_simd *sim
     const float *state = launch->in[OP_ADAM_STATE].data, *tail = state + 3 * stride;
     const float *gradient = launch->in[OP_ADAM_GRADIENT].data;
     int64_t step = lab_mlp_step_of(tail[LAB_MLP_STEP_LOW], tail[LAB_MLP_STEP_HIGH]);
-    if (phase) {
-        finish_state(state, launch->out.data, parameters, step, gradient + parameters);
+    if (phase) { /* a single unit: a thread may have none of it */
+        if (begin < end)
+            finish_state(state, launch->out.data, parameters, step, gradient + parameters);
         return;
     }
     struct training t = {.simd = simd};
