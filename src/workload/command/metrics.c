@@ -102,7 +102,8 @@ static void take_json(struct figures *figures, const struct lab_value *map, char
         const struct lab_value *value = map->items[i];
         size_t room = NAME_BYTES - length;
         int added = snprintf(name + length, room, "%s%s", length ? "." : "", map->keys[i]);
-        if (added < 0 || (size_t)added >= room || !is_plain(map->keys[i]))
+        bool named = *map->keys[i] && is_plain(map->keys[i]);
+        if (added < 0 || (size_t)added >= room || !named)
             continue;
         if (value->type == LAB_VALUE_MAP)
             take_json(figures, value, name, length + (size_t)added);
