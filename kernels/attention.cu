@@ -27,23 +27,6 @@
 #define LOG2E    1.4426950408889634f
 
 #ifdef MAKE_attention
-__device__ __forceinline__ float exp2_fast(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-/* The four lanes of a quad hold one row of scores. */
-__device__ __forceinline__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 /*
  * One tile's scores into probabilities, with what was gathered before scaled to the new maximum. Each
  * thread has two rows: s[n][0..1] of row 0, s[n][2..3] of row 1; o likewise. `factor` = scale · log2 e.

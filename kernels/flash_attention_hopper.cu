@@ -242,22 +242,6 @@ __device__ __forceinline__ void fetch_values(const work &w, u32 base, const tens
 
 /* --- the groups that multiply --- */
 
-__device__ __forceinline__ float exp2_fast(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-__device__ __forceinline__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 /*
  * A thread has two rows, 8 apart, of 64 queries: of the scores s[4j + 2 · half + i] is row `half`, key
  * 8j + 2 · (lane % 4) + i; of the output likewise. Keys from `end[half]` on, counted as the scores are

@@ -148,23 +148,6 @@ __device__ __forceinline__ void multiply(float *d, const struct parts<4> *a,
 
 /* --- a tile --- */
 
-__device__ __forceinline__ float exp2_fast(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
-/* The four lanes of a quad hold one row of scores. */
-__device__ __forceinline__ float quad_max(float x) {
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-
-__device__ __forceinline__ float quad_sum(float x) {
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
-
 /*
  * What a warp gathers. A thread has two rows of each group, eight apart: [0..1] belong to the first,
  * [2..3] to the second.

@@ -25,12 +25,6 @@
 #define LOWEST __int_as_float(0xff800000)
 #define LOG2_E 1.4426950408889634f
 
-__device__ __forceinline__ float exp2_of(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
-
 __device__ __forceinline__ float log2_of(float x) {
     float y;
     asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
@@ -331,7 +325,7 @@ __device__ __forceinline__ float lanes_sum(float x) {
 
 /* exp(a − b), 0 where nothing was found (a is the lowest); all that counts then is that it isn't NaN. */
 __device__ __forceinline__ float share_of(float a, float b) {
-    return a == LOWEST ? 0.0f : exp2_of((a - b) * LOG2_E);
+    return a == LOWEST ? 0.0f : exp2_fast((a - b) * LOG2_E);
 }
 
 #if CLUSTER > 1
@@ -406,7 +400,7 @@ __device__ __forceinline__ power power_of(float most) {
     power w;
     w.scale = fabsf(most) > 1e38f ? 0.25f : LOG2_E;
     w.shift = most == LOWEST ? 0.0f : -most * w.scale;
-    w.mend = most == LOWEST ? 1.0f : exp2_of(-fmaf(most, w.scale, w.shift));
+    w.mend = most == LOWEST ? 1.0f : exp2_fast(-fmaf(most, w.scale, w.shift));
     return w;
 }
 
@@ -420,7 +414,7 @@ __device__ __forceinline__ void normalise(const row &w, int columns, int part, b
         unpack(held[p], e);
 #pragma unroll
         for (int i = 0; i < STEP; i++)
-            sum += e[i] = exp2_of(fmaf(e[i], to.scale, to.shift));
+            sum += e[i] = exp2_fast(fmaf(e[i], to.scale, to.shift));
     }
     float factor = to.mend * factor_of(most, to.mend * lanes_sum(sum), pairs, part);
     if (!KEPT) /* made again, with the factor in the exponent */
@@ -433,7 +427,7 @@ __device__ __forceinline__ void normalise(const row &w, int columns, int part, b
             unpack(held[p], e);
 #pragma unroll
         for (int i = 0; i < STEP; i++)
-            e[i] = KEPT ? e[i] * factor : exp2_of(fmaf(e[i], to.scale, to.shift));
+            e[i] = KEPT ? e[i] * factor : exp2_fast(fmaf(e[i], to.scale, to.shift));
         pack(held[p], e);
         if (n < w.pieces && mine)
             put(w, columns, n, held[p]);
