@@ -49,6 +49,10 @@ int tuning_fail(const struct lab_tuning_cache *cache, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_SYSTEM,
                            "%s: another process has been writing to it for ten seconds",
                            cache->path);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "%s is damaged (%s); 'gpulab cache clear tuning' sets it aside",
+                           cache->path, sqlite3_errmsg(cache->db));
     return lab_err_set(err, LAB_ERR_SYSTEM, "%s: %s", cache->path, sqlite3_errmsg(cache->db));
 }
 
@@ -139,16 +143,13 @@ static struct finding look_at(const struct lab_tuning_cache *cache) {
     struct finding finding = {KIND_OURS, 0};
     int application = 0, tables = 0;
     if (read_number(cache, "SELECT count(*) FROM sqlite_master", &tables) ||
-        read_number(cache, "PRAGMA application_id", &application)) {
+        read_number(cache, "PRAGMA application_id", &application) ||
+        read_number(cache, "PRAGMA user_version", &finding.version))
         finding.kind = kind_of_failure(cache, KIND_FOREIGN);
-        return finding;
-    }
-    if (!tables && !application)
+    else if (!tables && !application)
         finding.kind = KIND_NEW;
     else if (application != APPLICATION_ID)
-        finding.kind = KIND_FOREIGN;
-    else if (read_number(cache, "PRAGMA user_version", &finding.version))
-        finding.kind = kind_of_failure(cache, KIND_DAMAGED);
+        finding = (struct finding){KIND_FOREIGN, 0};
     else if (finding.version != LAB_TUNING_CACHE_VERSION)
         finding.kind = KIND_FOREIGN;
     else if (!can_prepare(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry") ||
