@@ -185,6 +185,22 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
     return result;
 }
 
+int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
+                                struct lab_err *err) {
+    *ret_count = 0;
+    if (!cache->db)
+        return 0;
+    sqlite3_stmt *statement =
+        tuning_prepare(cache, "SELECT count(DISTINCT session) FROM trial", err);
+    if (!statement)
+        return -1;
+    int result = sqlite3_step(statement) == SQLITE_ROW ? 0 : tuning_fail(cache, err);
+    if (result == 0)
+        *ret_count = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return result;
+}
+
 int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,
                             struct lab_err *err) {
     sqlite3_stmt *statement = tuning_prepare(cache, "DELETE FROM trial WHERE session = ?", err);

@@ -70,6 +70,9 @@ int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
 int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
                             struct lab_arena *arena, struct lab_trial **ret_trials, int *ret_count,
                             struct lab_err *err);
+/* How many there are. */
+int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
+                                struct lab_err *err);
 int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,
                             struct lab_err *err);
 

@@ -316,6 +316,8 @@ static void trials_are_kept_until_they_are_forgotten(void **state) {
     assert_true(list[0].rung == 2 && list[0].median_s == 1.5 && isnan(list[0].low_s));
     assert_null(list[0].reason);
     assert_string_equal(list[1].reason, "far off");
+    assert_int_equal(lab_tuning_cache_unfinished(cache, &count, &err), 0);
+    assert_int_equal(count, 2);
     assert_int_equal(lab_tuning_cache_forget(cache, "s", &err), 0);
     assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
     assert_int_equal(count, 0);
