@@ -288,7 +288,8 @@ const struct lab_command lab_command_tune = {
         "with the caches emptied, leaves the slower ones behind, and runs the finalists side by "
         "side. A winner is named only with its interval; otherwise the set that can't be told "
         "apart. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by bench and "
-        "run (config=tuned). After Ctrl-C the same command goes on. Without a word it lists the "
+        "run (config=tuned), also for vit's products. After Ctrl-C the same command goes on. "
+        "Without a word it lists the "
         "kernels.",
     .options = tune_options,
     .config_size = sizeof(struct tune_config),

@@ -293,7 +293,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put_validity(writer, rank);
     const struct lab_value *configuration =
         lab_value_get(rank->worker->job.options, LAB_WORKLOAD_CONFIG);
-    if (rank->worker->workload->launch && configuration)
+    if ((rank->worker->workload->launch || rank->worker->workload->launches) && configuration)
         lab_value_set(writer.arena, writer.map, "configuration",
                       rank->configuration ? lab_value_string(writer.arena, rank->configuration)
                                           : lab_value_copy(writer.arena, configuration));

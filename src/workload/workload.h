@@ -67,6 +67,9 @@ struct lab_verification {
     "tuned" /* who runs it looks it up first (study/tuned.h); else the default */
 #define LAB_CONFIG_DEFAULT "default"
 
+/* One of several launches. */
+typedef void lab_launch_visit(const struct lab_launch *launch, void *state);
+
 struct lab_workload {
     const char *name;
     const char *const *aliases;       /* other names that find it, NULL-terminated; may be NULL */
@@ -130,6 +133,13 @@ struct lab_workload {
      */
     void (*launch)(const void *config, struct lab_launch *ret_launch);
     int (*configure)(void *state, const struct lab_tuning *tuning, struct lab_err *err);
+
+    /*
+     * optional, of one that does several launches: those that could be tuned, without data; the same one
+     * may come twice. Such a workload has the key `config` too: "SHAPE:CONFIGURATION", several joined by
+     * ';', with the launch's lab_tunable_shape_name. What isn't named has its default.
+     */
+    void (*launches)(const void *config, lab_launch_visit *visit, void *state);
 
     /* optional: proves that its memory lies where the rank says; NULL = holds no host memory */
     int (*prove_placement)(void *state, struct lab_err *err);
