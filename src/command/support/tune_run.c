@@ -32,7 +32,8 @@ struct run {
     bool refused;                   /* it can't be written any more: said once */
     struct lab_tune_outcome *outcome;
     int64_t drawn_ns;
-    bool waited; /* for the device: said once */
+    int64_t asked_ns; /* when it was looked up */
+    bool waited;      /* for the device: said once */
 };
 
 /* --- while it runs --- */
@@ -155,7 +156,6 @@ static void look_up(struct run *run) {
     struct lab_tuning_cache *cache = NULL;
     struct lab_tuning_entry entry;
     struct lab_err err = LAB_ERR_INIT;
-    int64_t start_ns = lab_clock_now(lab_clock_system());
     if (!run->path || run->request->again)
         return;
     int found = lab_tuning_cache_open(run->path, false, run->arena, &cache, &outcome->note, &err)
@@ -168,7 +168,7 @@ static void look_up(struct run *run) {
         return;
     outcome->entry = entry;
     outcome->cached = true;
-    outcome->lookup_s = 1e-9 * (double)(lab_clock_now(lab_clock_system()) - start_ns);
+    outcome->lookup_s = 1e-9 * (double)(lab_clock_now(lab_clock_system()) - run->asked_ns);
 }
 
 static void open_cache(struct run *run) {
@@ -256,8 +256,10 @@ static int tune(struct run *run, struct lab_err *err) {
     lab_holder_self(lab_arena_printf(run->arena, "gpulab tune %s", workload->name), NULL, &self);
     if (lab_lease_take(&run->ref.physical, 1, &self, on_wait, run, &lease, err) < 0)
         return -1;
-    if (run->waited) /* who had the device may have tuned the same */
+    if (run->waited) { /* who had the device may have tuned the same */
+        run->asked_ns = lab_clock_now(lab_clock_system());
         look_up(run);
+    }
     if (run->outcome->cached) {
         lab_lease_release(&lease);
         return 0;
@@ -290,6 +292,7 @@ int lab_tune_run(const struct lab_tune_request *request, struct lab_arena *arena
         return -1;
     lab_interrupt_watch(request->shown ? STOPPING : NULL);
     int result = choose_device(&run, err);
+    run.asked_ns = lab_clock_now(lab_clock_system());
     if (result == 0)
         result = name_it(&run, err);
     if (result == 0)
