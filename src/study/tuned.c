@@ -15,7 +15,8 @@ static void write_key(const struct lab_device_identity *identity, struct lab_are
     key->shape = lab_arena_strdup(arena, shape.text);
     lab_str_release(&shape);
     key->kernel = lab_arena_printf(arena, "%s %s", key->tunable->kernel, key->tunable->version);
-    key->device = lab_arena_printf(arena, "%s, %d units", identity->model, identity->compute_units);
+    key->device = lab_arena_printf(arena, "%s, %d unit%s", identity->model, identity->compute_units,
+                                   identity->compute_units == 1 ? "" : "s");
     key->text = lab_arena_printf(
         arena, "kernel=%s|shape=%s|device=%s|units=%d|driver=%s|compiler=%s|power=%.0f",
         key->kernel, key->shape, identity->model, identity->compute_units, identity->driver,
