@@ -135,6 +135,21 @@ int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
     return tuning_finish(cache, statement, err);
 }
 
+int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *session,
+                              const struct lab_trial *const *trials, int count,
+                              struct lab_err *err) {
+    if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
+        return -1;
+    int result = 0;
+    for (int i = 0; i < count && result == 0; i++)
+        result = lab_tuning_cache_keep(cache, session, trials[i], err);
+    if (result == 0)
+        result = tuning_exec(cache, "COMMIT", err);
+    if (result)
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+    return result;
+}
+
 static bool read_trial(sqlite3_stmt *statement, struct lab_arena *arena,
                        struct lab_trial *ret_trial) {
     int state = sqlite3_column_int(statement, 1);

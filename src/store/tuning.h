@@ -66,6 +66,10 @@ int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struc
 /* `session` is the key and whatever else a tuning must share with another to go on with it. */
 int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
                           const struct lab_trial *trial, struct lab_err *err);
+/* Several, all or none: as one transaction, since each waits for the disk. */
+int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *session,
+                              const struct lab_trial *const *trials, int count,
+                              struct lab_err *err);
 /* Without single times. */
 int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
                             struct lab_arena *arena, struct lab_trial **ret_trials, int *ret_count,

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define REDRAW_NS   (100 * LAB_NS_PER_MS)
+#define WRITE_NS    (250 * LAB_NS_PER_MS)
 #define BAR_COLUMNS 20
 #define STOPPING    "\r\033[Kstopping after this step; Ctrl-C again ends it at once"
 
@@ -30,6 +31,9 @@ struct run {
     const char *path;               /* of the cache; NULL = there is no place for one */
     struct lab_tuning_cache *cache; /* to write to; NULL = it can't be */
     bool refused;                   /* it can't be written any more: said once */
+    const struct lab_trial **found; /* out, and not written yet */
+    int found_count, found_capacity;
+    int64_t written_ns;
     struct lab_tune_outcome *outcome;
     int64_t drawn_ns;
     int64_t asked_ns; /* when it was looked up */
@@ -38,14 +42,28 @@ struct run {
 
 /* --- while it runs --- */
 
+/* A disk takes longer for a transaction than a kernel to be verified: they are written four times a
+ * second, and that much is lost if the program is killed. */
+static void write_found(struct run *run, bool now) {
+    struct lab_err err = LAB_ERR_INIT;
+    int64_t time_ns = lab_clock_now(lab_clock_system());
+    if (!run->found_count || (!now && time_ns - run->written_ns < WRITE_NS))
+        return;
+    if (lab_tuning_cache_keep_all(run->cache, run->session, run->found, run->found_count, &err)) {
+        run->refused = true;
+        lab_log(LAB_LOG_WARNING, "what is found out isn't kept: %s", err.text);
+    }
+    run->found_count = 0;
+    run->written_ns = lab_clock_now(lab_clock_system());
+}
+
 static void keep(const struct lab_trial *trial, void *state) {
     struct run *run = state;
-    struct lab_err err = LAB_ERR_INIT;
-    if (!run->cache || run->refused ||
-        !lab_tuning_cache_keep(run->cache, run->session, trial, &err))
+    if (!run->cache || run->refused)
         return;
-    run->refused = true;
-    lab_log(LAB_LOG_WARNING, "what is found out isn't kept: %s", err.text);
+    LAB_MEM_GROW(&run->found, run->found_count, &run->found_capacity);
+    run->found[run->found_count++] = trial;
+    write_found(run, false);
 }
 
 static void draw(const struct run *run, const struct lab_tune_progress *now) {
@@ -80,6 +98,7 @@ static bool on_progress(const struct lab_tune_progress *now, void *state) {
         run->drawn_ns = time_ns;
         draw(run, now);
     }
+    write_found(run, false);
     return lab_interrupt_seen();
 }
 
@@ -245,7 +264,10 @@ static int tune_on(struct run *run, struct lab_device *device, struct lab_err *e
     if (known_count && run->request->shown)
         lab_command_note("going on with what is known of %d configurations; --again begins anew",
                          known_count);
-    return lab_tune(&plan, run->arena, &run->outcome->result, err);
+    int result = lab_tune(&plan, run->arena, &run->outcome->result, err);
+    write_found(run, true);
+    lab_mem_free(run->found);
+    return result;
 }
 
 static int tune(struct run *run, struct lab_err *err) {
