@@ -199,7 +199,7 @@ static void a_model_gets_those_of_its_products_that_were_tuned(void **state) {
     options = lab_tuned_freeze(options, &tuned, &cpu.arena);
     assert_true(lab_options_set_value(vit->options, config, &cpu.arena, "config",
                                       lab_value_get(options, "config"), &err) >= 0);
-    void *running;
+    void *running = NULL;
     struct lab_verification found;
     if (vit->open(config, &cpu.rank, &running, &err) || vit->verify(running, 5, &found, &err))
         fail_msg("%s", err.text);
