@@ -4,10 +4,10 @@
  * runner asks too. And the clock, which says whether times can be compared.
  */
 #include "device/cuda/compile.h"
+#include "device/cuda/compiler.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan_internal.h"
 #include "vendor/nvml_session.h"
-#include "vendor/nvrtc.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -135,7 +135,6 @@ int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena
                   struct lab_device_identity *ret_identity, struct lab_err *err) {
     const struct lab_device_ref *ref = place->ref;
     struct cuda_inventory inventory;
-    int version = lab_nvrtc_version();
     cuda_inventory_read(arena, &inventory);
     const struct cuda_gpu *gpu = find_gpu(&inventory, ref);
     if (!gpu)
@@ -144,11 +143,13 @@ int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena
         .model = *gpu->name ? gpu->name : "an NVIDIA GPU",
         .compute_units = ref->compute_units,
         .driver = "",
-        .compiler =
-            version ? lab_arena_printf(arena, "NVRTC %d.%d", version / 1000, version % 1000 / 10)
-                    : "",
+        .compiler = "",
     };
     ask_nvml(gpu->address, arena, &identity);
+    int version = cuda_compiler_version(identity.driver, arena);
+    if (version)
+        identity.compiler =
+            lab_arena_printf(arena, "NVRTC %d.%d", version / 1000, version % 1000 / 10);
     *ret_identity = identity;
     return 0;
 }
