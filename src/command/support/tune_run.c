@@ -267,6 +267,9 @@ static int tune_on(struct run *run, struct lab_device *device, struct lab_err *e
     int result = lab_tune(&plan, run->arena, &run->outcome->result, err);
     write_found(run, true);
     lab_mem_free(run->found);
+    if (result < 0 && err->code == LAB_ERR_INTERRUPTED && run->cache && !run->refused)
+        lab_err_set(err, err->code, "%s; the same command goes on from there",
+                    lab_arena_strdup(run->arena, err->text));
     return result;
 }
 

@@ -10,6 +10,7 @@
  *   plan*.c      which kernel does an op, and how      module.c   kernels loaded on a device
  *   compile.c    kernels' code, by NVRTC               gemm.c, gemm_tune.c  products by cuBLASLt
  *   trace.c      what the GPU did, by CUPTI            tune.c     what can be chosen, and for whom
+ *   compiler.c   NVRTC's version, without NVRTC
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
  * multiprocessors. A thread that calls into the backend makes that context current first
