@@ -281,10 +281,8 @@ static int tune(struct run *run, struct lab_err *err) {
     lab_holder_self(lab_arena_printf(run->arena, "gpulab tune %s", workload->name), NULL, &self);
     if (lab_lease_take(&run->ref.physical, 1, &self, on_wait, run, &lease, err) < 0)
         return -1;
-    if (run->waited) { /* who had the device may have tuned the same */
-        run->asked_ns = lab_clock_now(lab_clock_system());
-        look_up(run);
-    }
+    run->asked_ns = lab_clock_now(lab_clock_system());
+    look_up(run); /* who had the device until now may have tuned the same */
     if (run->outcome->cached) {
         lab_lease_release(&lease);
         return 0;
@@ -301,12 +299,11 @@ static int tune(struct run *run, struct lab_err *err) {
     if (result == 0)
         result = tune_on(run, device, err);
     lab_device_close(device);
-    lab_lease_release(&lease);
     lab_command_status_line(NULL);
-    if (result < 0)
-        return lab_err_context(err, "%s on %s", workload->name, run->ref.name);
-    keep_result(run);
-    return 0;
+    if (result == 0)
+        keep_result(run); /* before others have the device: they ask for it then */
+    lab_lease_release(&lease);
+    return result < 0 ? lab_err_context(err, "%s on %s", workload->name, run->ref.name) : 0;
 }
 
 int lab_tune_run(const struct lab_tune_request *request, struct lab_arena *arena,
