@@ -72,12 +72,14 @@ static struct lab_analysis_cell change_cell(const struct contention_effect *effe
     return (struct lab_analysis_cell){.value = effect->ratio - 1,
                                       .low = effect->low - 1,
                                       .high = effect->high - 1,
-                                      .confidence = CONFIDENCE};
+                                      .confidence = effect->confidence};
 }
 
 static const char *change_text(const struct contention_effect *effect, struct lab_arena *arena) {
     if (isnan(effect->ratio))
         return "–";
+    if (effect->high / effect->low > CONTENTION_UNEVEN)
+        return lab_arena_printf(arena, "%+.1f %%, uneven", 100 * (effect->ratio - 1));
     if (isnan(effect->low))
         return lab_arena_printf(arena, "%+.1f %%", 100 * (effect->ratio - 1));
     return lab_arena_printf(arena, "%+.1f %% [%.1f, %.1f]", 100 * (effect->ratio - 1),
@@ -86,7 +88,10 @@ static const char *change_text(const struct contention_effect *effect, struct la
 
 static const char *verdict_of(const struct contention_effect *effect, const char *more,
                               const char *less) {
-    return effect->more ? more : effect->less ? less : isnan(effect->low) ? "undecided" : "same";
+    return effect->more                 ? more
+           : effect->less               ? less
+           : contention_is_same(effect) ? "same"
+                                        : "undecided";
 }
 
 /* A kernel of all devices. */
@@ -108,6 +113,7 @@ static void fill_pair(const struct contention *made, const struct lab_phase_pair
     struct contention_effect effect = {.ratio = pair->time.ratio,
                                        .low = pair->time.low,
                                        .high = pair->time.high,
+                                       .confidence = CONFIDENCE,
                                        .more = pair->time.verdict == LAB_STUDY_MORE,
                                        .less = pair->time.verdict == LAB_STUDY_LESS};
     row[ROW_KERNEL] = lab_analysis_text(unit->kernel);
@@ -158,8 +164,10 @@ static struct lab_analysis_table resource_table(const struct contention *made, i
             continue;
         row[LEFT_KEY] = lab_analysis_text(contention_resource_key(made, r));
         row[LEFT_TITLE] = lab_analysis_text(contention_resource_title(made, r));
-        row[LEFT_SHARE] = (struct lab_analysis_cell){
-            .value = left->ratio, .low = left->low, .high = left->high, .confidence = CONFIDENCE};
+        row[LEFT_SHARE] = (struct lab_analysis_cell){.value = left->ratio,
+                                                     .low = left->low,
+                                                     .high = left->high,
+                                                     .confidence = left->confidence};
         row[LEFT_TEXT] = lab_analysis_text(change_text(left, made->arena));
         row[LEFT_VERDICT] = lab_analysis_text(verdict_of(left, "more", "less"));
         count++;
@@ -277,6 +285,9 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
     for (int i = 0; i < made->shown && made->phases.pair_count > 0; i++)
         parts[result.part_count++] = make_part(made, made->order[i]);
     result.lacks = result.part_count == 0;
+    if (!result.lacks)
+        result.finding =
+            contention_is_found(made) ? LAB_ANALYSIS_FINDS : LAB_ANALYSIS_FINDS_NOTHING;
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
     result.charts = chart;
     result.chart_count = contention_chart(made, chart);

@@ -194,6 +194,17 @@ static const char *how_to(const char *apart) {
     return NULL;
 }
 
+static const char *neighbour_words(const struct contention *made) {
+    int first = contention_first_resource(made, made->main);
+    const char *found = first >= 0 ? contention_resource_key(made, first) : "";
+    if (strcmp(found, made->list[made->main].disturb) == 0)
+        return "The neighbour was there on purpose, and what it takes was found.";
+    if (contention_is_found(made))
+        return "The neighbour was there on purpose; that there is one was found, but not what it "
+               "takes.";
+    return "The neighbour was there on purpose and wasn't felt by these kernels.";
+}
+
 const char *contention_recommendation(const struct contention *made) {
     if (made->main < 0 || made->phases.pair_count == 0)
         return NULL;
@@ -202,9 +213,7 @@ const char *contention_recommendation(const struct contention *made) {
     struct lab_str text;
     lab_str_init(&text);
     if (made->list[made->main].disturb[0])
-        lab_str_add(&text, slowed ? "The neighbour was there on purpose, and was found."
-                                  : "The neighbour was there on purpose and wasn't felt by these "
-                                    "kernels.");
+        lab_str_add(&text, neighbour_words(made));
     else if (!slowed && !(bound_of(made, made->main) <= LAB_WORDS_BOUND_MOST))
         lab_str_add(&text,
                     "Run it again on a quieter machine, or with more blocks (repeat=10), before "
