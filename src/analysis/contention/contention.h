@@ -59,6 +59,12 @@ enum {
     CONTENTION_RESOURCES
 };
 
+struct contention_power { /* means of what was read behind the probes; NaN = unknown */
+    double drawn_w, limit_w;
+};
+
+#define CONTENTION_AT_LIMIT 0.95 /* of the limit: then power is what holds clocks back */
+
 /* --- all of it --- */
 
 struct contention_kernel { /* kernels of all devices of one name */
@@ -79,6 +85,7 @@ struct contention {
     int kernel_count;
     struct contention_effect *overall;                      /* by phase: all kernels and devices */
     struct contention_effect (*left)[CONTENTION_RESOURCES]; /* by phase: of each resource */
+    struct contention_power *power;                         /* by phase, the base's too */
     struct contention_regret *regrets;                      /* by phase */
     int own_pairs,
         own_other;     /* tunings of the baseline against each other, and those that differ */

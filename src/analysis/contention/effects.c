@@ -247,6 +247,28 @@ static void make_resources(struct contention *made) {
         ask_ranks(&amounts[i], &left[i]);
 }
 
+static double mean_over(const struct contention *made, int phase, const char *field) {
+    double sum = 0;
+    int count = 0;
+    for (int u = 0; u < made->phases.unit_count; u++) {
+        const struct lab_study_point *point = &made->phases.units[u].points[phase].point;
+        for (int i = 0; i < point->count; i++) {
+            double value = lab_study_number(point->runs[i], field);
+            sum += isfinite(value) ? value : 0;
+            count += isfinite(value);
+        }
+    }
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+static void make_power(struct contention *made) {
+    made->power = lab_arena_alloc(made->arena, (size_t)made->phases.count + 1, sizeof *made->power);
+    for (int p = 0; p < made->phases.count; p++)
+        made->power[p] =
+            (struct contention_power){mean_over(made, p, "result.capacity.power_w"),
+                                      mean_over(made, p, "result.capacity.power_limit_w")};
+}
+
 int contention_first_resource(const struct contention *made, int phase) {
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
@@ -393,6 +415,7 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
     make_kernels(ret);
     make_times(ret);
     make_resources(ret);
+    make_power(ret);
     make_regrets(ret);
 }
 

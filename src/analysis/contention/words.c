@@ -120,6 +120,11 @@ static void add_resource(const struct contention *made, int phase, struct lab_st
     else
         lab_str_printf(out, " Less is left of the %s all the same: by %s.",
                        contention_resource_title(made, first), less);
+    const struct contention_power *power = &made->power[phase],
+                                  *base = &made->power[made->phases.base];
+    if (first == CONTENTION_CLOCK && power->drawn_w > 0 && power->limit_w > 0 && base->drawn_w > 0)
+        lab_str_printf(out, " The GPU draws %.0f W instead of %.0f W, and its limit is %.0f W.",
+                       power->drawn_w, base->drawn_w, power->limit_w);
 }
 
 static void add_choices(const struct contention *made, int phase, struct lab_str *out) {
