@@ -202,7 +202,7 @@ static void add_resource(const struct contention *made, int phase, int resource,
     }
 }
 
-static size_t list(const struct contention_sum *sum, double ret_values[CONTENTION_BLOCKS_MAX]) {
+static size_t by_block(const struct contention_sum *sum, double ret_values[CONTENTION_BLOCKS_MAX]) {
     size_t n = 0;
     for (int b = 0; b < CONTENTION_BLOCKS_MAX; b++)
         if (sum->count[b] > 0)
@@ -218,7 +218,7 @@ static size_t list(const struct contention_sum *sum, double ret_values[CONTENTIO
  */
 static void ask_ranks(const struct amounts *amounts, struct contention_effect *effect) {
     double base[CONTENTION_BLOCKS_MAX], phase[CONTENTION_BLOCKS_MAX];
-    size_t n_base = list(&amounts->base, base), n_phase = list(&amounts->phase, phase);
+    size_t n_base = by_block(&amounts->base, base), n_phase = by_block(&amounts->phase, phase);
     if (effect->less || effect->more || n_base < 3 || n_phase < 3 ||
         !(lab_stats_mann_whitney(phase, n_phase, base, n_base).p <= RANK_LEVEL + EQUAL))
         return;
