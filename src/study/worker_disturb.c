@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 
-#include <math.h>
 #include <string.h>
 
 #define THREADS_MAX  256
@@ -42,11 +41,6 @@ static const struct load_kind load_kinds[] = {
  * to stay in the GPU's cache, so that memory isn't what it takes. */
 #define SIDE_OF_SLICE 1024
 #define SIDE_OF_WHOLE 2048
-
-/* Of an attention with one key and value head: the most that multiply at full rate out of the least memory. */
-#define TOKENS 2048
-#define HEADS  16
-#define WIDTH  128
 
 #define OPERANDS 4
 
@@ -159,21 +153,6 @@ static int open_product(struct load *load, struct lab_err *err) {
     return open_operands(load, err);
 }
 
-/* Where there is no attention in bf16, a product in fp32 draws most. */
-static int open_attention(struct load *load, struct lab_err *err) {
-    const struct lab_device_ops *ops = load->device->ops;
-    int64_t many[] = {1, TOKENS, HEADS, WIDTH}, one[] = {1, TOKENS, 1, WIDTH};
-    if (!ops->supports || !ops->supports(load->device, LAB_OP_FLASH_ATTENTION, LAB_BF16))
-        return open_product(load, err);
-    load->launch = (struct lab_launch){.op = LAB_OP_FLASH_ATTENTION,
-                                       .in = {lab_tensor(NULL, LAB_BF16, 4, many),
-                                              lab_tensor(NULL, LAB_BF16, 4, one),
-                                              lab_tensor(NULL, LAB_BF16, 4, one)},
-                                       .out = lab_tensor(NULL, LAB_BF16, 4, many),
-                                       .scale = 1 / sqrtf(WIDTH)};
-    return open_operands(load, err);
-}
-
 static int open_load(struct load *load, int node, struct lab_err *err) {
     const char *kind = load->kind->name;
     for (int i = 0; i < 2; i++)
@@ -183,8 +162,9 @@ static int open_load(struct load *load, int node, struct lab_err *err) {
             return -1;
     if (lab_str_equal(kind, "sm"))
         return open_product(load, err);
-    if (lab_str_equal(kind, "power"))
-        return open_attention(load, err);
+    if (lab_str_equal(kind, "power")) /* without attention, a product draws most */
+        return worker_attention(load->device, &load->launch) ? open_operands(load, err)
+                                                             : open_product(load, err);
     if (lab_str_equal(kind, "membw")) {
         if (lab_buffer_open(load->device, LAB_MEMORY_DEVICE, -1, FILL_BYTES, &load->buffers[0],
                             err) < 0)

@@ -196,6 +196,12 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
 /* What is left of the device's resources, all ranks of the worker at the same time. */
 void worker_probe(struct rank *rank);
 
+/*
+ * The most that a GPU computes out of the least memory: an attention in bf16 whose heads share one key and
+ * value head, 1 MB that all multiprocessors read. Without data. False: the device has none.
+ */
+bool worker_attention(const struct lab_device *device, struct lab_launch *ret_launch);
+
 /* Starts and ends the neighbour that the job asks for. */
 int worker_disturb_start(struct rank *rank, struct lab_err *err);
 void worker_disturb_stop(struct rank *rank); /* accepts one that was never started */

@@ -41,11 +41,6 @@ struct size {
 static const struct size of_cpus = {256, (int64_t)64 << 20, 15 * LAB_NS_PER_MS, {32, 4}};
 static const struct size of_gpus = {1024, (int64_t)256 << 20, 8 * LAB_NS_PER_MS, {8, 4, 4, 4}};
 
-/* Of the attention. */
-#define TOKENS 2048
-#define HEADS  16
-#define WIDTH  128
-
 struct prober {
     struct lab_device *device;
     const struct size *size;
@@ -68,23 +63,26 @@ static int64_t largest_cache(const struct lab_machine *machine) {
     return largest;
 }
 
-static void choose_compute(struct prober *prober, enum lab_dtype dtype) {
-    const struct lab_device_ops *ops = prober->device->ops;
-    struct lab_launch *compute = &prober->compute;
-    int64_t side = prober->size->side;
+bool worker_attention(const struct lab_device *device, struct lab_launch *ret_launch) {
+    enum { TOKENS = 2048, HEADS = 16, WIDTH = 128 };
     int64_t many[] = {1, TOKENS, HEADS, WIDTH}, one[] = {1, TOKENS, 1, WIDTH};
-    if (prober->is_gpu && ops->supports &&
-        ops->supports(prober->device, LAB_OP_FLASH_ATTENTION, LAB_BF16)) {
-        *compute = (struct lab_launch){.op = LAB_OP_FLASH_ATTENTION,
-                                       .in = {lab_tensor(NULL, LAB_BF16, 4, many),
-                                              lab_tensor(NULL, LAB_BF16, 4, one),
-                                              lab_tensor(NULL, LAB_BF16, 4, one)},
-                                       .out = lab_tensor(NULL, LAB_BF16, 4, many),
-                                       .scale = 1 / sqrtf(WIDTH)};
+    if (!device->ops->supports || !device->ops->supports(device, LAB_OP_FLASH_ATTENTION, LAB_BF16))
+        return false;
+    struct lab_tensor queries = lab_tensor(NULL, LAB_BF16, 4, many),
+                      keys = lab_tensor(NULL, LAB_BF16, 4, one);
+    *ret_launch = (struct lab_launch){.op = LAB_OP_FLASH_ATTENTION,
+                                      .in = {queries, keys, keys},
+                                      .out = queries,
+                                      .scale = 1 / sqrtf(WIDTH)};
+    return true;
+}
+
+static void choose_compute(struct prober *prober, enum lab_dtype dtype) {
+    if (prober->is_gpu && worker_attention(prober->device, &prober->compute))
         return;
-    }
-    struct lab_tensor matrix = lab_tensor_matrix(NULL, dtype, side, side);
-    *compute = (struct lab_launch){.op = LAB_OP_GEMM, .in = {matrix, matrix}, .out = matrix};
+    struct lab_tensor matrix =
+        lab_tensor_matrix(NULL, dtype, prober->size->side, prober->size->side);
+    prober->compute = (struct lab_launch){.op = LAB_OP_GEMM, .in = {matrix, matrix}, .out = matrix};
 }
 
 static int open_compute(struct prober *prober, enum lab_dtype dtype, struct lab_err *err) {
