@@ -98,8 +98,8 @@ struct contention {
 void contention_make(const struct lab_study_table *study, const struct lab_analysis_input *input,
                      struct lab_arena *arena, struct contention *ret);
 
-/* Where least is left for certain, by the nearer end of the interval, so that what merely varies much
- * doesn't come first; -1 = nowhere is less. */
+/* Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
+ * what merely varies much doesn't come first; -1 = nowhere is less. */
 int contention_first_resource(const struct contention *made, int phase);
 /* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
 bool contention_is_found(const struct contention *made);

@@ -269,11 +269,17 @@ static void make_power(struct contention *made) {
                                       mean_over(made, p, "result.capacity.power_limit_w")};
 }
 
+/* Halfway between what is thought to be left and the most that may be: of two that are lost alike the surer
+ * one is the lower. */
+static double surely_left(const struct contention_effect *left) {
+    return sqrt(left->ratio * left->high);
+}
+
 int contention_first_resource(const struct contention *made, int phase) {
+    const struct contention_effect *left = made->left[phase];
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
-        if (made->left[phase][r].less &&
-            (first < 0 || made->left[phase][r].high < made->left[phase][first].high))
+        if (left[r].less && (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
             first = r;
     return first;
 }
