@@ -63,7 +63,8 @@ struct contention_power { /* means of what was read behind the probes; NaN = unk
     double drawn_w, limit_w;
 };
 
-#define CONTENTION_AT_LIMIT 0.95 /* of the limit: then power is what holds clocks back */
+#define CONTENTION_AT_LIMIT                                                                        \
+    0.9 /* of the limit, as it swings: then power is what holds clocks back */
 
 /* --- all of it --- */
 
