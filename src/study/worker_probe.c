@@ -22,7 +22,10 @@
 
 #include <math.h>
 
-#define ROUNDS     16
+#define ROUNDS       16
+#define ROUNDS_LEAST 4
+#define PROBING_NS                                                                                 \
+    LAB_NS_PER_S /* no further round behind that: a slow device makes do with fewer */
 #define OPERANDS   4
 #define BYTES_MOST ((int64_t)512 << 20)
 #define COPY_BYTES ((int64_t)32 << 20)
@@ -49,6 +52,7 @@ struct prober {
     struct lab_launch compute, sum;
     bool is_gpu;
     double rates[PROBES][ROUNDS];
+    int rounds;                /* that were done */
     double clock_mhz, power_w; /* sums over what was read */
     int clock_count, power_count;
 };
@@ -200,26 +204,40 @@ static void read_clock(struct prober *prober) {
     prober->power_count += power_w > 0;
 }
 
+static int run_round(struct prober *prober, int round, struct lab_err *err) {
+    for (int probe = 0; probe < PROBES; probe++) {
+        if (!has(prober, probe))
+            continue;
+        if (run_probe(prober, probe, round, err) < 0)
+            return -1;
+        if (round >= 0)
+            read_clock(prober);
+    }
+    return 0;
+}
+
 static int run_probes(struct prober *prober, struct lab_err *err) {
-    for (int round = -1; round < ROUNDS; round++) /* the first time isn't counted */
-        for (int probe = 0; probe < PROBES; probe++) {
-            if (!has(prober, probe))
-                continue;
-            if (run_probe(prober, probe, round, err) < 0)
-                return -1;
-            if (round >= 0)
-                read_clock(prober);
-        }
+    const struct lab_clock *clock = prober->device->clock;
+    int64_t end_ns = lab_clock_now(clock) + PROBING_NS;
+    if (run_round(prober, -1, err) < 0) /* the first time isn't counted */
+        return -1;
+    while (prober->rounds < ROUNDS &&
+           (prober->rounds < ROUNDS_LEAST || lab_clock_now(clock) < end_ns)) {
+        if (run_round(prober, prober->rounds, err) < 0)
+            return -1;
+        prober->rounds++;
+    }
     return 0;
 }
 
 /* --- what it comes to --- */
 
 /* The mean of the middle half: bursts don't move it, and a neighbour that comes and goes counts by its share. */
-static double middle(const double *values) {
+static double middle(const double *values, int count) {
     double sorted[ROUNDS];
-    lab_stats_sort(values, ROUNDS, sorted);
-    return lab_stats_mean(sorted + ROUNDS / 4, ROUNDS / 2);
+    int outside = count / 4;
+    lab_stats_sort(values, (size_t)count, sorted);
+    return lab_stats_mean(sorted + outside, (size_t)(count - 2 * outside));
 }
 
 static double power_limit_w(struct rank *rank) {
@@ -235,12 +253,12 @@ static double power_limit_w(struct rank *rank) {
 static struct capacity summarize(const struct prober *prober) {
     double ratios[ROUNDS], rates[PROBES];
     for (int i = 0; i < PROBES; i++)
-        rates[i] = has(prober, i) ? middle(prober->rates[i]) : (double)NAN;
-    for (int i = 0; i < ROUNDS; i++)
+        rates[i] = has(prober, i) ? middle(prober->rates[i], prober->rounds) : (double)NAN;
+    for (int i = 0; i < prober->rounds; i++)
         ratios[i] = prober->rates[PROBE_MEMORY][i] / prober->rates[PROBE_COMPUTE][i];
     return (struct capacity){
         .flops_per_s = rates[PROBE_COMPUTE],
-        .memory_bytes_per_s = rates[PROBE_COMPUTE] * middle(ratios),
+        .memory_bytes_per_s = rates[PROBE_COMPUTE] * middle(ratios, prober->rounds),
         .h2d_bytes_per_s = rates[PROBE_H2D],
         .d2h_bytes_per_s = rates[PROBE_D2H],
         .clock_mhz =
