@@ -34,15 +34,17 @@ enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
 /* How large probes are on a kind of device. */
 struct size {
-    int64_t side;        /* of the product's matrices */
-    int64_t bytes;       /* of the arrays, at least */
-    int64_t turn_ns;     /* of each probe in each round: several of a scheduler's turns on a CPU */
-    int at_once[PROBES]; /* units between two waits of the host, some milliseconds: waking up must
-                            not be what is measured */
+    int64_t side;    /* of the product's matrices */
+    int64_t bytes;   /* of the arrays, at least */
+    int64_t turn_ns; /* of each probe in each round: several of a scheduler's turns on a CPU */
 };
 
-static const struct size of_cpus = {256, (int64_t)64 << 20, 15 * LAB_NS_PER_MS, {32, 4}};
-static const struct size of_gpus = {1024, (int64_t)256 << 20, 8 * LAB_NS_PER_MS, {8, 4, 4, 4}};
+static const struct size of_cpus = {256, (int64_t)64 << 20, 15 * LAB_NS_PER_MS};
+static const struct size of_gpus = {1024, (int64_t)256 << 20, 8 * LAB_NS_PER_MS};
+
+/* Between two waits of the host: waking up must not be what is measured. */
+#define AT_ONCE_NS   (4 * LAB_NS_PER_MS)
+#define AT_ONCE_MOST 64
 
 struct prober {
     struct lab_device *device;
@@ -51,6 +53,7 @@ struct prober {
     struct lab_buffer operands[OPERANDS], memory, host;
     struct lab_launch compute, sum;
     bool is_gpu;
+    int at_once[PROBES]; /* units between two waits */
     double rates[PROBES][ROUNDS];
     int rounds;                /* that were done */
     double clock_mhz, power_w; /* sums over what was read */
@@ -173,24 +176,42 @@ static int enqueue(struct prober *prober, int probe, double *ret_amount, struct 
     }
 }
 
-/* `round` < 0: it isn't counted. */
+static int run_units(struct prober *prober, int probe, int count, double *total,
+                     struct lab_err *err) {
+    for (int i = 0; i < count; i++) {
+        double amount = 0;
+        if (enqueue(prober, probe, &amount, err) < 0)
+            return -1;
+        *total += amount;
+    }
+    return lab_stream_sync(prober->stream, err);
+}
+
+/* The first unit may have to be compiled; the second tells how many a wait is worth. */
+static int warm_up(struct prober *prober, int probe, struct lab_err *err) {
+    const struct lab_clock *clock = prober->device->clock;
+    double unused = 0;
+    if (run_units(prober, probe, 1, &unused, err) < 0)
+        return -1;
+    int64_t start_ns = lab_clock_now(clock);
+    if (run_units(prober, probe, 1, &unused, err) < 0)
+        return -1;
+    int64_t unit_ns = lab_clock_now(clock) - start_ns;
+    int64_t fit = unit_ns > 0 ? AT_ONCE_NS / unit_ns : AT_ONCE_MOST;
+    prober->at_once[probe] = fit < 1 ? 1 : fit > AT_ONCE_MOST ? AT_ONCE_MOST : (int)fit;
+    return 0;
+}
+
 static int run_probe(struct prober *prober, int probe, int round, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
     int64_t start_ns = lab_clock_now(clock), now_ns;
     double total = 0;
     do {
-        for (int i = 0; i < prober->size->at_once[probe]; i++) {
-            double amount = 0;
-            if (enqueue(prober, probe, &amount, err) < 0)
-                return -1;
-            total += amount;
-        }
-        if (lab_stream_sync(prober->stream, err) < 0)
+        if (run_units(prober, probe, prober->at_once[probe], &total, err) < 0)
             return -1;
         now_ns = lab_clock_now(clock);
-    } while (round >= 0 && now_ns - start_ns < prober->size->turn_ns);
-    if (round >= 0)
-        prober->rates[probe][round] = total / (1e-9 * (double)(now_ns - start_ns));
+    } while (now_ns - start_ns < prober->size->turn_ns);
+    prober->rates[probe][round] = total / (1e-9 * (double)(now_ns - start_ns));
     return 0;
 }
 
@@ -210,17 +231,17 @@ static int run_round(struct prober *prober, int round, struct lab_err *err) {
             continue;
         if (run_probe(prober, probe, round, err) < 0)
             return -1;
-        if (round >= 0)
-            read_clock(prober);
+        read_clock(prober);
     }
     return 0;
 }
 
 static int run_probes(struct prober *prober, struct lab_err *err) {
     const struct lab_clock *clock = prober->device->clock;
+    for (int probe = 0; probe < PROBES; probe++)
+        if (has(prober, probe) && warm_up(prober, probe, err) < 0)
+            return -1;
     int64_t end_ns = lab_clock_now(clock) + PROBING_NS;
-    if (run_round(prober, -1, err) < 0) /* the first time isn't counted */
-        return -1;
     while (prober->rounds < ROUNDS &&
            (prober->rounds < ROUNDS_LEAST || lab_clock_now(clock) < end_ns)) {
         if (run_round(prober, prober->rounds, err) < 0)
