@@ -23,6 +23,15 @@ run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=compare \
 expect_status 0
 expect_out "one for the (medium|large) model at batch (32|128): stay"
 report=$(folder)/report
+# samples/s on one GPU and two as published (a framework's steps), to a fifth; speed-ups within 0.1
+show "$(folder)/results.json"
+json '(lambda rate: all(
+          abs(rate(model, 1, batch) / one - 1) < 0.2 and abs(rate(model, 2, batch) / two - 1) < 0.2
+          and abs(rate(model, 2, batch) / rate(model, 1, batch) - two / one) < 0.1
+          for model, batch, one, two in [("medium", 32, 4156, 3567), ("medium", 128, 16883, 12345),
+                                         ("large", 32, 1245, 1123)]))(
+          lambda model, ranks, batch: [r["samples_per_second"] for r in d if len(r["gpu_ids"]) == ranks
+              and "_%s_batch%d_" % (model, batch) in r["run_id"] + "_"][0])'
 show "$report/benchmark_medium_multi_gpu.json"
 json '([b["batch_size"] for b in d] == [32, 128]
       and all(b["model_parameters"] == 54403 and b["num_runs"] == 3 and b["simulated"] for b in d)
