@@ -5,6 +5,7 @@
  */
 #include "analysis/training/training.h"
 
+#include "analysis/analysis_published.h"
 #include "analysis/speedup/gang.h"
 #include "base/str.h"
 
@@ -39,11 +40,34 @@ static const struct lab_analysis_cell *make_figures(const struct training_part *
     return cells;
 }
 
+/* "… medium was said to have 258 K parameters and has 54403, …" */
+static const char *sizes_words(const struct training_part *part) {
+    const char *words = NULL;
+    const struct lab_training_row **rows = training_order(part);
+    for (int i = 0; i < part->training.row_count; i++) {
+        const char *claimed = lab_published_size(rows[i]->model);
+        if (!claimed || (i > 0 && lab_str_equal(rows[i]->model, rows[i - 1]->model)))
+            continue;
+        words = lab_arena_printf(part->arena,
+                                 "%s%s was said to have %s parameters, and its layers have %.0f",
+                                 words ? lab_arena_printf(part->arena, "%s; ", words) : "",
+                                 rows[i]->model, claimed, rows[i]->work.parameters);
+    }
+    return words ? lab_arena_printf(part->arena,
+                                    "Sizes that were published: %s. Here true counts stand.", words)
+                 : NULL;
+}
+
 static const char *const *make_notes(const struct training_part *part) {
-    enum { NOTES_MAX = 4 };
+    enum { NOTES_MAX = 6 };
     const char **notes = lab_arena_alloc(part->arena, NOTES_MAX + 1, sizeof *notes);
     const struct lab_training *training = &part->training;
     int count = 0;
+    if (training->law_count > 0)
+        notes[count++] = training_law_words(part);
+    const char *sizes = sizes_words(part);
+    if (sizes)
+        notes[count++] = sizes;
     if (training->law_count == 0)
         notes[count++] = lab_arena_printf(part->arena, "There is no law: %s.", training->lacks);
     else if (isnan(training->laws[0].scale))
@@ -58,28 +82,22 @@ static const char *const *make_notes(const struct training_part *part) {
     return notes;
 }
 
-static const char *part_answer(const struct training_part *part) {
-    const char *even = training_even_words(part);
-    if (part->training.law_count == 0)
-        return lab_arena_printf(part->arena, "There is no law of a step's time: %s.",
-                                part->training.lacks);
-    return even ? lab_arena_printf(part->arena, "%s %c%s.", training_law_words(part),
-                                   even[0] - 'a' + 'A', even + 1)
-                : training_law_words(part);
-}
-
-static struct lab_analysis_part make_part(const struct training_part *part) {
-    enum { TABLES = 4 };
+static struct lab_analysis_part make_part(const struct training_part *part, const char *answer) {
+    enum { TABLES = 6 };
     struct lab_analysis_table *tables = lab_arena_alloc(part->arena, TABLES, sizeof *tables);
     int count = 0;
+    if (part->test_count > 0)
+        tables[count++] = training_comparison_table(part);
     tables[count++] = training_timeline_table(part);
     if (part->training.law_count > 0) {
         tables[count++] = training_test_table(part);
         tables[count++] = training_even_table(part);
         tables[count++] = training_law_table(part);
     }
+    tables[count] = training_published_table(part);
+    count += tables[count].row_count > 0;
     return (struct lab_analysis_part){.name = part->name,
-                                      .answer = part_answer(part),
+                                      .answer = answer,
                                       .cells = make_figures(part),
                                       .tables = tables,
                                       .table_count = count,
@@ -87,8 +105,8 @@ static struct lab_analysis_part make_part(const struct training_part *part) {
 }
 
 /* What was measured first, then what follows from it. */
-static const char *whole_answer(const struct lab_study_table *study,
-                                const struct training_part *part) {
+static const char *make_answer(const struct lab_study_table *study,
+                               const struct training_part *part) {
     struct lab_gangs gangs;
     lab_gangs_make(study, part->arena, &gangs);
     gangs.even_count = 0; /* the law's is better: it knows what a step is made of */
@@ -119,10 +137,14 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
         training_part_make(&sets[i], &part);
         const char *suffix =
             whole->part_count ? lab_arena_printf(arena, "_%d", whole->part_count + 1) : "";
+        const char *even = training_even_words(&part);
+        const char *answer = i == 0 ? make_answer(study, &part)
+                             : even ? lab_arena_printf(arena, "%s: %s.", sets[i].what, even)
+                                    : NULL;
         if (!whole->answer)
-            whole->answer = whole_answer(study, &part);
+            whole->answer = answer;
         whole->chart_count += training_charts(&part, suffix, &whole->charts[whole->chart_count]);
-        whole->parts[whole->part_count++] = make_part(&part);
+        whole->parts[whole->part_count++] = make_part(&part, answer);
     }
 }
 

@@ -191,7 +191,7 @@ static const char *const term_names[LAB_TRAINING_TERMS] = {
     [LAB_TRAINING_ROUND] = "each round of a sum",
     [LAB_TRAINING_ROUND_LAYER] = "each layer's round of a sum",
     [LAB_TRAINING_BYTE] = "each byte that is sent",
-    [LAB_TRAINING_HINDRANCE] = "each parameter and row beside others",
+    [LAB_TRAINING_HINDRANCE] = "the same, beside others",
 };
 
 struct lab_analysis_table training_law_table(const struct training_part *part) {

@@ -35,6 +35,10 @@ const struct lab_training_row **training_order(const struct training_part *part)
 
 /* --- tables --- */
 
+struct lab_analysis_table training_comparison_table(const struct training_part *part);
+/* Rows of models of the same name; none = there are no such models. */
+struct lab_analysis_table training_published_table(const struct training_part *part);
+
 struct lab_analysis_table training_timeline_table(const struct training_part *part);
 struct lab_analysis_table training_test_table(const struct training_part *part);
 struct lab_analysis_table training_law_table(const struct training_part *part);

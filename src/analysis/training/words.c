@@ -18,7 +18,7 @@ static const char *hindrance_words(const struct lab_training_law *law, double co
     double share = cost_s / 2 / coefficient(law, LAB_TRAINING_COMPUTE);
     if (!isfinite(share))
         return "arithmetic that one device does for nothing";
-    return lab_arena_printf(arena, "%.0f %% more for its arithmetic beside one other", 100 * share);
+    return lab_arena_printf(arena, "%.0f %% more arithmetic beside one other", 100 * share);
 }
 
 const char *training_term_words(const struct lab_training_law *law, enum lab_training_term term,
