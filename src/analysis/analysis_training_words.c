@@ -33,7 +33,7 @@ static const char *bounds(const struct lab_training_even *even, bool batch,
                           struct lab_arena *arena) {
     bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
     if (isnan(even->low) || isnan(even->high))
-        return ", untested";
+        return "";
     if (!low && !high)
         return ", which is hardly more than a guess";
     if (low && high)
@@ -73,13 +73,21 @@ const char *lab_training_even_words(const struct lab_training_even *even, bool b
         return lab_arena_printf(arena, "%d devices pay from %s%s%s on %s", devices, before,
                                 place(even->from, batch, arena), behind, where);
     case LAB_TRAINING_FROM:
-        return lab_arena_printf(arena, "%d devices begin to pay near %s%s%s%s %s", devices, before,
-                                at, behind, bounds(even, batch, arena), where);
+        return lab_arena_printf(arena, "%d devices begin to pay near %s%s%s%s %s%s", devices,
+                                before, at, behind, bounds(even, batch, arena), where,
+                                isnan(even->low) ? ", which nothing has tested" : "");
     case LAB_TRAINING_UNTIL:
         break;
     }
     return lab_arena_printf(arena, "%d devices pay up to %s%s%s%s %s alone", devices, before, at,
                             behind, bounds(even, batch, arena), where);
+}
+
+static const char *range_words(const struct lab_training_range *range, struct lab_arena *arena) {
+    const char *low = lab_training_count(range->low, arena);
+    return range->low == range->high
+               ? low
+               : lab_arena_printf(arena, "%s to %s", low, lab_training_count(range->high, arena));
 }
 
 #define HARDLY 1.005 /* beyond, by rounding */
@@ -89,10 +97,8 @@ const char *lab_training_beyond(const struct lab_training_speedup *speedup,
     struct lab_str text;
     lab_str_init(&text);
     if (speedup->parameters_beyond > HARDLY)
-        lab_str_printf(&text, "its size is %.1f times beyond the models that were run (%s to %s)",
-                       speedup->parameters_beyond,
-                       lab_training_count(training->parameters.low, arena),
-                       lab_training_count(training->parameters.high, arena));
+        lab_str_printf(&text, "its size is %.1f times beyond the models that were run (%s)",
+                       speedup->parameters_beyond, range_words(&training->parameters, arena));
     if (speedup->batch_beyond > HARDLY)
         lab_str_printf(&text, "%sits batch is %.1f times beyond those that were run (%.0f to %.0f)",
                        text.length ? ", " : "", speedup->batch_beyond, training->batch.low,

@@ -142,4 +142,10 @@ int lab_plan_make(const struct lab_machine *machine, const struct lab_config_pat
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
                   struct lab_err *err);
 
+/*
+ * What gpu_mode=auto goes by where nothing was measured: the rules of a published study of training on two
+ * GPUs. Why one device will do, or NULL where several may pay.
+ */
+const char *lab_plan_why_one(double parameters, double batch);
+
 #endif

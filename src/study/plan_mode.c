@@ -75,8 +75,7 @@ int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct 
     return 0;
 }
 
-/* Why one device will do, or NULL where several may pay. */
-static const char *why_one(double parameters, double batch) {
+const char *lab_plan_why_one(double parameters, double batch) {
     if (!(parameters > 0))
         return NULL;
     if (parameters < 1e6)
@@ -90,7 +89,7 @@ bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
                      const struct plan_work *work, int ranks) {
     if (!job->keys.gpu_mode || !is(job, "auto") || ranks < 2)
         return false;
-    const char *why = why_one(work->cost.parameters, work->cost.samples);
+    const char *why = lab_plan_why_one(work->cost.parameters, work->cost.samples);
     if (!why)
         return false;
     plan_note(book, "gpu_mode=auto leaves %s on one device: %s", work->label, why);

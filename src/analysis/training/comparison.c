@@ -18,19 +18,19 @@ static const struct lab_analysis_column comparison_columns[COLUMNS] = {
     [SPEEDUP] = {"speedup", NULL, LAB_ANALYSIS_RATIO, NULL, true},
     [SPEEDUP_TEXT] = {NULL, "Speed-up, 95 %", LAB_ANALYSIS_FIGURE},
     [EFFICIENCY] = {"efficiency", "Efficiency", LAB_ANALYSIS_SHARE},
-    [SHOULD] = {"recommendation", "Recommendation", LAB_ANALYSIS_TEXT},
+    [SHOULD] = {"recommendation", "Use", LAB_ANALYSIS_TEXT},
 };
 
 static const char *recommendation(const struct lab_study_ratio *ratio) {
     switch (lab_speedup_grade(ratio)) {
     case LAB_SPEEDUP_PAYS:
-        return "use several";
+        return "several";
     case LAB_SPEEDUP_MAYBE:
-        return "one will do";
+        return "either";
     case LAB_SPEEDUP_STAY:
-        return "stay on one";
+        return "one";
     case LAB_SPEEDUP_AMBIGUOUS:
-        return "more runs would tell";
+        return "unclear";
     case LAB_SPEEDUP_UNKNOWN:
         break;
     }
