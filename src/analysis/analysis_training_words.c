@@ -1,6 +1,7 @@
 /* analysis_training_words.c: see the header. */
 #include "analysis/analysis_training_words.h"
 
+#include "analysis/analysis_words.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -15,6 +16,10 @@ const char *lab_training_count(double value, struct lab_arena *arena) {
     }
     int digits = unit == 0 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
     return lab_arena_printf(arena, "%.*f%s", digits, scaled, units[unit]);
+}
+
+const char *lab_training_step(double seconds, struct lab_arena *arena) {
+    return lab_words_time(seconds, arena);
 }
 
 const char *lab_training_times(const struct lab_training_speedup *speedup,

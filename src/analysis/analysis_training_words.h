@@ -5,7 +5,8 @@
 #include "analysis/analysis_training.h"
 #include "base/mem.h"
 
-const char *lab_training_count(double value, struct lab_arena *arena); /* "54.4 k", "2.02 M" */
+const char *lab_training_count(double value, struct lab_arena *arena);  /* "54.4 k", "2.02 M" */
+const char *lab_training_step(double seconds, struct lab_arena *arena); /* "16.8 ms" */
 /* "1.35× [1.20, 1.52]" */
 const char *lab_training_times(const struct lab_training_speedup *speedup, struct lab_arena *arena);
 /* "from 9.1 M on [7.2 M, 12 M]", "never up to 2048": of parameters or of a batch. */

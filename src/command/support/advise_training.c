@@ -1,7 +1,6 @@
 /* support/advise_training.c: see the header. */
 #include "command/support/advise_training.h"
 
-#include "analysis/analysis_group.h"
 #include "analysis/analysis_training_words.h"
 #include "command/support/study_view.h"
 #include "study/plan.h"
@@ -214,7 +213,7 @@ static void add_table(struct lab_str *text, const struct advice *advice, struct 
     lab_table_column(table, "", LAB_ALIGN_LEFT);
     double one_s = lab_training_time(&advice->known->training, work);
     lab_table_cell(table, "1");
-    lab_table_cell(table, "%s", lab_words_time(one_s, advice->arena));
+    lab_table_cell(table, "%s", lab_training_step(one_s, advice->arena));
     lab_table_cell(table, "%.0f", work->batch / one_s);
     lab_table_cell(table, "1.00×");
     lab_table_cell(table, "by the law");
@@ -224,7 +223,7 @@ static void add_table(struct lab_str *text, const struct advice *advice, struct 
         double step_s = measured ? size->row->time_s : size->predicted.many_s;
         double samples = work->batch * (work->weak ? size->work.devices : 1);
         lab_table_cell(table, "%d", size->work.devices);
-        lab_table_cell(table, "%s", lab_words_time(step_s, advice->arena));
+        lab_table_cell(table, "%s", lab_training_step(step_s, advice->arena));
         lab_table_cell(table, "%.0f", samples / step_s);
         lab_table_cell(table, "%s", times(size, advice->arena));
         lab_table_cell(table, "%s",
