@@ -54,6 +54,12 @@ json '(d["simulated"] and d["training"]["parameters"] == 1104899 and d["training
       and [s["devices"] for s in d["training"]["speedups"]] == [2, 4]
       and d["training"]["speedups"][0]["verdict"] == "stay"
       and 0.75 < d["training"]["speedups"][0]["speedup"] < 0.95 and d["training"]["warning"])'
+run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
+    experiment.model=large experiment.runs=1 --dry-run # which asks the law of these devices, no other's
+expect_out "leaves mlp_large_batch48 on one device: by the law"
+run run train_scaling device=cpu:0/2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
+    experiment.model=large experiment.runs=1 --dry-run
+expect_out "mlp_large_batch48 on one device, by a"
 run advise --workload mlp model=large batch_size=64
 expect_status 0
 expect_out "no study has trained a model"

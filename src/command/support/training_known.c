@@ -1,10 +1,15 @@
 /* support/training_known.c: see the header. */
 #include "command/support/training_known.h"
 
+#include "analysis/analysis_training_words.h"
 #include "base/str.h"
 #include "command/support/studies.h"
+#include "command/support/study_view.h"
+#include "machine/machine.h"
 #include "store/store.h"
 #include "study/folder.h"
+
+#include <math.h>
 
 #define STUDIES_MAX 100 /* whose headers are looked at, newest first */
 
@@ -72,6 +77,7 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
         struct lab_training_known known;
         if (!may_have(paths[i], wanted->machine_identity, arena) ||
             lab_studies_read_one(paths[i], 0, arena, &table, NULL) < 0 ||
+            (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
             !lab_training_of_study(&table, wanted->keys, arena, &known))
             continue;
         if (wanted->device ? !lab_str_equal(known.device, wanted->device) : known.simulated)
@@ -80,4 +86,75 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
         return true;
     }
     return false;
+}
+
+/* --- gpu_mode=auto --- */
+
+#define FAR_BEYOND                                                                                 \
+    4.0 /* times the sizes and batches that were run: there the law decides nothing */
+
+struct memory { /* the law that was found last: points of a plan mostly ask for the same */
+    struct lab_arena *arena;
+    bool asked, found;
+    uint64_t machine_identity;
+    const char *device;
+    const struct lab_value *options;
+    struct lab_training_known known;
+};
+
+static bool same_keys(const struct lab_value *a, const struct lab_value *b) {
+    for (int i = 0; i < a->count; i++) {
+        const struct lab_value *other = lab_value_get(b, a->keys[i]);
+        if (!is_of_law(a->keys[i]) && (!other || !lab_value_equal(a->items[i], other)))
+            return false;
+    }
+    return a->count == b->count;
+}
+
+static const struct lab_training_known *recall(struct memory *memory,
+                                               const struct lab_plan_question *question) {
+    uint64_t identity = lab_machine_identity(question->machine);
+    if (!memory->asked || memory->machine_identity != identity ||
+        !lab_str_equal(memory->device, question->device) ||
+        !same_keys(memory->options, question->options)) {
+        struct lab_training_wanted wanted = {.machine_identity = identity,
+                                             .device = question->device,
+                                             .keys = question->options,
+                                             .done = true};
+        memory->asked = true;
+        memory->machine_identity = identity;
+        memory->device = question->device;
+        memory->options = question->options;
+        memory->found = lab_training_find(&wanted, memory->arena, &memory->known);
+    }
+    return memory->found ? &memory->known : NULL;
+}
+
+static enum lab_plan_choice choose(void *state, const struct lab_plan_question *question,
+                                   struct lab_arena *arena, const char **ret_why) {
+    const struct lab_training_known *known = recall(state, question);
+    const struct lab_value *scaling = lab_value_get(question->options, "scaling");
+    struct lab_training_work work = {.parameters = question->parameters,
+                                     .layers = question->layers,
+                                     .batch = question->batch,
+                                     .devices = question->devices,
+                                     .weak = scaling && scaling->type == LAB_VALUE_STRING &&
+                                             lab_str_equal(scaling->string, "weak")};
+    if (!known)
+        return LAB_PLAN_UNKNOWN;
+    struct lab_training_speedup made = lab_training_predict(&known->training, &work);
+    if (isnan(made.low) || made.devices_beyond || made.parameters_beyond > FAR_BEYOND ||
+        made.batch_beyond > FAR_BEYOND)
+        return LAB_PLAN_UNKNOWN;
+    *ret_why = lab_arena_printf(arena, "by the law of %s%s %d devices would be %s one",
+                                lab_study_view_shorten(known->folder, arena),
+                                known->simulated ? " (simulated)" : "", question->devices,
+                                lab_training_times(&made, arena));
+    return made.high < 1 ? LAB_PLAN_ONE : made.low > 1 ? LAB_PLAN_SEVERAL : LAB_PLAN_TRY;
+}
+
+struct lab_plan_strategy lab_training_strategy(struct lab_arena *arena) {
+    struct memory *memory = lab_arena_alloc(arena, 1, sizeof *memory);
+    memory->arena = arena;
+    return (struct lab_plan_strategy){choose, memory};
 }
