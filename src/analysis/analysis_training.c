@@ -391,7 +391,7 @@ struct lab_training_speedup lab_training_predict(const struct lab_training *trai
             speedup.one_s = guess.one_s;
             speedup.many_s = guess.many_s;
         }
-        if (!isnan(law->scale))
+        if (!isnan(law->scale) && !speedup.devices_beyond)
             widen(&speedup, training, law, guess);
     }
     return speedup;

@@ -9,7 +9,7 @@
 
 #define SIZES_MAX  5 /* 2, 4, … 32 devices */
 #define BENEFICIAL 1.10
-#define MARGINAL   0.95
+#define MARGINAL   0.95 /* down to here it is hardly a difference */
 
 enum verdict { USE, HARDLY, STAY, UNSURE };
 
@@ -35,7 +35,7 @@ struct advice {
 static enum verdict judge(double low, double high) {
     if (low >= BENEFICIAL)
         return USE;
-    if (high < MARGINAL)
+    if (high < 1)
         return STAY;
     return low >= MARGINAL && high < BENEFICIAL ? HARDLY : UNSURE;
 }
