@@ -83,8 +83,10 @@ struct lab_training {
 void lab_training_fit(struct lab_training_row *rows, int count, struct lab_training *ret_training);
 
 struct lab_training_speedup {
-    double value, low, high; /* at LAB_TRAINING_CONFIDENCE; low and high NaN = unknown */
-    double one_s, many_s;    /* a step on one device, and on so many */
+    /* at LAB_TRAINING_CONFIDENCE; low and high NaN = unknown, also of more devices than were run: how costs
+     * grow with them is the laws' word alone */
+    double value, low, high;
+    double one_s, many_s;                   /* a step on one device, and on so many */
     double parameters_beyond, batch_beyond; /* times outside of what was run; 1 = within */
     bool devices_beyond;                    /* more of them than were run */
     bool model_run;                         /* a model of this size was run */

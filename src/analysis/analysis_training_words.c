@@ -33,14 +33,18 @@ static const char *place(double value, bool batch, struct lab_arena *arena) {
     return batch ? lab_arena_printf(arena, "%.0f", value) : lab_training_count(value, arena);
 }
 
+/* A turn with an interval that is open at both ends. */
+static bool is_guess(const struct lab_training_even *even) {
+    return (even->state == LAB_TRAINING_FROM || even->state == LAB_TRAINING_UNTIL) &&
+           !isnan(even->low) && !(even->low > 0 && isfinite(even->low)) && !isfinite(even->high);
+}
+
 /* " [7.2 M, 12 M]"; an end that was looked for in vain is said to be open. */
 static const char *bounds(const struct lab_training_even *even, bool batch,
                           struct lab_arena *arena) {
     bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
     if (isnan(even->low) || isnan(even->high))
         return "";
-    if (!low && !high)
-        return ", which is hardly more than a guess";
     if (low && high)
         return lab_arena_printf(arena, " [%s, %s]", place(even->low, batch, arena),
                                 place(even->high, batch, arena));
@@ -50,6 +54,8 @@ static const char *bounds(const struct lab_training_even *even, bool batch,
 
 const char *lab_training_even_figure(const struct lab_training_even *even, bool batch,
                                      struct lab_arena *arena) {
+    if (is_guess(even))
+        return "can't be told";
     switch (even->state) {
     case LAB_TRAINING_NEVER:
         return lab_arena_printf(arena, "never, up to %s", place(even->until, batch, arena));
@@ -70,6 +76,9 @@ const char *lab_training_even_words(const struct lab_training_even *even, bool b
                                     const char *where, struct lab_arena *arena) {
     const char *before = batch ? "batch " : "", *behind = batch ? "" : " parameters";
     const char *at = isnan(even->at) ? "" : place(even->at, batch, arena);
+    if (is_guess(even))
+        return lab_arena_printf(arena, "it can't be told from which %s on %d devices pay %s",
+                                batch ? "batch" : "size", devices, where);
     switch (even->state) {
     case LAB_TRAINING_NEVER:
         return lab_arena_printf(arena, "%d devices don't pay up to %s%s%s %s", devices, before,

@@ -92,7 +92,17 @@ const char *training_law_words(const struct training_part *part) {
     return copy;
 }
 
-/* Of the fewest devices at the largest batch; a single model's over batches. */
+static const char *even_words(const struct training_part *part, const struct lab_training_row *row,
+                              bool batch, const struct lab_training_even *even) {
+    const char *where = batch ? lab_arena_printf(part->arena, "for the %s model", row->model)
+                              : lab_arena_printf(part->arena, "at batch %.0f", row->work.batch);
+    return lab_arena_printf(
+        part->arena, "by the law of these points %s",
+        lab_training_even_words(even, batch, row->work.devices, where, part->arena));
+}
+
+/* Of the fewest devices, over models at the largest batch; where no model would do, or only one was run, over
+ * batches for the largest model. */
 const char *training_even_words(const struct training_part *part) {
     const struct lab_training_row *chosen = NULL;
     for (int i = 0; i < part->test_count; i++) {
@@ -103,13 +113,9 @@ const char *training_even_words(const struct training_part *part) {
     }
     if (!chosen || part->training.law_count == 0)
         return NULL;
-    bool batch = part->training.model_count < 2;
-    struct lab_training_even even =
-        batch ? lab_training_even_batch(&part->training, &chosen->work)
-              : lab_training_even_parameters(&part->training, &chosen->work);
-    const char *where = batch ? lab_arena_printf(part->arena, "for the %s model", chosen->model)
-                              : lab_arena_printf(part->arena, "at batch %.0f", chosen->work.batch);
-    return lab_arena_printf(
-        part->arena, "by the law of these points %s",
-        lab_training_even_words(&even, batch, chosen->work.devices, where, part->arena));
+    struct lab_training_even batch = lab_training_even_batch(&part->training, &chosen->work);
+    struct lab_training_even size = lab_training_even_parameters(&part->training, &chosen->work);
+    bool by_batch = part->training.model_count < 2 ||
+                    (size.state == LAB_TRAINING_NEVER && batch.state != LAB_TRAINING_NEVER);
+    return even_words(part, chosen, by_batch, by_batch ? &batch : &size);
 }
