@@ -127,12 +127,13 @@ static struct lab_chart_panel speedup_panel(const struct training_part *part,
     x[0] = part->training.batch.low;
     x[1] = part->training.batch.high;
     y[0] = y[1] = 1;
-    series[count++] = (struct lab_chart_series){.title = "one device",
-                                                .mark = LAB_CHART_DASHES,
-                                                .x = x,
-                                                .y = y,
-                                                .count = 2,
-                                                .colour = SIZES_MAX};
+    series[count] = (struct lab_chart_series){.title = "one device",
+                                              .mark = LAB_CHART_DASHES,
+                                              .x = x,
+                                              .y = y,
+                                              .count = 2,
+                                              .colour = SIZES_MAX};
+    count++;
     return (struct lab_chart_panel){
         .title = lab_arena_printf(part->arena, "%s%s", model->model,
                                   model->work.weak ? ", a batch each" : ""),
