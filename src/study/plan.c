@@ -130,6 +130,9 @@ static void shuffle(int *order, int count, uint64_t seed, int block) {
 static void set_times(const struct plan_book *book, const struct lab_plan *plan,
                       const struct plan_draft *draft, struct lab_plan_run *run) {
     enum { TUNE_S = 5 }; /* where nothing says how long a run takes */
+    enum {
+        SIMULATED_S = 1
+    }; /* a model has told all by then, and each of its iterations takes time here */
     const struct lab_plan_phase *phase = draft->phase;
     run->duration_s = plan->duration_s;
     if (!phase)
@@ -138,6 +141,8 @@ static void set_times(const struct plan_book *book, const struct lab_plan *plan,
     bool tunes = !phase->regret && !(phase->mitigations & LAB_PLAN_TUNING_CACHE) &&
                  plan_can_tune(book, &book->works[draft->work], draft->ranks[0].gpu_id);
     run->duration_s = tunes ? share_s / 2 : share_s;
+    if (book->machine->simulated && run->duration_s > SIMULATED_S)
+        run->duration_s = SIMULATED_S;
     if (tunes)
         run->tune_s = share_s > 0 ? share_s / 2 : TUNE_S;
 }

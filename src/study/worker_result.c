@@ -239,6 +239,8 @@ static struct lab_value *capacity_value(const struct rank *rank, struct lab_aren
     put(writer, "h2d_gb_per_s", 1e-9 * rank->capacity.h2d_bytes_per_s);
     put(writer, "d2h_gb_per_s", 1e-9 * rank->capacity.d2h_bytes_per_s);
     put(writer, "clock_mhz", rank->capacity.clock_mhz);
+    put(writer, "power_w", rank->capacity.power_w);
+    put(writer, "power_limit_w", rank->capacity.power_limit_w);
     return writer.map;
 }
 

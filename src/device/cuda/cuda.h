@@ -170,6 +170,7 @@ const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
 int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
                   struct lab_device_identity *ret_identity, struct lab_err *err);
 double cuda_clock_mhz(struct lab_device *device); /* of the multiprocessors */
+double cuda_power_w(struct lab_device *device);
 
 /* --- limits.c --- */
 
