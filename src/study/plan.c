@@ -355,10 +355,17 @@ static int finish(struct planner *p, struct lab_err *err) {
 int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
                   struct lab_err *err) {
+    return lab_plan_make_by(NULL, machine, path, sweep, arena, ret_plan, err);
+}
+
+int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_machine *machine,
+                     const struct lab_config_path *path, const struct lab_sweep *sweep,
+                     struct lab_arena *arena, struct lab_plan *ret_plan, struct lab_err *err) {
     struct lab_plan plan = {0};
     struct planner p = {.sweep = sweep, .plan = &plan};
     p.book.arena = arena;
     p.book.machine = machine;
+    p.book.strategy = strategy;
     int result = lab_composer_make(path, "config", arena, &p.composer, err);
     if (result == 0)
         result = plan_jobs(&p, err);

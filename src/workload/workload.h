@@ -50,6 +50,7 @@ struct lab_workload_cost {
     int64_t device_bytes, host_bytes; /* memory it will ask for */
     enum lab_dtype dtype;             /* in which the flops are done */
     double parameters;                /* values that the model learns; 0 = it is none */
+    double layers;                    /* that have them; 0 = it has none, or nobody counts them */
 };
 
 struct lab_verification {
