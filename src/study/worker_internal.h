@@ -78,7 +78,15 @@ struct capacity { /* what the device's resources gave when they were probed; NaN
     double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s, clock_mhz;
 };
 
-#define WORKER_PARTS 5
+enum { /* parts of an iteration */
+       WORKER_FORWARD,
+       WORKER_BACKWARD,
+       WORKER_GRADIENT, /* instead of the two, where they are one operation */
+       WORKER_UPDATE,
+       WORKER_COMMUNICATION,
+       WORKER_EXPOSED,
+       WORKER_PARTS
+};
 
 struct worker_part { /* in ms, over what was measured */
     double total;
