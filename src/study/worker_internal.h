@@ -123,8 +123,9 @@ struct rank {
     bool thread_proven, memory_proven;
     const char *invalid[2]; /* sentences */
     int invalid_count;
-    double peak_memory_mib; /* before it was traced; NaN = unknown */
-    int64_t end_ns;         /* by the device's clock, when all was done; 0 = it has none */
+    double peak_memory_mib;   /* before it was traced; NaN = unknown */
+    double device_memory_mib; /* likewise, in buffers on the device */
+    int64_t end_ns;           /* by the device's clock, when all was done; 0 = it has none */
 
     /* of a phase */
     struct disturber *disturber;

@@ -309,6 +309,8 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (!rank->ref.simulated) /* what the simulator itself takes says nothing */
         rank->peak_memory_mib =
             worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
+    rank->device_memory_mib =
+        rank->device ? (double)rank->device->buffer_bytes_most / (1024.0 * 1024.0) : NAN;
     if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);

@@ -303,6 +303,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);
+    put(writer, "device_memory_mb", rank->device_memory_mib);
     put_parts(writer, rank);
     put_validity(writer, rank);
     const struct lab_value *configuration =
