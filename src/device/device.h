@@ -120,6 +120,7 @@ struct lab_device { /* backends embed this as their first member */
     struct lab_device_info info;
     const struct lab_machine *machine; /* outlives the device */
     const struct lab_clock *clock;
+    int64_t buffer_bytes, buffer_bytes_most; /* device memory in buffers: now, and at most so far */
 };
 
 struct lab_stream;

@@ -147,6 +147,13 @@ static void set_times(const struct plan_book *book, const struct lab_plan *plan,
         run->tune_s = share_s > 0 ? share_s / 2 : TUNE_S;
 }
 
+/* `asked` samples, or those of so many steps where they were asked for instead. */
+static int64_t samples_of(const struct plan_work *work, int64_t asked, int64_t steps,
+                          int64_t iterations) {
+    double batch = work->cost.samples;
+    return steps >= 0 && batch > 0 ? iterations * (int64_t)batch : asked;
+}
+
 static struct lab_plan_run make_run(const struct plan_book *book, const struct plan_draft *draft,
                                     const char *id, int repeat, int repeats) {
     static const char *const none[] = {NULL};
@@ -163,8 +170,10 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
         .ranks = draft->ranks,
         .rank_count = draft->rank_count,
         .repeat = repeat,
-        .num_samples = draft->test.num_samples,
-        .warmup_samples = draft->test.warmup_samples,
+        .num_samples =
+            samples_of(work, draft->test.num_samples, draft->test.num_steps, draft->iterations),
+        .warmup_samples = samples_of(work, draft->test.warmup_samples, draft->test.warmup_steps,
+                                     draft->warmup_iterations),
         .iterations = draft->iterations,
         .warmup_iterations = draft->warmup_iterations,
         .timeout_s = draft->test.timeout_s,
