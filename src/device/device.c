@@ -54,6 +54,10 @@ double lab_device_clock_mhz(struct lab_device *device) {
     return device->ops->clock_mhz ? device->ops->clock_mhz(device) : 0;
 }
 
+double lab_device_power_w(struct lab_device *device) {
+    return device->ops->power_w ? device->ops->power_w(device) : 0;
+}
+
 /* --- memory --- */
 
 int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int node,
@@ -63,12 +67,18 @@ int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int no
     if (size_bytes && device->ops->buffer_open(device, &buffer, err))
         return -1;
     *ret_buffer = buffer;
+    device->buffer_bytes += kind == LAB_MEMORY_DEVICE ? (int64_t)size_bytes : 0;
+    if (device->buffer_bytes > device->buffer_bytes_most)
+        device->buffer_bytes_most = device->buffer_bytes;
     return 0;
 }
 
 void lab_buffer_close(struct lab_buffer *buffer) {
-    if (buffer && buffer->data)
+    if (buffer && buffer->data) {
+        if (buffer->kind == LAB_MEMORY_DEVICE)
+            buffer->device->buffer_bytes -= (int64_t)buffer->size_bytes;
         buffer->device->ops->buffer_close(buffer);
+    }
     if (buffer)
         *buffer = (struct lab_buffer){0};
 }

@@ -7,8 +7,9 @@
  * entries it keeps what unfinished tunings know of single configurations.
  *
  * Any number of processes may use it at once: each change is one transaction, and of two tunings of
- * the same key the later one stands. A file of another version, or that is no such cache, is set aside
- * under another name when it is to be written, and counts as empty when it is read; `note` says so.
+ * the same key the later one stands. A file of another version, a damaged one, or one that is no such
+ * cache is set aside under another name when it is to be written, and counts as empty when it is read;
+ * `note` says so. Writing looks the whole file through first; reading finds damage where it meets it.
  */
 #ifndef LAB_STORE_TUNING_H
 #define LAB_STORE_TUNING_H
@@ -69,6 +70,9 @@ int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
 int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
                             struct lab_arena *arena, struct lab_trial **ret_trials, int *ret_count,
                             struct lab_err *err);
+/* How many there are. */
+int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
+                                struct lab_err *err);
 int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,
                             struct lab_err *err);
 

@@ -130,6 +130,9 @@ static void shuffle(int *order, int count, uint64_t seed, int block) {
 static void set_times(const struct plan_book *book, const struct lab_plan *plan,
                       const struct plan_draft *draft, struct lab_plan_run *run) {
     enum { TUNE_S = 5 }; /* where nothing says how long a run takes */
+    enum {
+        SIMULATED_S = 1
+    }; /* a model has told all by then, and each of its iterations takes time here */
     const struct lab_plan_phase *phase = draft->phase;
     run->duration_s = plan->duration_s;
     if (!phase)
@@ -138,8 +141,17 @@ static void set_times(const struct plan_book *book, const struct lab_plan *plan,
     bool tunes = !phase->regret && !(phase->mitigations & LAB_PLAN_TUNING_CACHE) &&
                  plan_can_tune(book, &book->works[draft->work], draft->ranks[0].gpu_id);
     run->duration_s = tunes ? share_s / 2 : share_s;
+    if (book->machine->simulated && run->duration_s > SIMULATED_S)
+        run->duration_s = SIMULATED_S;
     if (tunes)
         run->tune_s = share_s > 0 ? share_s / 2 : TUNE_S;
+}
+
+/* `asked` samples, or those of so many steps where they were asked for instead. */
+static int64_t samples_of(const struct plan_work *work, int64_t asked, int64_t steps,
+                          int64_t iterations) {
+    double batch = work->cost.samples;
+    return steps >= 0 && batch > 0 ? iterations * (int64_t)batch : asked;
 }
 
 static struct lab_plan_run make_run(const struct plan_book *book, const struct plan_draft *draft,
@@ -158,8 +170,10 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
         .ranks = draft->ranks,
         .rank_count = draft->rank_count,
         .repeat = repeat,
-        .num_samples = draft->test.num_samples,
-        .warmup_samples = draft->test.warmup_samples,
+        .num_samples =
+            samples_of(work, draft->test.num_samples, draft->test.num_steps, draft->iterations),
+        .warmup_samples = samples_of(work, draft->test.warmup_samples, draft->test.warmup_steps,
+                                     draft->warmup_iterations),
         .iterations = draft->iterations,
         .warmup_iterations = draft->warmup_iterations,
         .timeout_s = draft->test.timeout_s,

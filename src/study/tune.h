@@ -72,5 +72,7 @@ int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
 /* PRODUCT's "tuning result": docs/FORMATS.md. */
 struct lab_value *lab_tune_result_value(const struct lab_tuning_result *result,
                                         struct lab_arena *arena);
+/* "block_q=64,block_k=128" as {"block_q": 64, "block_k": 128}. */
+struct lab_value *lab_tune_config_value(const char *config, struct lab_arena *arena);
 
 #endif

@@ -25,9 +25,9 @@
  *     latency_ms, interval_ms                 {mean, median, p90, p95, p99, min, max} of each
  *     first_ns, last_ns                       start of the first and end of the last measured one
  *     end_ns                                  simulated: when all was done, by the simulated clock
- *     setup_s, first_iteration_ms, steady, peak_memory_mb
- *     forward_ms, backward_ms, update_ms, communication_time_ms, exposed_communication_ms: if the workload
- *     tells them
+ *     setup_s, first_iteration_ms, steady, peak_memory_mb, device_memory_mb
+ *     forward_ms, backward_ms, gradient_ms, update_ms, communication_time_ms, exposed_communication_ms: if
+ *                                             the workload tells them
  *     verification                            {applicable, passed, relative_error, tolerance, text}
  *     placement_proven                        true, false, or null where there is nothing to prove
  *     conditions                              {load_before, foreign_cpu, steal, …}
@@ -40,8 +40,9 @@
  *     regret                                  [{phase, config, same, ratio, low, high, rounds}]: what was
  *                                             chosen in that phase against what was chosen alone, as times
  *     capacity                                {flops_per_second, memory_gb_per_s, h2d_gb_per_s,
- *                                             d2h_gb_per_s, clock_mhz}: what the device's resources gave
- *                                             just behind the timed pass
+ *                                             d2h_gb_per_s, clock_mhz, power_w, power_limit_w}: what the
+ *                                             device's resources gave just behind the timed pass; power is
+ *                                             the whole GPU's
  *     trace                                   {path, iterations, overhead}; path below the study's
  *                                             folder; overhead 0.01: an iteration took 1 % longer
  *

@@ -4,7 +4,8 @@
  *   worker.c         the conversation: job in, ranks started, acknowledgement
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
  *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
- *   worker_phase.c   of a study with phases: tuning, choices side by side, what resources are left
+ *   worker_phase.c   of a study with phases: tuning, choices side by side
+ *   worker_probe.c   what is left of the device's resources
  *   worker_disturb.c a neighbour on purpose
  *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace
@@ -75,10 +76,19 @@ struct regret { /* a choice against the first, both on this device at the same t
 };
 
 struct capacity { /* what the device's resources gave when they were probed; NaN = unknown */
-    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s, clock_mhz;
+    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
+    double clock_mhz, power_w, power_limit_w; /* of the whole GPU */
 };
 
-#define WORKER_PARTS 5
+enum { /* parts of an iteration */
+       WORKER_FORWARD,
+       WORKER_BACKWARD,
+       WORKER_GRADIENT, /* instead of the two, where they are one operation */
+       WORKER_UPDATE,
+       WORKER_COMMUNICATION,
+       WORKER_EXPOSED,
+       WORKER_PARTS
+};
 
 struct worker_part { /* in ms, over what was measured */
     double total;
@@ -115,8 +125,9 @@ struct rank {
     bool thread_proven, memory_proven;
     const char *invalid[2]; /* sentences */
     int invalid_count;
-    double peak_memory_mib; /* before it was traced; NaN = unknown */
-    int64_t end_ns;         /* by the device's clock, when all was done; 0 = it has none */
+    double peak_memory_mib;   /* before it was traced; NaN = unknown */
+    double device_memory_mib; /* likewise, in buffers on the device */
+    int64_t end_ns;           /* by the device's clock, when all was done; 0 = it has none */
 
     /* of a phase */
     struct disturber *disturber;
@@ -193,6 +204,12 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
                            void (*ready)(struct rank *rank), struct lab_err *err);
 /* What is left of the device's resources, all ranks of the worker at the same time. */
 void worker_probe(struct rank *rank);
+
+/*
+ * The most that a GPU computes out of the least memory: an attention in bf16 whose heads share one key and
+ * value head, 1 MB that all multiprocessors read. Without data. False: the device has none.
+ */
+bool worker_attention(const struct lab_device *device, struct lab_launch *ret_launch);
 
 /* Starts and ends the neighbour that the job asks for. */
 int worker_disturb_start(struct rank *rank, struct lab_err *err);

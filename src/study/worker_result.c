@@ -148,6 +148,20 @@ static struct lab_workload_cost cost_of(const struct rank *rank) {
     return cost;
 }
 
+/*
+ * The share of time in which the device computes. What a rank of several spends with waiting for the others'
+ * gradients is part of its iterations, but not of that: its parts say so, where the workload tells them.
+ */
+static double compute_share(const struct rank *rank, double share) {
+    double busy_ms = 0, interval_ms = 1e3 * rank->measurement.interval.mean;
+    if (rank->parts[WORKER_COMMUNICATION].count == 0 || !(interval_ms > 0))
+        return share;
+    for (int i = WORKER_FORWARD; i <= WORKER_UPDATE; i++)
+        if (rank->parts[i].count > 0)
+            busy_ms += rank->parts[i].total / rank->parts[i].count;
+    return fmin(1, busy_ms / interval_ms);
+}
+
 /* What parts of an iteration took, where the workload tells; docs/NUMBERS.md. */
 static void put_parts(struct writer writer, const struct rank *rank) {
     for (int i = 0; i < WORKER_PARTS; i++)
@@ -189,7 +203,7 @@ static void put_rates(struct writer writer, const struct rank *rank) {
     put(writer, "flops_per_second", rates.flops_per_s);
     put(writer, "h2d_gb_per_s", 1e-9 * rates.h2d_bytes_per_s);
     put(writer, "d2h_gb_per_s", 1e-9 * rates.d2h_bytes_per_s);
-    put(writer, "compute_utilization", rates.compute_share);
+    put(writer, "compute_utilization", compute_share(rank, rates.compute_share));
     /* threads that take turns on one core seem to overlap; where the device can't, there is none */
     put(writer, "overlap", rank->overlaps ? m->overlap : NAN);
 }
@@ -239,6 +253,8 @@ static struct lab_value *capacity_value(const struct rank *rank, struct lab_aren
     put(writer, "h2d_gb_per_s", 1e-9 * rank->capacity.h2d_bytes_per_s);
     put(writer, "d2h_gb_per_s", 1e-9 * rank->capacity.d2h_bytes_per_s);
     put(writer, "clock_mhz", rank->capacity.clock_mhz);
+    put(writer, "power_w", rank->capacity.power_w);
+    put(writer, "power_limit_w", rank->capacity.power_limit_w);
     return writer.map;
 }
 
@@ -289,11 +305,12 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);
+    put(writer, "device_memory_mb", rank->device_memory_mib);
     put_parts(writer, rank);
     put_validity(writer, rank);
     const struct lab_value *configuration =
         lab_value_get(rank->worker->job.options, LAB_WORKLOAD_CONFIG);
-    if (rank->worker->workload->launch && configuration)
+    if ((rank->worker->workload->launch || rank->worker->workload->launches) && configuration)
         lab_value_set(writer.arena, writer.map, "configuration",
                       rank->configuration ? lab_value_string(writer.arena, rank->configuration)
                                           : lab_value_copy(writer.arena, configuration));

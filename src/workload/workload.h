@@ -26,6 +26,8 @@ struct lab_sink {
     void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);
     bool (*stopped)(void *state); /* true: end soon, the result isn't wanted any more */
     void *state;
+    /* a sentence that belongs to the result: it was done in another way than was asked for */
+    void (*warning)(void *state, const char *text);
 };
 
 /* Where a workload runs. The host thread is already bound to `numa_node` by who opens it. */
@@ -68,6 +70,9 @@ struct lab_verification {
     "tuned" /* who runs it looks it up first (study/tuned.h); else the default */
 #define LAB_CONFIG_DEFAULT "default"
 
+/* One of several launches. */
+typedef void lab_launch_visit(const struct lab_launch *launch, void *state);
+
 struct lab_workload {
     const char *name;
     const char *const *aliases;       /* other names that find it, NULL-terminated; may be NULL */
@@ -104,6 +109,10 @@ struct lab_workload {
      * NULL = each does the whole */
     void (*share)(const void *config, int index, int count, struct lab_workload_cost *cost);
 
+    /* optional: variables that libraries read when they are loaded, "NAME=value", NULL-terminated, in the
+     * arena. Who runs it sets them before anything is opened */
+    const char *const *(*environment)(const void *config, struct lab_arena *arena);
+
     /* how the device is to be set up; NULL = LAB_DEVICE_SETUP */
     struct lab_device_setup (*setup)(const void *config);
 
@@ -132,6 +141,13 @@ struct lab_workload {
     void (*launch)(const void *config, struct lab_launch *ret_launch);
     int (*configure)(void *state, const struct lab_tuning *tuning, struct lab_err *err);
 
+    /*
+     * optional, of one that does several launches: those that could be tuned, without data; the same one
+     * may come twice. Such a workload has the key `config` too: "SHAPE:CONFIGURATION", several joined by
+     * ';', with the launch's lab_tunable_shape_name. What isn't named has its default.
+     */
+    void (*launches)(const void *config, lab_launch_visit *visit, void *state);
+
     /* optional: proves that its memory lies where the rank says; NULL = holds no host memory */
     int (*prove_placement)(void *state, struct lab_err *err);
 };
@@ -140,6 +156,10 @@ extern const struct lab_workload *const lab_workloads[]; /* NULL-terminated, gen
 
 /* By name or alias; NULL and an error that names the nearest and lists all. */
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err);
+
+/* Sets the variables that the workload asks for; while this process has one thread, or none that looks. */
+void lab_workload_set_environment(const struct lab_workload *workload, const void *config,
+                                  struct lab_arena *arena);
 
 /* A zeroed config with every default set, in the arena. */
 void *lab_workload_config(const struct lab_workload *workload, struct lab_arena *arena);

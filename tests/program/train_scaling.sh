@@ -104,4 +104,23 @@ folders=(outputs/train_scaling/*/*)
 show "${folders[-1]}/results.json"
 json '"too few for 2 devices" in d[0]["error"]'
 
+# 5. So does one that fails while it measures; the study goes on, and compiled gangs are as good as others
+export GPULAB_FAILPOINT=stretch-of-rank-1:3
+run run train_scaling device=cpu:0/2 experiment.model=medium experiment.batch_sizes=17 experiment.runs=1 \
+    experiment.test.num_steps=20 experiment.max_retries=0 experiment.order=as_given -q --no-report
+expect_status 1
+unset GPULAB_FAILPOINT
+folders=(outputs/train_scaling/*/*)
+show "${folders[-1]}/results.json"
+json '([r["success"] for r in sorted(d, key=lambda r: len(r["gpu_ids"]))] == [True, False]
+      and any((r["error"] or "").startswith("rank 1: cpu:0/2.1: measuring: it fails on purpose") for r in d))'
+run run train_scaling device=cpu:0/2 experiment.gpu_mode=multi experiment.widths=50-64-32-3 \
+    experiment.model=medium experiment.batch_sizes=17 experiment.runs=1 experiment.test.num_steps=20 \
+    experiment.test.compile_model=true experiment.test.dtype=tf32 -q --no-report
+expect_status 0
+folders=(outputs/train_scaling/*/*)
+show "${folders[-1]}/results.json"
+json '(d[0]["success"] and d[0]["gradient_ms"] > 0 and d[0]["update_ms"] > 0 and "forward_ms" not in d[0]
+      and all(r["verification"]["passed"] and 0 < r["compute_utilization"] <= 1 for r in d[0]["ranks"]))'
+
 finish

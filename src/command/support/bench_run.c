@@ -31,6 +31,7 @@ struct bench {
     const char **invalid;
     int invalid_count;
     const char *note;                            /* about the cache of tuned configurations; NULL */
+    const char *warning;                         /* the workload's own; NULL */
     struct lab_op_time operations[LAB_OP_COUNT]; /* of all repetitions so far */
     struct lab_bench_metric metrics[METRICS_MOST];
 };
@@ -68,6 +69,27 @@ static int choose_node(struct bench *bench, struct lab_err *err) {
     return lab_bind_thread_to_node(bench->machine, bench->report->numa_node, err);
 }
 
+/* NULL where there is nothing to choose from. */
+static const char *describe_configuration(const struct lab_workload *workload,
+                                          const struct lab_tuned *tuned, struct lab_arena *arena) {
+    if (!tuned->wanted)
+        return workload->launch ? "the only one that there is here" : NULL;
+    struct lab_str text;
+    lab_str_init(&text);
+    if (!tuned->found)
+        lab_str_add(&text, "the default");
+    else if (workload->launch)
+        lab_str_printf(&text, "%s, as tuned", tuned->config);
+    else
+        lab_str_printf(&text, "%d of %d products as tuned: %s", tuned->found, tuned->wanted,
+                       tuned->config);
+    if (tuned->found < tuned->wanted && tuned->advice)
+        lab_str_printf(&text, "; '%s' may find a faster one", tuned->advice);
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
 /* What config=tuned means on this device; the report says so. */
 static int choose_configuration(struct bench *bench, struct lab_err *err) {
     const struct lab_workload *workload = bench->request->workload;
@@ -80,7 +102,7 @@ static int choose_configuration(struct bench *bench, struct lab_err *err) {
     if (!tuned.config) {
         const struct lab_value *wish =
             lab_value_get(bench->request->config_value, LAB_WORKLOAD_CONFIG);
-        if (workload->launch && wish && wish->type == LAB_VALUE_STRING)
+        if ((workload->launch || workload->launches) && wish && wish->type == LAB_VALUE_STRING)
             bench->report->configuration = wish->string;
         return 0;
     }
@@ -92,9 +114,7 @@ static int choose_configuration(struct bench *bench, struct lab_err *err) {
         return -1;
     bench->config = config;
     bench->report->config = lab_tuned_freeze(bench->request->config_value, &tuned, bench->arena);
-    bench->report->configuration =
-        tuned.found ? lab_arena_printf(bench->arena, "%s, as tuned", tuned.config)
-                    : "the default; 'gpulab tune' may find a faster one";
+    bench->report->configuration = describe_configuration(workload, &tuned, bench->arena);
     return 0;
 }
 
@@ -293,6 +313,11 @@ static int use_workload(struct bench *bench, struct lab_device *device, void *st
     return 0;
 }
 
+static void on_warning(void *state, const char *text) {
+    struct bench *bench = state;
+    bench->warning = keep(bench, text);
+}
+
 static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     const struct lab_bench_request *request = bench->request;
     const struct lab_workload *workload = request->workload;
@@ -301,12 +326,14 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     setup.host_node = bench->report->numa_node;
     setup.seed = lab_random_bits(request->plan.seed, 200 + (uint64_t)index);
     bench->progress.run = index + 1;
+    lab_workload_set_environment(workload, bench->config, bench->arena);
     lab_progress_phase(&bench->progress, "opening");
     struct lab_device *device = NULL;
     if (!workload->external &&
         lab_device_open(bench->machine, &bench->ref, setup, &device, err) < 0)
         return -1;
-    const struct lab_sink sink = {.metric = on_metric, .stopped = ends_at_once, .state = bench};
+    const struct lab_sink sink = {
+        .metric = on_metric, .stopped = ends_at_once, .state = bench, .warning = on_warning};
     struct lab_rank rank = {.device = device,
                             .sink = &sink,
                             .ref = &bench->ref,
@@ -391,10 +418,12 @@ static void collect_metrics(struct bench *bench) {
 #define WARNING_BITS 16
 
 static void collect_warnings(struct bench *bench) {
-    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 5, sizeof *list);
+    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 6, sizeof *list);
     int count = 0;
     if (bench->note)
         list[count++] = bench->note;
+    if (bench->warning)
+        list[count++] = bench->warning;
     if (bench->report->interrupted)
         list[count++] = "stopped by the user: these are the figures so far";
     if (!bench->request->verify)

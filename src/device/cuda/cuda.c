@@ -4,6 +4,8 @@
  */
 #include "device/cuda/cuda.h"
 
+#include "device/cuda/sum.h"
+
 /* What the multiprocessors can compute in at all; which ops there are is kernels.c's. */
 static bool knows(const struct cuda_device *device, enum lab_dtype dtype) {
     switch (dtype) {
@@ -37,6 +39,7 @@ const struct lab_device_ops cuda_device_ops = {
     .close = cuda_close,
     .limits = cuda_limits,
     .clock_mhz = cuda_clock_mhz,
+    .power_w = cuda_power_w,
     .buffer_open = cuda_buffer_open,
     .buffer_close = cuda_buffer_close,
     .stream_open = cuda_stream_open,
@@ -71,4 +74,5 @@ const struct lab_backend lab_backend_cuda = {
     .lacks = cuda_lacks,
     .tunable = cuda_tunable,
     .identity = cuda_identity,
+    .sums = cuda_sums,
 };

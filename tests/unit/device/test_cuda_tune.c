@@ -45,10 +45,11 @@ static void a_gpu_that_is_gone_has_none(void **state) {
                  "isn't there any more");
 }
 
-static void an_open_device_tells_its_clock(void **state) {
+static void an_open_device_tells_its_clock_and_power(void **state) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
-    double mhz = lab_device_clock_mhz(device);
+    double mhz = lab_device_clock_mhz(device), watts = lab_device_power_w(device);
     assert_true(mhz > 0 && mhz < 10000);
+    assert_true(watts > 1 && watts < 2000);
     lab_device_close(device);
 }
 
@@ -60,7 +61,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(the_identity_names_what_speed_depends_on),
         TEST(a_gpu_that_is_gone_has_none),
-        TEST(an_open_device_tells_its_clock),
+        TEST(an_open_device_tells_its_clock_and_power),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

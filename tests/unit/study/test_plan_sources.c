@@ -183,6 +183,8 @@ static void training_is_planned_by_its_mode(void **state) {
     const struct lab_plan_run *run = find_run("gpu0+1_numa0_mlp_medium_batch64_r0");
     assert_int_equal(run->iterations, 100);
     assert_int_equal(run->warmup_iterations, 10);
+    assert_int_equal(run->num_samples, 100 * 64); /* that the steps come to */
+    assert_int_equal(run->warmup_samples, 10 * 64);
     assert_int_equal(run->processes, LAB_PLAN_SHARED);
     PLAN(LINE, "experiment.gpu_mode=single");
     assert_int_equal(plan.run_count, 4 * 20);
@@ -200,6 +202,10 @@ static void training_is_planned_by_its_mode(void **state) {
     REFUSED(ONE_NODE, "add: device=cpu:0/2", "device=cpu", "experiment=train_scaling");
     REFUSED(FOUR_NODES, "leave experiment.processes=per_rank out", "device=cpu",
             "experiment=train_scaling", "experiment.processes=per_rank");
+    REFUSED(FOUR_NODES, "widths=50-0-3: each width must be 1 to", "device=cpu",
+            "experiment=train_scaling", "experiment.widths=50-0-3");
+    REFUSED(FOUR_NODES, "asks for device 7, but device=cpu has 4 here", "device=cpu",
+            "experiment=train_scaling", "experiment.hardware.gpu_ids=[0,7]");
 }
 
 int main(void) {
