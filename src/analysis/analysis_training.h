@@ -142,6 +142,9 @@ struct lab_training_set { /* points that differ in model, batch and devices alon
     int count;
 };
 
+/* Keys of a workload that rows of one set may differ in: the law has them, or they play no part in a step's time. */
+bool lab_training_knows(const char *key);
+
 /* In the order of their first points; returns how many. Where several single devices, or gangs of one size,
  * did the same, the fastest counts: that is what its owner would use. */
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,

@@ -7,13 +7,11 @@
 #include <math.h>
 #include <string.h>
 
-/* What rows of one set may differ in: the law knows of it, or it plays no part in a step's time. */
-static const char *const varying[] = {"model",   "widths",       "dropout",   "batch_size",
-                                      "scaling", "dataset_size", "data_seed", NULL};
-
-static bool varies(const char *key) {
-    for (int i = 0; varying[i]; i++)
-        if (lab_str_equal(varying[i], key))
+bool lab_training_knows(const char *key) {
+    static const char *const keys[] = {"model",   "widths",       "dropout",   "batch_size",
+                                       "scaling", "dataset_size", "data_seed", NULL};
+    for (int i = 0; keys[i]; i++)
+        if (lab_str_equal(keys[i], key))
             return true;
     return false;
 }
@@ -27,7 +25,7 @@ static const char *differing_key(const struct lab_study_run *a, const struct lab
     for (int i = 0; i < a->options->count; i++) {
         const char *key = a->options->keys[i];
         const struct lab_value *other = lab_value_get(b->options, key);
-        if (!varies(key) && (!other || !lab_value_equal(a->options->items[i], other)))
+        if (!lab_training_knows(key) && (!other || !lab_value_equal(a->options->items[i], other)))
             return key;
     }
     return NULL;

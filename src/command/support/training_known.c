@@ -13,20 +13,11 @@
 
 #define STUDIES_MAX 100 /* whose headers are looked at, newest first */
 
-/* Keys that the law knows of itself don't have to agree. */
-static bool is_of_law(const char *key) {
-    static const char *const keys[] = {"model",   "widths",       "dropout",   "batch_size",
-                                       "scaling", "dataset_size", "data_seed", NULL};
-    for (int i = 0; keys[i]; i++)
-        if (lab_str_equal(keys[i], key))
-            return true;
-    return false;
-}
-
 static bool agrees(const struct lab_study_run *run, const struct lab_value *keys) {
     for (int i = 0; keys && i < keys->count; i++) {
         const struct lab_value *value = lab_value_get(run->options, keys->keys[i]);
-        if (!is_of_law(keys->keys[i]) && (!value || !lab_value_equal(value, keys->items[i])))
+        if (!lab_training_knows(keys->keys[i]) &&
+            (!value || !lab_value_equal(value, keys->items[i])))
             return false;
     }
     return true;
@@ -105,7 +96,7 @@ struct memory { /* the law that was found last: points of a plan mostly ask for 
 static bool same_keys(const struct lab_value *a, const struct lab_value *b) {
     for (int i = 0; i < a->count; i++) {
         const struct lab_value *other = lab_value_get(b, a->keys[i]);
-        if (!is_of_law(a->keys[i]) && (!other || !lab_value_equal(a->items[i], other)))
+        if (!lab_training_knows(a->keys[i]) && (!other || !lab_value_equal(a->items[i], other)))
             return false;
     }
     return a->count == b->count;
