@@ -7,11 +7,24 @@
 
 #include <math.h>
 
-enum { MODEL, BATCH, DEVICES, ONE, MANY, SPEEDUP, SPEEDUP_TEXT, EFFICIENCY, SHOULD, COLUMNS };
+enum {
+    MODEL,
+    BATCH,
+    SCALING,
+    DEVICES,
+    ONE,
+    MANY,
+    SPEEDUP,
+    SPEEDUP_TEXT,
+    EFFICIENCY,
+    SHOULD,
+    COLUMNS
+};
 
 static const struct lab_analysis_column comparison_columns[COLUMNS] = {
     [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
     [BATCH] = {"batch_size", "Batch", LAB_ANALYSIS_COUNT},
+    [SCALING] = {"scaling", "Scaling", LAB_ANALYSIS_TEXT},
     [DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
     [ONE] = {"one_per_s", "One", LAB_ANALYSIS_COUNT},
     [MANY] = {"many_per_s", "Several", LAB_ANALYSIS_COUNT},
@@ -50,6 +63,7 @@ struct lab_analysis_table training_comparison_table(const struct training_part *
         const struct lab_study_ratio *ratio = &test->measured;
         cell[MODEL] = lab_analysis_text(test->row->model);
         cell[BATCH] = lab_analysis_figure(test->row->work.batch);
+        cell[SCALING] = training_scaling_cell(test->row);
         cell[DEVICES] = lab_analysis_figure(test->row->work.devices);
         cell[ONE] = lab_analysis_figure(rate_of(test->base));
         cell[MANY] = lab_analysis_figure(rate_of(test->row));
@@ -64,12 +78,14 @@ struct lab_analysis_table training_comparison_table(const struct training_part *
         cell[EFFICIENCY] = lab_analysis_figure(ratio->ratio / test->row->work.devices);
         cell[SHOULD] = lab_analysis_text(recommendation(ratio));
     }
-    return (struct lab_analysis_table){.key = "comparison",
-                                       .title = "One device and several, samples a second",
-                                       .columns = comparison_columns,
-                                       .column_count = COLUMNS,
-                                       .cells = cells,
-                                       .row_count = part->test_count};
+    return (struct lab_analysis_table){
+        .key = "comparison",
+        .title = "One device and several, samples a second",
+        .columns =
+            lab_analysis_shown(comparison_columns, COLUMNS, cells, part->test_count, part->arena),
+        .column_count = COLUMNS,
+        .cells = cells,
+        .row_count = part->test_count};
 }
 
 /* --- published --- */

@@ -60,13 +60,18 @@ void training_part_make(const struct lab_training_set *set, struct training_part
     qsort(part->tests, (size_t)part->test_count, sizeof *part->tests, compare_tests);
 }
 
+struct lab_analysis_cell training_scaling_cell(const struct lab_training_row *row) {
+    return lab_analysis_text(row->work.weak ? "weak" : NULL);
+}
+
 /* --- the parts of a step --- */
 
-enum { MODEL, BATCH, DEVICES, STEP, FORWARD, BACKWARD, SUMS, EXPOSED, UPDATE, PARTS };
+enum { MODEL, BATCH, SCALING, DEVICES, STEP, FORWARD, BACKWARD, SUMS, EXPOSED, UPDATE, PARTS };
 
 static const struct lab_analysis_column timeline_columns[PARTS] = {
     [MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
     [BATCH] = {"batch_size", "Batch", LAB_ANALYSIS_COUNT},
+    [SCALING] = {"scaling", "Scaling", LAB_ANALYSIS_TEXT},
     [DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
     [STEP] = {"step_ms", "Step", LAB_ANALYSIS_TIME},
     [FORWARD] = {"forward_ms", "Forward", LAB_ANALYSIS_TIME},
@@ -90,6 +95,7 @@ struct lab_analysis_table training_timeline_table(const struct training_part *pa
         const struct lab_training_work *work = &rows[i]->work;
         cell[MODEL] = lab_analysis_text(rows[i]->model);
         cell[BATCH] = lab_analysis_figure(work->batch);
+        cell[SCALING] = training_scaling_cell(rows[i]);
         cell[DEVICES] = lab_analysis_figure(work->devices);
         cell[STEP] = lab_analysis_figure(rows[i]->time_s);
         cell[FORWARD] = part_of(rows[i], "result.forward_ms");
@@ -112,6 +118,7 @@ struct lab_analysis_table training_timeline_table(const struct training_part *pa
 enum {
     T_MODEL,
     T_BATCH,
+    T_SCALING,
     T_DEVICES,
     T_MEASURED,
     T_PREDICTED,
@@ -124,6 +131,7 @@ enum {
 static const struct lab_analysis_column test_columns[TESTS] = {
     [T_MODEL] = {"model", "Model", LAB_ANALYSIS_TEXT},
     [T_BATCH] = {"batch_size", "Batch", LAB_ANALYSIS_COUNT},
+    [T_SCALING] = {"scaling", "Scaling", LAB_ANALYSIS_TEXT},
     [T_DEVICES] = {"devices", "Devices", LAB_ANALYSIS_COUNT},
     [T_MEASURED] = {"measured", NULL, LAB_ANALYSIS_RATIO, NULL, true},
     [T_PREDICTED] = {"predicted", NULL, LAB_ANALYSIS_RATIO, NULL, true},
@@ -149,6 +157,7 @@ struct lab_analysis_table training_test_table(const struct training_part *part) 
         const struct lab_study_ratio *measured = &test->measured;
         cell[T_MODEL] = lab_analysis_text(test->row->model);
         cell[T_BATCH] = lab_analysis_figure(test->row->work.batch);
+        cell[T_SCALING] = training_scaling_cell(test->row);
         cell[T_DEVICES] = lab_analysis_figure(test->row->work.devices);
         cell[T_MEASURED] = (struct lab_analysis_cell){.value = measured->ratio,
                                                       .low = measured->low,
@@ -167,7 +176,7 @@ struct lab_analysis_table training_test_table(const struct training_part *part) 
     return (struct lab_analysis_table){
         .key = "predicted",
         .title = "Speed-ups as predicted from all other points, and as measured",
-        .columns = test_columns,
+        .columns = lab_analysis_shown(test_columns, TESTS, cells, part->test_count, part->arena),
         .column_count = TESTS,
         .cells = cells,
         .row_count = part->test_count};
@@ -272,7 +281,9 @@ struct lab_analysis_table training_even_table(const struct training_part *part) 
     for (int i = 0; i < count; i++) {
         const struct lab_training_work *work = &rows[i]->work;
         if (work->devices > 1 && is_first(part, rows, i, false))
-            add_even(part, &evens, work, true, rows[i]->model);
+            add_even(part, &evens, work, true,
+                     work->weak ? lab_arena_printf(part->arena, "%s, weak", rows[i]->model)
+                                : rows[i]->model);
     }
     for (int i = 0; i < count && part->training.model_count > 1; i++) {
         const struct lab_training_work *work = &rows[i]->work;

@@ -94,11 +94,25 @@ const char *training_law_words(const struct training_part *part) {
 
 static const char *even_words(const struct training_part *part, const struct lab_training_row *row,
                               bool batch, const struct lab_training_even *even) {
-    const char *where = batch ? lab_arena_printf(part->arena, "for the %s model", row->model)
-                              : lab_arena_printf(part->arena, "at batch %.0f", row->work.batch);
+    bool both = false; /* ways to share work */
+    for (int i = 0; i < part->training.row_count; i++)
+        both |= part->training.rows[i].work.weak != row->work.weak;
+    const char *share = row->work.weak ? " a device" : both ? " that they share" : "";
+    const char *where =
+        batch ? lab_arena_printf(part->arena, "for the %s model", row->model)
+              : lab_arena_printf(part->arena, "at a batch of %.0f%s", row->work.batch, share);
     return lab_arena_printf(
         part->arena, "by the law of these points %s",
         lab_training_even_words(even, batch, row->work.devices, where, part->arena));
+}
+
+/* A shared batch before one of each device's own, then the fewest devices, then the largest batch. */
+static bool comes_first(const struct lab_training_row *row, const struct lab_training_row *than) {
+    if (row->work.weak != than->work.weak)
+        return than->work.weak;
+    if (row->work.devices != than->work.devices)
+        return row->work.devices < than->work.devices;
+    return row->work.batch >= than->work.batch;
 }
 
 /* Of the fewest devices, over models at the largest batch; where no model would do, or only one was run, over
@@ -107,8 +121,7 @@ const char *training_even_words(const struct training_part *part) {
     const struct lab_training_row *chosen = NULL;
     for (int i = 0; i < part->test_count; i++) {
         const struct lab_training_row *row = part->tests[i].row;
-        if (!chosen || row->work.devices < chosen->work.devices ||
-            (row->work.devices == chosen->work.devices && row->work.batch >= chosen->work.batch))
+        if (!chosen || comes_first(row, chosen))
             chosen = row;
     }
     if (!chosen || part->training.law_count == 0)
