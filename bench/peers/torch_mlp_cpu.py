@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""PyTorch's training step of the mlp workload's models on this process's CPUs: samples per second.
+"""PyTorch's training step of the mlp workload's models on this process's CPUs: milliseconds a step.
 
-    taskset -c 0-3 python3 torch_mlp_cpu.py WIDTHS DROPOUT BATCH [compiled]
+    taskset -c 0-3 python3 torch_mlp_cpu.py WIDTHS DROPOUT BATCH [SECONDS]
+    taskset -c 0-3 python3 torch_mlp_cpu.py      the same words line by line from stdin, a figure for each
 
 The peer of `gpulab bench mlp widths=WIDTHS dropout=DROPOUT batch_size=BATCH`: the same layers from
 torch.nn, single precision, mean squared error, Adam, the next batch of 10,000 shuffled samples in each
-step, one thread for each CPU that it may use, median of repeated steps. `compiled` is torch.compile of the
-model.
+step, eager, one thread for each CPU that it may use, median of repeated steps.
 """
 import os
 import statistics
@@ -28,20 +28,15 @@ def model_of(widths, dropout):
     return nn.Sequential(*layers)
 
 
-def main():
-    widths = [int(word) for word in sys.argv[1].split("-")]
-    dropout, batch = float(sys.argv[2]), int(sys.argv[3])
+def measure(widths, dropout, batch, seconds):
     torch.manual_seed(42)
-    torch.set_num_threads(len(os.sched_getaffinity(0)))
     model = model_of(widths, dropout).train()
-    if sys.argv[4:] == ["compiled"]:
-        model = torch.compile(model)
     loss_of = nn.MSELoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001, eps=1e-7)
     order = torch.randperm(SAMPLES)
     x, y = torch.randn(SAMPLES, widths[0])[order], torch.randn(SAMPLES, widths[-1])[order]
     times = []
-    end = time.monotonic() + 4
+    end = time.monotonic() + seconds
     step = 0
     while time.monotonic() < end or len(times) < 10:
         first = step % (SAMPLES // batch) * batch
@@ -51,7 +46,17 @@ def main():
         optimizer.step()
         times.append(time.monotonic() - start)
         step += 1
-    print(f"{batch / statistics.median(times[len(times) // 5:]):.2f}")
+    return 1e3 * statistics.median(times[len(times) // 5:])
+
+
+def main():
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    lines = [" ".join(sys.argv[1:])] if sys.argv[1:] else sys.stdin
+    for line in lines:
+        widths, dropout, batch, *seconds = line.split()
+        step_ms = measure([int(word) for word in widths.split("-")], float(dropout), int(batch),
+                          float(seconds[0]) if seconds else 4.0)
+        print(f"{step_ms:.6f}", flush=True)
 
 
 main()

@@ -67,12 +67,18 @@ int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int no
     if (size_bytes && device->ops->buffer_open(device, &buffer, err))
         return -1;
     *ret_buffer = buffer;
+    device->buffer_bytes += kind == LAB_MEMORY_DEVICE ? (int64_t)size_bytes : 0;
+    if (device->buffer_bytes > device->buffer_bytes_most)
+        device->buffer_bytes_most = device->buffer_bytes;
     return 0;
 }
 
 void lab_buffer_close(struct lab_buffer *buffer) {
-    if (buffer && buffer->data)
+    if (buffer && buffer->data) {
+        if (buffer->kind == LAB_MEMORY_DEVICE)
+            buffer->device->buffer_bytes -= (int64_t)buffer->size_bytes;
         buffer->device->ops->buffer_close(buffer);
+    }
     if (buffer)
         *buffer = (struct lab_buffer){0};
 }

@@ -56,7 +56,8 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     const char *definition;
 };
 
-struct lab_tunable; /* device/tunable.h */
+struct lab_sum_kind; /* device/sum.h */
+struct lab_tunable;  /* device/tunable.h */
 struct lab_tunable_place;
 struct lab_device_identity;
 
@@ -120,6 +121,7 @@ struct lab_device { /* backends embed this as their first member */
     struct lab_device_info info;
     const struct lab_machine *machine; /* outlives the device */
     const struct lab_clock *clock;
+    int64_t buffer_bytes, buffer_bytes_most; /* device memory in buffers: now, and at most so far */
 };
 
 struct lab_stream;
@@ -302,6 +304,9 @@ struct lab_backend {
     /* optional: as lab_device_identity (tunable.h); NULL = its description says it all */
     int (*identity)(const struct lab_tunable_place *place, struct lab_arena *arena,
                     struct lab_device_identity *ret_identity, struct lab_err *err);
+    /* optional: ways to sum over several of its devices, NULL-terminated (sum.h); NULL = through host
+     * memory alone */
+    const struct lab_sum_kind *const *sums;
 };
 
 /*

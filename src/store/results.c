@@ -253,8 +253,9 @@ static void add_figures(struct document *document, const struct lab_run *run,
         "foreign_processes",
     };
     /* of an iteration, by workloads that tell them */
-    static const char *const parts[] = {"forward_ms", "backward_ms", "update_ms",
-                                        "communication_time_ms", "exposed_communication_ms"};
+    static const char *const parts[] = {
+        "forward_ms", "backward_ms",           "gradient_ms",
+        "update_ms",  "communication_time_ms", "exposed_communication_ms"};
     bool done = run->state == LAB_RUN_DONE;
     lab_members_read(result, done && run->result ? run->result : "");
     add_number(document, "rate", done ? run->rate : NAN);

@@ -147,6 +147,13 @@ static void set_times(const struct plan_book *book, const struct lab_plan *plan,
         run->tune_s = share_s > 0 ? share_s / 2 : TUNE_S;
 }
 
+/* `asked` samples, or those of so many steps where they were asked for instead. */
+static int64_t samples_of(const struct plan_work *work, int64_t asked, int64_t steps,
+                          int64_t iterations) {
+    double batch = work->cost.samples;
+    return steps >= 0 && batch > 0 ? iterations * (int64_t)batch : asked;
+}
+
 static struct lab_plan_run make_run(const struct plan_book *book, const struct plan_draft *draft,
                                     const char *id, int repeat, int repeats) {
     static const char *const none[] = {NULL};
@@ -163,8 +170,10 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
         .ranks = draft->ranks,
         .rank_count = draft->rank_count,
         .repeat = repeat,
-        .num_samples = draft->test.num_samples,
-        .warmup_samples = draft->test.warmup_samples,
+        .num_samples =
+            samples_of(work, draft->test.num_samples, draft->test.num_steps, draft->iterations),
+        .warmup_samples = samples_of(work, draft->test.warmup_samples, draft->test.warmup_steps,
+                                     draft->warmup_iterations),
         .iterations = draft->iterations,
         .warmup_iterations = draft->warmup_iterations,
         .timeout_s = draft->test.timeout_s,
@@ -355,10 +364,17 @@ static int finish(struct planner *p, struct lab_err *err) {
 int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
                   struct lab_err *err) {
+    return lab_plan_make_by(NULL, machine, path, sweep, arena, ret_plan, err);
+}
+
+int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_machine *machine,
+                     const struct lab_config_path *path, const struct lab_sweep *sweep,
+                     struct lab_arena *arena, struct lab_plan *ret_plan, struct lab_err *err) {
     struct lab_plan plan = {0};
     struct planner p = {.sweep = sweep, .plan = &plan};
     p.book.arena = arena;
     p.book.machine = machine;
+    p.book.strategy = strategy;
     int result = lab_composer_make(path, "config", arena, &p.composer, err);
     if (result == 0)
         result = plan_jobs(&p, err);

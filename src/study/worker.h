@@ -25,9 +25,9 @@
  *     latency_ms, interval_ms                 {mean, median, p90, p95, p99, min, max} of each
  *     first_ns, last_ns                       start of the first and end of the last measured one
  *     end_ns                                  simulated: when all was done, by the simulated clock
- *     setup_s, first_iteration_ms, steady, peak_memory_mb
- *     forward_ms, backward_ms, update_ms, communication_time_ms, exposed_communication_ms: if the workload
- *     tells them
+ *     setup_s, first_iteration_ms, steady, peak_memory_mb, device_memory_mb
+ *     forward_ms, backward_ms, gradient_ms, update_ms, communication_time_ms, exposed_communication_ms: if
+ *                                             the workload tells them
  *     verification                            {applicable, passed, relative_error, tolerance, text}
  *     placement_proven                        true, false, or null where there is nothing to prove
  *     conditions                              {load_before, foreign_cpu, steal, …}

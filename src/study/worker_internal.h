@@ -80,7 +80,15 @@ struct capacity { /* what the device's resources gave when they were probed; NaN
     double clock_mhz, power_w, power_limit_w; /* of the whole GPU */
 };
 
-#define WORKER_PARTS 5
+enum { /* parts of an iteration */
+       WORKER_FORWARD,
+       WORKER_BACKWARD,
+       WORKER_GRADIENT, /* instead of the two, where they are one operation */
+       WORKER_UPDATE,
+       WORKER_COMMUNICATION,
+       WORKER_EXPOSED,
+       WORKER_PARTS
+};
 
 struct worker_part { /* in ms, over what was measured */
     double total;
@@ -117,8 +125,9 @@ struct rank {
     bool thread_proven, memory_proven;
     const char *invalid[2]; /* sentences */
     int invalid_count;
-    double peak_memory_mib; /* before it was traced; NaN = unknown */
-    int64_t end_ns;         /* by the device's clock, when all was done; 0 = it has none */
+    double peak_memory_mib;   /* before it was traced; NaN = unknown */
+    double device_memory_mib; /* likewise, in buffers on the device */
+    int64_t end_ns;           /* by the device's clock, when all was done; 0 = it has none */
 
     /* of a phase */
     struct disturber *disturber;

@@ -32,8 +32,13 @@ static bool take_place(struct worker *worker) {
     return waits;
 }
 
-const char *const worker_part_names[WORKER_PARTS] = {
-    "forward_ms", "backward_ms", "update_ms", "communication_time_ms", "exposed_communication_ms"};
+const char *const worker_part_names[WORKER_PARTS] = {[WORKER_FORWARD] = "forward_ms",
+                                                     [WORKER_BACKWARD] = "backward_ms",
+                                                     [WORKER_GRADIENT] = "gradient_ms",
+                                                     [WORKER_UPDATE] = "update_ms",
+                                                     [WORKER_COMMUNICATION] =
+                                                         "communication_time_ms",
+                                                     [WORKER_EXPOSED] = "exposed_communication_ms"};
 
 /* Parts of an iteration also stand in the result, as means over what was measured. */
 static void keep_part(struct rank *rank, const char *name, double value) {

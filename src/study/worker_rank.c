@@ -9,6 +9,7 @@
 #include "study/worker_internal.h"
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "base/random.h"
 
 #include <errno.h>
@@ -94,6 +95,10 @@ static bool on_stopped(void *state) {
     return atomic_load(&rank->worker->stopping);
 }
 
+static void on_warning(void *state, const char *text) {
+    worker_warn(state, text);
+}
+
 /* --- before it measures --- */
 
 static int choose_device(struct rank *rank, struct lab_err *err) {
@@ -146,7 +151,8 @@ static int open_workload(struct rank *rank, struct lab_err *err) {
                                    .progress = on_workload_progress,
                                    .output = on_output,
                                    .stopped = on_stopped,
-                                   .state = rank};
+                                   .state = rank,
+                                   .warning = on_warning};
     struct lab_rank place = worker_place(rank);
     /* a simulated device has a time of its own */
     const struct lab_clock *clock = rank->device ? rank->device->clock : lab_clock_system();
@@ -194,7 +200,10 @@ static void wait_for_go(struct rank *rank) {
 
 static int run_stretch(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     struct rank *rank = state;
-    if (rank->worker->workload->run(rank->state, count, records, err) < 0)
+    char place[32]; /* of a test that lets one rank of several fail */
+    snprintf(place, sizeof place, "stretch-of-rank-%d", rank->job->index);
+    if (lab_failpoint_error(place, err) < 0 ||
+        rank->worker->workload->run(rank->state, count, records, err) < 0)
         return -1;
     rank->stretch = records;
     rank->stretch_count = count;
@@ -305,6 +314,8 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     if (!rank->ref.simulated) /* what the simulator itself takes says nothing */
         rank->peak_memory_mib =
             worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
+    rank->device_memory_mib =
+        rank->device ? (double)rank->device->buffer_bytes_most / (1024.0 * 1024.0) : NAN;
     if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
         tell_phase(rank, "tracing");
         worker_trace(rank);
@@ -312,6 +323,23 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
     rank->end_ns = rank->device ? lab_clock_now(rank->device->clock) : 0;
     worker_tell_samples(rank);
     return 0;
+}
+
+/*
+ * Ends the others, who must not wait for this one. The runner is told before they learn of it: else the first
+ * of them would tell it that another has failed, and where.
+ */
+static void tell_failure(struct rank *rank, const char *where, const struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    struct lab_err whole = *err;
+    if (where)
+        lab_err_context(&whole, "%s", where);
+    if (worker_stop(worker))
+        worker_send(worker, &(struct lab_frame){
+                                .type = LAB_FRAME_FAILURE,
+                                .rank = rank->job->index,
+                                .failure = {whole.code ? whole.code : LAB_ERR_SYSTEM, whole.text}});
+    lab_group_fail(worker->group, rank->job->index, &whole);
 }
 
 static int use_device(struct rank *rank, struct lab_err *err) {
@@ -329,8 +357,8 @@ static int use_device(struct rank *rank, struct lab_err *err) {
         result = worker_configure(rank, err);
         if (result == 0)
             result = use_workload(rank, err);
-        if (result < 0) /* before it closes: the others must not wait for it */
-            lab_group_fail(worker->group, rank->job->index, err);
+        if (result < 0) /* before it closes, which waits for the others */
+            tell_failure(rank, rank->ref.name, err);
         worker->workload->close(rank->state);
     }
     worker_disturb_stop(rank);
@@ -358,16 +386,10 @@ void *worker_rank_main(void *opaque) {
     struct worker *worker = rank->worker;
     struct lab_err err = LAB_ERR_INIT;
     lab_arena_init(&rank->arena);
-    if (carry_out(rank, &err) < 0) {
-        lab_group_fail(worker->group, rank->job->index, &err);
-        if (worker_stop(worker))
-            worker_send(worker, &(struct lab_frame){
-                                    .type = LAB_FRAME_FAILURE,
-                                    .rank = rank->job->index,
-                                    .failure = {err.code ? err.code : LAB_ERR_SYSTEM, err.text}});
-    } else if (!atomic_load(&worker->stopping)) {
+    if (carry_out(rank, &err) < 0)
+        tell_failure(rank, NULL, &err);
+    else if (!atomic_load(&worker->stopping))
         tell_result(rank);
-    }
     lab_arena_release(&rank->arena);
     return NULL;
 }

@@ -148,6 +148,20 @@ static struct lab_workload_cost cost_of(const struct rank *rank) {
     return cost;
 }
 
+/*
+ * The share of time in which the device computes. What a rank of several spends with waiting for the others'
+ * gradients is part of its iterations, but not of that: its parts say so, where the workload tells them.
+ */
+static double compute_share(const struct rank *rank, double share) {
+    double busy_ms = 0, interval_ms = 1e3 * rank->measurement.interval.mean;
+    if (rank->parts[WORKER_COMMUNICATION].count == 0 || !(interval_ms > 0))
+        return share;
+    for (int i = WORKER_FORWARD; i <= WORKER_UPDATE; i++)
+        if (rank->parts[i].count > 0)
+            busy_ms += rank->parts[i].total / rank->parts[i].count;
+    return fmin(1, busy_ms / interval_ms);
+}
+
 /* What parts of an iteration took, where the workload tells; docs/NUMBERS.md. */
 static void put_parts(struct writer writer, const struct rank *rank) {
     for (int i = 0; i < WORKER_PARTS; i++)
@@ -189,7 +203,7 @@ static void put_rates(struct writer writer, const struct rank *rank) {
     put(writer, "flops_per_second", rates.flops_per_s);
     put(writer, "h2d_gb_per_s", 1e-9 * rates.h2d_bytes_per_s);
     put(writer, "d2h_gb_per_s", 1e-9 * rates.d2h_bytes_per_s);
-    put(writer, "compute_utilization", rates.compute_share);
+    put(writer, "compute_utilization", compute_share(rank, rates.compute_share));
     /* threads that take turns on one core seem to overlap; where the device can't, there is none */
     put(writer, "overlap", rank->overlaps ? m->overlap : NAN);
 }
@@ -291,6 +305,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put(writer, "first_iteration_ms", 1e3 * m->first_s);
     lab_value_set_bool(writer.arena, writer.map, "steady", m->steady);
     put(writer, "peak_memory_mb", rank->peak_memory_mib);
+    put(writer, "device_memory_mb", rank->device_memory_mib);
     put_parts(writer, rank);
     put_validity(writer, rank);
     const struct lab_value *configuration =

@@ -41,7 +41,8 @@ static const struct lab_option options[] = {
     {"dtype", LAB_OPTION_CHOICE, AT(dtype), .fallback = "fp32", .choices = dtype_choices,
      .help = "number format of products; parameters and sums are fp32 in any case"},
     {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
-     .help = "a step as one operation in a captured graph instead of three launches"},
+     .help = "a step as one operation in a captured graph instead of three launches; with several "
+             "ranks, all of it that comes before the sums"},
     {"allreduce", LAB_OPTION_CHOICE, AT(allreduce), .fallback = "auto",
      .choices = allreduce_choices,
      .help = "how several ranks sum their gradients; none: each trains a model of its own"},
@@ -57,6 +58,7 @@ static const struct lab_option options[] = {
      .unit = "number", .help = "from which data, first parameters and dropout are drawn"},
     {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "32", .min = 1, .max = 10000,
      .unit = "iterations", .help = "iterations between two synchronisations of the host"},
+    NCCL_OPTIONS(AT(nccl)),
     {NULL},
 };
 
@@ -171,7 +173,11 @@ static int check(void *opaque, struct lab_err *err) {
                            "these sizes need about %.0f TiB: make widths, batch_size or "
                            "dataset_size smaller",
                            bytes / 0x1p40);
-    return 0;
+    return nccl_settings_check(&config->nccl, err);
+}
+
+static const char *const *environment(const void *config, struct lab_arena *arena) {
+    return nccl_settings_words(&((const struct mlp_config *)config)->nccl, arena);
 }
 
 /* The model is its widths and its dropout, however they were asked for. */
@@ -211,6 +217,7 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
         .host_bytes = LAB_MLP_TAIL * sizeof(float),
         .dtype = shape.dtype,
         .parameters = (double)lab_mlp_parameters(&shape.mlp),
+        .layers = lab_mlp_layers(&shape.mlp),
     };
 }
 
@@ -273,6 +280,7 @@ const struct lab_workload lab_workload_mlp = {
     .label = label,
     .cost = cost,
     .share = share,
+    .environment = environment,
     .open = mlp_open,
     .close = mlp_close,
     .run = run,

@@ -201,7 +201,8 @@ const struct cpu_kernel *cpu_kernel_get(enum lab_op_id op, enum lab_dtype dtype)
         [LAB_OP_EMBED] = {row_units, embed_run},
         [LAB_OP_LAYER_NORM_EMBED] = {row_units, layer_norm_embed_run},
     };
-    if (dtype != LAB_FP32)
+    bool trains = op >= LAB_OP_MLP_FORWARD && op <= LAB_OP_MLP_STEP; /* which keep fp32 in memory */
+    if (dtype != LAB_FP32 && !(trains && (dtype == LAB_TF32 || dtype == LAB_BF16)))
         return NULL;
     switch (op) {
     case LAB_OP_GEMM:

@@ -10,6 +10,9 @@
  * weights. A layer's gradient comes one phase after the last use of its weights, so that the update can
  * be part of it: a tile of the gradient then never leaves the cache. Losses and the end are one unit
  * each, which costs nobody a wait.
+ *
+ * tf32 and bf16 are what they are on a GPU: a product's operands are rounded to that format, and multiplied
+ * and summed up as fp32. It is no faster here; it shows what the format does to training.
  */
 #include "device/cpu/blas.h"
 #include "device/cpu/kernels.h"
@@ -37,11 +40,17 @@ struct training { /* a launch, looked at */
     const float *state;
     float *work, *gradient; /* gradient: NULL where it is used up at once */
     int64_t step;
+    int rounded_bits; /* of a product's operands; 0 = they are taken as they are */
 };
+
+static int rounded_bits(enum lab_dtype dtype) {
+    return dtype == LAB_BF16 ? 16 : dtype == LAB_TF32 ? 13 : 0;
+}
 
 static struct training look(const struct lab_launch *launch, const struct cpu_simd *simd) {
     const struct lab_mlp *mlp = &launch->mlp;
     struct training t = {.launch = launch, .mlp = mlp, .simd = simd};
+    t.rounded_bits = rounded_bits(launch->compute);
     bool is_backward = launch->op == LAB_OP_MLP_BACKWARD;
     t.layers = lab_mlp_layers(mlp);
     t.forward = !is_backward;
@@ -90,6 +99,30 @@ static struct tile tile_at(int64_t rows, int64_t columns, int64_t tiles, int64_t
                          cpu_cut(columns, grid.across, x + 1, step) - column};
 }
 
+/* --- products --- */
+
+/* The floats that a product needs to round its operands in. */
+static int64_t product_room(const struct training *t, int64_t m, int64_t n, int64_t k) {
+    return t->rounded_bits ? (m + n) * k : 0;
+}
+
+static struct cpu_matrix round_matrix(const struct training *t, struct cpu_matrix from,
+                                      int64_t rows, int64_t columns, float *to) {
+    for (int64_t r = 0; r < rows; r++)
+        t->simd->round(to + r * columns, from.data + r * from.stride, columns, t->rounded_bits);
+    return (struct cpu_matrix){to, columns, from.transposed};
+}
+
+/* out[m,n] = op(a)·op(b) + beta·out; `room` as above. */
+static void multiply(const struct training *t, int64_t m, int64_t n, int64_t k, struct cpu_matrix a,
+                     struct cpu_matrix b, float beta, float *out, int64_t stride, float *room) {
+    if (t->rounded_bits) {
+        a = round_matrix(t, a, a.transposed ? k : m, a.transposed ? m : k, room);
+        b = round_matrix(t, b, b.transposed ? n : k, b.transposed ? k : n, room + m * k);
+    }
+    cpu_blas_gemm(m, n, k, 1, a, b, beta, out, stride);
+}
+
 /* --- forward --- */
 
 static void drop(const struct training *t, int layer, float *out, struct tile tile) {
@@ -116,7 +149,8 @@ static void derive(const struct training *t, float *out, struct tile tile) {
     }
 }
 
-static void forward_tile(const struct training *t, int layer, int64_t tiles, int64_t index) {
+static void forward_tile(const struct training *t, int layer, int64_t tiles, int64_t index,
+                         struct cpu_scratch *scratch) {
     int64_t in = t->mlp->widths[layer], width = t->mlp->widths[layer + 1];
     struct tile tile = tile_at(t->mlp->rows, width, tiles, index);
     if (tile.rows == 0 || tile.columns == 0)
@@ -126,9 +160,11 @@ static void forward_tile(const struct training *t, int layer, int64_t tiles, int
     float *out = t->work + lab_mlp_output_at(t->mlp, layer) + tile.row * width + tile.column;
     for (int64_t r = 0; r < tile.rows; r++)
         memcpy(out + r * width, bias + tile.column, (size_t)tile.columns * sizeof *out);
-    cpu_blas_gemm(tile.rows, tile.columns, in, 1,
-                  (struct cpu_matrix){input_of(t, layer) + tile.row * in, in, false},
-                  (struct cpu_matrix){weight + tile.column * in, in, true}, 1, out, width);
+    int64_t room = product_room(t, tile.rows, tile.columns, in);
+    multiply(t, tile.rows, tile.columns, in,
+             (struct cpu_matrix){input_of(t, layer) + tile.row * in, in, false},
+             (struct cpu_matrix){weight + tile.column * in, in, true}, 1, out, width,
+             cpu_scratch_get(scratch, (size_t)room * sizeof *out));
     if (layer + 1 < t->layers)
         drop(t, layer, out, tile);
     else
@@ -151,7 +187,8 @@ static void sum_losses(const struct training *t) {
 /* --- backward --- */
 
 /* The derivatives by the outputs of the layer before `layer`. */
-static void delta_tile(const struct training *t, int layer, int64_t tiles, int64_t index) {
+static void delta_tile(const struct training *t, int layer, int64_t tiles, int64_t index,
+                       struct cpu_scratch *scratch) {
     int64_t in = t->mlp->widths[layer], out = t->mlp->widths[layer + 1];
     struct tile tile = tile_at(t->mlp->rows, in, tiles, index);
     if (tile.rows == 0 || tile.columns == 0)
@@ -160,9 +197,11 @@ static void delta_tile(const struct training *t, int layer, int64_t tiles, int64
     const float *weight = t->state + lab_mlp_weight_at(t->mlp, layer);
     int64_t at = tile.row * in + tile.column;
     float *to = t->work + lab_mlp_delta_at(t->mlp, layer - 1) + at;
-    cpu_blas_gemm(tile.rows, tile.columns, out, 1,
-                  (struct cpu_matrix){delta + tile.row * out, out, false},
-                  (struct cpu_matrix){weight + tile.column, in, false}, 0, to, in);
+    int64_t room = product_room(t, tile.rows, tile.columns, out);
+    multiply(t, tile.rows, tile.columns, out,
+             (struct cpu_matrix){delta + tile.row * out, out, false},
+             (struct cpu_matrix){weight + tile.column, in, false}, 0, to, in,
+             cpu_scratch_get(scratch, (size_t)room * sizeof *to));
     const float *output = t->work + lab_mlp_output_at(t->mlp, layer - 1) + at;
     float scale = lab_mlp_scale(t->mlp);
     for (int64_t r = 0; r < tile.rows; r++)
@@ -208,12 +247,12 @@ static void sum_rows(const struct training *t, const float *delta, int64_t width
 
 /* The gradient of weights [first, first + count) × a tile's columns: to `out`, `stride` apart. */
 static void multiply_gradient(const struct training *t, int layer, int64_t first, int64_t count,
-                              const struct tile *tile, float *out, int64_t stride) {
+                              const struct tile *tile, float *out, int64_t stride, float *room) {
     int64_t in = t->mlp->widths[layer], width = t->mlp->widths[layer + 1];
     const float *delta = t->work + lab_mlp_delta_at(t->mlp, layer);
-    cpu_blas_gemm(
-        count, tile->columns, t->mlp->rows, 1, (struct cpu_matrix){delta + first, width, true},
-        (struct cpu_matrix){input_of(t, layer) + tile->column, in, false}, 0, out, stride);
+    multiply(t, count, tile->columns, t->mlp->rows, (struct cpu_matrix){delta + first, width, true},
+             (struct cpu_matrix){input_of(t, layer) + tile->column, in, false}, 0, out, stride,
+             room);
 }
 
 /* The same, used up at once, in blocks that stay in the cache. */
@@ -222,8 +261,9 @@ static void update_tile(const struct training *t, int layer, const struct tile *
     int64_t in = t->mlp->widths[layer], width = t->mlp->widths[layer + 1];
     int64_t block = BLOCK_BYTES / (int64_t)sizeof(float) / tile->columns / ROW_STEP * ROW_STEP;
     block = cpu_min(cpu_max(block, ROW_STEP), tile->rows);
+    int64_t room = product_room(t, block, tile->columns, t->mlp->rows);
     float *gradient =
-        cpu_scratch_get(scratch, (size_t)(block * (tile->columns + 1)) * sizeof *gradient);
+        cpu_scratch_get(scratch, (size_t)(block * (tile->columns + 1) + room) * sizeof *gradient);
     float *sums = gradient + block * tile->columns;
     struct cpu_adam adam = adam_of(&t->launch->adam, lab_mlp_stride(lab_mlp_parameters(t->mlp)),
                                    t->state, t->launch->out.data, t->step);
@@ -231,7 +271,7 @@ static void update_tile(const struct training *t, int layer, const struct tile *
     for (int64_t first = tile->row; first < end; first += block) {
         int64_t count = cpu_min(block, end - first);
         int64_t at = lab_mlp_weight_at(t->mlp, layer) + first * in + tile->column;
-        multiply_gradient(t, layer, first, count, tile, gradient, tile->columns);
+        multiply_gradient(t, layer, first, count, tile, gradient, tile->columns, sums + block);
         if (tile->columns == in)
             update(t, &adam, gradient, at, count * in);
         else
@@ -255,7 +295,9 @@ static void gradient_tile(const struct training *t, int layer, int64_t tiles, in
         return;
     }
     float *weight = t->gradient + lab_mlp_weight_at(t->mlp, layer) + tile.row * in + tile.column;
-    multiply_gradient(t, layer, tile.row, tile.rows, &tile, weight, in);
+    int64_t room = product_room(t, tile.rows, tile.columns, t->mlp->rows);
+    multiply_gradient(t, layer, tile.row, tile.rows, &tile, weight, in,
+                      cpu_scratch_get(scratch, (size_t)room * sizeof *weight));
     if (tile.column == 0)
         sum_rows(t, t->work + lab_mlp_delta_at(t->mlp, layer), width, tile.row, tile.rows,
                  t->gradient + lab_mlp_bias_at(t->mlp, layer) + tile.row);
@@ -350,9 +392,9 @@ static void run_unit(const struct training *t, const struct phase *phase, int th
             continue;
         }
         if (i == 0)
-            forward_tile(t, layers[i], tiles, unit);
+            forward_tile(t, layers[i], tiles, unit, scratch);
         else if (i == 1)
-            delta_tile(t, layers[i], tiles, unit);
+            delta_tile(t, layers[i], tiles, unit, scratch);
         else
             gradient_tile(t, layers[i], tiles, unit, scratch);
         return;

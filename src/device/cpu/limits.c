@@ -137,10 +137,9 @@ static const char *how(const struct probe *probe) {
 int cpu_limits(struct lab_device *base, enum lab_dtype dtype, struct lab_device_limits *ret_limits,
                struct lab_err *err) {
     struct cpu_device *device = (struct cpu_device *)base;
-    if (dtype != LAB_FP32)
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                           "%s computes in fp32 only; dtype=%s needs a GPU", base->ref.name,
-                           lab_dtype_name(dtype));
+    if (dtype == LAB_FP16) /* what training rounds its operands to is multiplied as fp32 */
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s doesn't compute in %s, which needs a GPU",
+                           base->ref.name, lab_dtype_name(dtype));
     if (!device->limits_known) {
         struct probe probe = {.device = device};
         struct lab_stream *stream;

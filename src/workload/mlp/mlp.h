@@ -10,6 +10,7 @@
 #ifndef LAB_WORKLOAD_MLP_MLP_H
 #define LAB_WORKLOAD_MLP_MLP_H
 
+#include "workload/nccl/settings.h"
 #include "workload/workload.h"
 
 struct mlp_config {
@@ -21,6 +22,7 @@ struct mlp_config {
     double lr;
     int64_t batch_size, dataset_size, data_seed, sync_frequency;
     bool compile_model;
+    struct nccl_settings nccl;
 };
 
 #define MLP_OWN (-1.0)
@@ -120,6 +122,11 @@ struct lab_stream *mlp_parallel_stream(const struct mlp_parallel *parallel);
 int mlp_parallel_step(struct mlp_training *training, int iteration, struct lab_err *err);
 /* After a run: what its parts took, as means over those that were looked at. */
 int mlp_parallel_tell(struct mlp_training *training, int64_t time_ns, struct lab_err *err);
+/* What `enqueue` puts on the stream, kept as a graph instead of run. */
+int mlp_training_capture(struct mlp_training *training,
+                         int (*enqueue)(struct mlp_training *training, void *argument,
+                                        struct lab_err *err),
+                         void *argument, struct lab_graph **ret_graph, struct lab_err *err);
 /* To whoever listens. */
 void mlp_training_tell(const struct mlp_training *training, const char *name, const char *unit,
                        double value, int64_t time_ns);

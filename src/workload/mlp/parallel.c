@@ -5,6 +5,10 @@
  * Sums go through a stream of their own. With `overlap` the backward pass is cut into buckets of layers, the
  * last layers first, and each bucket's sum begins when its gradients are there: late layers travel while
  * early ones are computed. The update waits for the last.
+ *
+ * compile_model=true makes a graph of all that comes before the sums, and of what says that a bucket is
+ * ready; where there is a single bucket forward and backward are one operation, too. Marks are part of a
+ * graph, so that those steps whose marks are kept at the same time have a graph each.
  */
 #include "workload/mlp/mlp.h"
 
@@ -21,10 +25,19 @@ enum {
 #define MARKS      (BUCKETS_FROM + 2 * MLP_LAYERS)
 #define MARK_EVERY 8 /* steps: marks in all would cost small ones time */
 
-enum part { PART_FORWARD, PART_BACKWARD, PART_COMMUNICATION, PART_EXPOSED, PART_UPDATE, PARTS };
+enum part {
+    PART_FORWARD,
+    PART_BACKWARD,
+    PART_GRADIENT, /* instead of the two, where they are one operation */
+    PART_COMMUNICATION,
+    PART_EXPOSED,
+    PART_UPDATE,
+    PARTS
+};
 
-static const char *const part_names[PARTS] = {"forward_ms", "backward_ms", "communication_time_ms",
-                                              "exposed_communication_ms", "update_ms"};
+static const char *const part_names[PARTS] = {
+    "forward_ms", "backward_ms", "gradient_ms", "communication_time_ms", "exposed_communication_ms",
+    "update_ms"};
 
 struct bucket {
     struct lab_launch backward;
@@ -37,7 +50,10 @@ struct mlp_parallel {
     struct lab_sum *sum;
     struct bucket buckets[MLP_LAYERS]; /* in the order in which they are done */
     int bucket_count;
+    bool fused;                        /* forward and backward are one launch: */
+    struct lab_launch gradient;        /* this */
     struct lab_event *(*marks)[MARKS]; /* [slots] */
+    struct lab_graph **graphs; /* [slots + 1]: the last without marks; NULL = not compiled */
     int slots;
     double part_ns[PARTS]; /* of this run, summed */
     int marked;            /* steps that are in it */
@@ -95,6 +111,56 @@ static int open_events(struct mlp_training *t, struct lab_err *err) {
     return 0;
 }
 
+/* --- what comes before the sums --- */
+
+static int mark(struct lab_event **marks, int which, struct lab_stream *stream,
+                struct lab_err *err) {
+    return marks ? lab_event_record(marks[which], stream, err) : 0;
+}
+
+static void describe_gradient(struct mlp_training *t) {
+    struct mlp_parallel *p = t->parallel;
+    p->fused = t->config->compile_model && p->bucket_count == 1;
+    p->gradient = t->step;
+    p->gradient.op = LAB_OP_MLP_GRADIENT;
+    p->gradient.mlp = t->shape.mlp;
+    p->gradient.in[4] = (struct lab_tensor){0};
+    p->gradient.out = t->launches[1].out;
+}
+
+static int backward(struct mlp_training *t, struct lab_err *err) {
+    const struct mlp_parallel *p = t->parallel;
+    for (int i = 0; i < p->bucket_count; i++)
+        if (lab_launch(t->stream, &p->buckets[i].backward, err) ||
+            lab_event_record(p->buckets[i].ready, t->stream, err))
+            return -1;
+    return 0;
+}
+
+/* `argument` are the step's marks; NULL = it has none. */
+static int enqueue_gradients(struct mlp_training *t, void *argument, struct lab_err *err) {
+    const struct mlp_parallel *p = t->parallel;
+    struct lab_event **marks = argument;
+    if (mark(marks, BEFORE, t->stream, err))
+        return -1;
+    if (p->fused ? lab_launch(t->stream, &p->gradient, err) ||
+                       lab_event_record(p->buckets[0].ready, t->stream, err)
+                 : lab_launch(t->stream, &t->launches[0], err) ||
+                       mark(marks, FORWARD, t->stream, err) || backward(t, err))
+        return -1;
+    return mark(marks, BACKWARD, t->stream, err);
+}
+
+static int capture_gradients(struct mlp_training *t, struct lab_err *err) {
+    struct mlp_parallel *p = t->parallel;
+    p->graphs = lab_mem_alloc((size_t)p->slots + 1, sizeof(struct lab_graph *));
+    for (int i = 0; i <= p->slots; i++)
+        if (mlp_training_capture(t, enqueue_gradients, i < p->slots ? p->marks[i] : NULL,
+                                 &p->graphs[i], err))
+            return -1;
+    return 0;
+}
+
 int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel = lab_mem_alloc(1, sizeof *p);
     struct lab_sum_setup setup = {.rank = rank->index,
@@ -103,8 +169,12 @@ int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struc
                                   .way = way_of(t->config),
                                   .count_most = lab_mlp_gradient_count(&t->shape.mlp)};
     cut_buckets(t);
+    describe_gradient(t);
     lab_prepare(t->device, t->launches, 3);
-    if (lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err) || open_events(t, err))
+    if (p->fused)
+        lab_prepare(t->device, &p->gradient, 1);
+    if (lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err) || open_events(t, err) ||
+        (t->config->compile_model && capture_gradients(t, err)))
         return -1;
     return lab_sum_open(rank->group, &setup, &p->sum, err);
 }
@@ -117,6 +187,9 @@ void mlp_parallel_close(struct mlp_parallel *p) {
         lab_stream_sync(p->stream, &ignored);
     lab_sum_close(p->sum);
     lab_stream_close(p->stream);
+    for (int i = 0; p->graphs && i <= p->slots; i++)
+        lab_graph_close(p->graphs[i]);
+    lab_mem_free(p->graphs);
     for (int i = 0; i < p->bucket_count; i++)
         lab_event_close(p->buckets[i].ready);
     for (int slot = 0; p->marks && slot < p->slots; slot++)
@@ -138,21 +211,16 @@ static bool is_marked(const struct mlp_training *t, int iteration) {
     return iteration % MARK_EVERY == place;
 }
 
-static struct lab_event **marks_of(const struct mlp_parallel *p, int iteration) {
-    return p->marks[iteration / MARK_EVERY % p->slots];
-}
-
-static int mark(struct lab_event **marks, int which, struct lab_stream *stream,
-                struct lab_err *err) {
-    return marks ? lab_event_record(marks[which], stream, err) : 0;
+static int slot_of(const struct mlp_parallel *p, int iteration) {
+    return iteration / MARK_EVERY % p->slots;
 }
 
 /* Adds what a step's parts took. */
 static int collect(struct mlp_parallel *p, int iteration, struct lab_err *err) {
-    struct lab_event **marks = marks_of(p, iteration);
+    struct lab_event **marks = p->marks[slot_of(p, iteration)];
     int64_t at[MARKS] = {0};
     for (int i = 0; i < BUCKETS_FROM + 2 * p->bucket_count; i++)
-        if (lab_event_time(marks[i], &at[i], err))
+        if (!(p->fused && i == FORWARD) && lab_event_time(marks[i], &at[i], err))
             return -1;
     int64_t communication_ns = 0, end_ns = at[BUCKETS_FROM + 2 * p->bucket_count - 1];
     for (int i = 0; i < p->bucket_count; i++)
@@ -160,6 +228,7 @@ static int collect(struct mlp_parallel *p, int iteration, struct lab_err *err) {
     int64_t exposed_ns = end_ns > at[BACKWARD] ? end_ns - at[BACKWARD] : 0;
     p->part_ns[PART_FORWARD] += (double)(at[FORWARD] - at[BEFORE]);
     p->part_ns[PART_BACKWARD] += (double)(at[BACKWARD] - at[FORWARD]);
+    p->part_ns[PART_GRADIENT] += (double)(at[BACKWARD] - at[BEFORE]);
     p->part_ns[PART_COMMUNICATION] += (double)communication_ns;
     p->part_ns[PART_EXPOSED] += (double)exposed_ns;
     p->part_ns[PART_UPDATE] += (double)(at[UPDATE] - at[BACKWARD] - exposed_ns);
@@ -168,15 +237,6 @@ static int collect(struct mlp_parallel *p, int iteration, struct lab_err *err) {
 }
 
 /* --- steps --- */
-
-static int backward(struct mlp_training *t, struct lab_event **marks, struct lab_err *err) {
-    const struct mlp_parallel *p = t->parallel;
-    for (int i = 0; i < p->bucket_count; i++)
-        if (lab_launch(t->stream, &p->buckets[i].backward, err) ||
-            lab_event_record(p->buckets[i].ready, t->stream, err))
-            return -1;
-    return mark(marks, BACKWARD, t->stream, err);
-}
 
 static int sum_buckets(struct mlp_training *t, struct lab_event **marks, struct lab_err *err) {
     const struct mlp_parallel *p = t->parallel;
@@ -202,7 +262,8 @@ static int await_sums(struct mlp_training *t, struct lab_err *err) {
 int mlp_parallel_step(struct mlp_training *t, int iteration, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel;
     bool marked = is_marked(t, iteration);
-    struct lab_event **marks = marked ? marks_of(p, iteration) : NULL;
+    int slot = marked ? slot_of(p, iteration) : p->slots;
+    struct lab_event **marks = marked ? p->marks[slot] : NULL;
     if (iteration == 0) {
         memset(p->part_ns, 0, sizeof p->part_ns);
         p->marked = 0;
@@ -210,8 +271,8 @@ int mlp_parallel_step(struct mlp_training *t, int iteration, struct lab_err *err
     if (marked && iteration >= p->slots * MARK_EVERY &&
         collect(p, iteration - p->slots * MARK_EVERY, err))
         return -1;
-    if (mark(marks, BEFORE, t->stream, err) || lab_launch(t->stream, &t->launches[0], err) ||
-        mark(marks, FORWARD, t->stream, err) || backward(t, marks, err) ||
+    if ((p->graphs ? lab_graph_launch(p->graphs[slot], t->stream, err)
+                   : enqueue_gradients(t, marks, err)) ||
         sum_buckets(t, marks, err) || await_sums(t, err) ||
         lab_launch(t->stream, &t->launches[2], err))
         return -1;
@@ -225,6 +286,7 @@ int mlp_parallel_tell(struct mlp_training *t, int64_t time_ns, struct lab_err *e
         if (is_marked(t, i) && collect(p, i, err))
             return -1;
     for (int i = 0; i < PARTS && p->marked > 0; i++)
-        mlp_training_tell(t, part_names[i], "ms", 1e-6 * p->part_ns[i] / p->marked, time_ns);
+        if (p->fused ? i != PART_FORWARD && i != PART_BACKWARD : i != PART_GRADIENT)
+            mlp_training_tell(t, part_names[i], "ms", 1e-6 * p->part_ns[i] / p->marked, time_ns);
     return 0;
 }

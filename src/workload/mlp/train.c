@@ -84,20 +84,29 @@ static void describe_launches(struct mlp_training *t) {
     t->launches[2].out = state;
 }
 
-static int capture(struct mlp_training *t, struct lab_err *err) {
-    lab_prepare(t->device, &t->step, 1);
+int mlp_training_capture(struct mlp_training *t,
+                         int (*enqueue)(struct mlp_training *t, void *argument,
+                                        struct lab_err *err),
+                         void *argument, struct lab_graph **ret_graph, struct lab_err *err) {
     if (lab_graph_begin(t->stream, err))
         return -1;
     struct lab_err second = LAB_ERR_INIT;
-    int failed = lab_launch(t->stream, &t->step, err);
-    if (lab_graph_end(t->stream, &t->graph, failed ? &second : err))
+    int failed = enqueue(t, argument, err);
+    if (lab_graph_end(t->stream, ret_graph, failed ? &second : err))
         return -1;
     return failed;
 }
 
+static int launch_step(struct mlp_training *t, void *argument, struct lab_err *err) {
+    (void)argument;
+    return lab_launch(t->stream, &t->step, err);
+}
+
 static int open_ways(struct mlp_training *t, struct lab_err *err) {
-    if (t->config->compile_model)
-        return capture(t, err);
+    if (t->config->compile_model) {
+        lab_prepare(t->device, &t->step, 1);
+        return mlp_training_capture(t, launch_step, NULL, &t->graph, err);
+    }
     lab_prepare(t->device, t->launches, 3);
     for (int i = 0; i < MLP_MARKS; i++)
         if (lab_event_open(t->device, &t->marks[i], err))
@@ -129,12 +138,6 @@ int mlp_training_open(const struct mlp_config *config, const struct lab_rank *ra
         goto fail;
     describe_launches(t);
     bool parallel = rank->group && mlp_is_parallel(config, rank->count);
-    if (parallel && config->compile_model) {
-        lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                    "compile_model=true: a step that sums over devices can't be captured; leave it "
-                    "out, or say allreduce=none");
-        goto fail;
-    }
     if (upload_data(t, err) || mlp_training_reset(t, (uint64_t)config->data_seed, err) ||
         (parallel ? mlp_parallel_open(t, rank, err) : open_ways(t, err)))
         goto fail;

@@ -54,8 +54,8 @@ static void limits_are_measured_once(void **state) {
     assert_true(first.h2d_bytes_per_s > 1e7 && first.d2h_bytes_per_s > 1e7);
     assert_true(first.memory_bytes_per_s >= 2 * first.h2d_bytes_per_s);
     assert_memory_equal(&first, &again, sizeof first);
-    ASSERT_FAILS(lab_device_limits(fixture->device, LAB_BF16, &again, err), LAB_ERR_UNSUPPORTED,
-                 "computes in fp32 only; dtype=bf16 needs a GPU");
+    ASSERT_FAILS(lab_device_limits(fixture->device, LAB_FP16, &again, err), LAB_ERR_UNSUPPORTED,
+                 "doesn't compute in fp16, which needs a GPU");
 }
 
 static void memory_lies_where_it_was_asked_for(void **state) {

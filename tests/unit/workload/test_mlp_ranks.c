@@ -14,7 +14,7 @@ extern const struct lab_workload lab_workload_mlp;
 
 enum { RANKS = 3, STEPS = 20 };
 
-#define MODEL "widths=50-40-24-3", "dropout=0.3", "batch_size=20", "dataset_size=200"
+#define MODEL "widths=50-40-24-3", "dropout=0.3", "batch_size=17", "dataset_size=200"
 
 struct rank {
     struct on_cpu cpu;
@@ -144,7 +144,7 @@ static void check_ranks(struct rank *ranks, int count, const char *const *words,
     close_together(ranks, count, group);
 }
 
-/* Shards of 20 rows over two and three ranks: 10 + 10; 7 + 7 + 6. */
+/* A batch that doesn't divide: 9 + 8 rows on two ranks, 6 + 6 + 5 on three. */
 static void ranks_learn_what_one_device_learns(void **state) {
     struct rank *ranks = *state;
     int64_t size = 0;
@@ -155,14 +155,57 @@ static void ranks_learn_what_one_device_learns(void **state) {
         check_ranks(ranks, n, WORDS(MODEL, "bucket=4"), expected, size);
         check_ranks(ranks, n, WORDS(MODEL, "overlap=false", "allreduce=hierarchical"), expected,
                     size);
+        /* forward and backward as one operation in a graph; then the buckets' launches in one */
+        check_ranks(ranks, n, WORDS(MODEL, "compile_model=true"), expected, size);
+        check_ranks(ranks, n, WORDS(MODEL, "compile_model=true", "bucket=4"), expected, size);
     }
     lab_mem_free(expected);
+}
+
+/* Rounded operands are the same numbers wherever they are multiplied. */
+static void ranks_learn_the_same_in_fewer_digits(void **state) {
+    struct rank *ranks = *state;
+    int64_t size = 0;
+    double *expected = state_of_one(&ranks[0], WORDS(MODEL, "dtype=bf16"), &size);
+    check_ranks(ranks, 2, WORDS(MODEL, "dtype=bf16", "compile_model=true"), expected, size);
+    lab_mem_free(expected);
+}
+
+/* What of the first hidden layer is dropped or not positive in a step, row by row of the batch. */
+static int zeros_of(const struct mlp_training *t, bool *zero) {
+    const float *outputs = (const float *)t->work.data + lab_mlp_output_at(&t->shape.mlp, 0);
+    int64_t width = t->shape.mlp.widths[1];
+    int count = 0;
+    for (int64_t i = 0; i < t->shape.mlp.rows * width; i++) {
+        bool *at = &zero[t->shape.mlp.first_row * width + i];
+        *at = outputs[i] == 0;
+        count += *at;
+    }
+    return count;
+}
+
+static void what_is_dropped_is_the_same_on_any_number_of_ranks(void **state) {
+    struct rank *ranks = *state;
+    bool one[17 * 40], several[17 * 40];
+    int zeros[RANKS + 1] = {0};
+    for (int n = 1; n <= RANKS; n++) {
+        struct lab_group *group = train_together(ranks, n, WORDS(MODEL), STEPS);
+        for (int i = 0; i < n; i++)
+            zeros[n] += zeros_of(ranks[i].training, n == 1 ? one : several);
+        if (n > 1)
+            assert_memory_equal(several, one, sizeof one);
+        close_together(ranks, n, group);
+    }
+    assert_int_equal(zeros[2], zeros[1]);
+    assert_int_equal(zeros[3], zeros[1]);
+    /* half are not positive, and of the others three in ten are dropped: 0.65 of them, ± 5 σ */
+    assert_true(zeros[1] > 0.56 * 680 && zeros[1] < 0.74 * 680);
 }
 
 static void weak_scaling_is_a_larger_batch(void **state) {
     struct rank *ranks = *state;
     int64_t size = 0;
-    double *expected = state_of_one(&ranks[0], WORDS(MODEL), &size);
+    double *expected = state_of_one(&ranks[0], WORDS(MODEL, "batch_size=20"), &size);
     check_ranks(ranks, 2, WORDS(MODEL, "batch_size=10", "scaling=weak"), expected, size);
     lab_mem_free(expected);
 }
@@ -174,11 +217,11 @@ static void shares_add_up_to_the_batch(void **state) {
     double samples = 0;
     for (int i = 0; i < RANKS; i++) {
         lab_workload_mlp.cost(config, &cost);
-        assert_true(cost.samples == 20);
+        assert_true(cost.samples == 17);
         lab_workload_mlp.share(config, i, RANKS, &cost);
         samples += cost.samples;
     }
-    assert_true(samples == 20);
+    assert_true(samples == 17);
 }
 
 static void too_few_samples_are_refused(void **state) {
@@ -192,6 +235,8 @@ static void too_few_samples_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranks_learn_what_one_device_learns),
+        cmocka_unit_test(ranks_learn_the_same_in_fewer_digits),
+        cmocka_unit_test(what_is_dropped_is_the_same_on_any_number_of_ranks),
         cmocka_unit_test(weak_scaling_is_a_larger_batch),
         cmocka_unit_test(shares_add_up_to_the_batch),
         cmocka_unit_test(too_few_samples_are_refused),

@@ -29,6 +29,7 @@ const struct cpu_simd TABLE = {
     .interleave = SIMD(interleave),
     .relu_dropout = SIMD(relu_dropout),
     .relu_backward = SIMD(relu_backward),
+    .round = SIMD(round),
     .adam = SIMD(adam),
     .multiply_add = SIMD(multiply_add),
 };

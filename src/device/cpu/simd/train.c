@@ -1,5 +1,6 @@
 /*
- * train.c: what follows the products of a training step: ReLU with dropout, its derivative, Adam.
+ * train.c: what surrounds the products of a training step: operands in fewer digits, ReLU with dropout,
+ * its derivative, Adam.
  *
  * Philox keeps its words in the lower halves of 64-bit lanes, where products need them; what stands in
  * the upper halves is never looked at. Two such vectors, of the even and of the odd blocks, make one
@@ -87,6 +88,23 @@ void SIMD(relu_backward)(float *delta, const float *output, int64_t count, float
 #pragma omp simd
     for (int64_t i = 0; i < count; i++)
         delta[i] = output[i] == 0 ? 0 : delta[i] * scale;
+}
+
+/* A carry out of the fraction is the next power of two, or infinity: as it should be. */
+static inline vector round_to(vector x, int bits) {
+    typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
+    words u = (words)x, last = (u >> (uint32_t)bits) & 1;
+    words near = (u + ((1u << (bits - 1)) - 1) + last) & ~((1u << bits) - 1);
+    return vector_select(x == x, (vector)near, x);
+}
+
+void SIMD(round)(float *out, const float *x, int64_t count, int bits) {
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        vector_store(out + i, round_to(vector_load(x + i), bits));
+    if (i < count)
+        vector_store_part(out + i, round_to(vector_load_part(x + i, count - i, 0), bits),
+                          count - i);
 }
 
 /* Moments of an output that is never positive die out. They end as 0 rather than as numbers below the
