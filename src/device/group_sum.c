@@ -122,7 +122,7 @@ static int choose(struct lab_sum *sum, enum lab_sum_way asked, struct lab_err *e
         if (status == 0)
             status = try_kind(sum, kinds[i], &over, &own);
         if (status == 0) {
-            keep_note(sum, asked, known ? why.text : "only NVIDIA GPUs have it");
+            keep_note(sum, asked, known ? why.text : "only real NVIDIA GPUs have it");
             return 0;
         }
         if (over || i == count - 1) {
