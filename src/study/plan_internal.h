@@ -226,5 +226,7 @@ void plan_index_release(struct plan_index *index);
 /* Appends an option's value: in full for hashes, or as part of a file name ("3x224x224"). */
 void plan_option_write(const struct lab_option *row, const void *config, bool for_name,
                        struct lab_str *out);
+/* Whether the config has the row's default. */
+bool plan_option_is_default(const struct lab_option *row, const void *config);
 
 #endif
