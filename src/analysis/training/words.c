@@ -106,7 +106,8 @@ static const char *even_words(const struct training_part *part, const struct lab
         lab_training_even_words(even, batch, row->work.devices, where, part->arena));
 }
 
-/* A shared batch before one of each device's own, then the fewest devices, then the largest batch. */
+/* A shared batch before one of each device's own, then the fewest devices, then the largest
+ * batch. */
 static bool comes_first(const struct lab_training_row *row, const struct lab_training_row *than) {
     if (row->work.weak != than->work.weak)
         return than->work.weak;
@@ -115,8 +116,8 @@ static bool comes_first(const struct lab_training_row *row, const struct lab_tra
     return row->work.batch >= than->work.batch;
 }
 
-/* Of the fewest devices, over models at the largest batch; where no model would do, or only one was run, over
- * batches for the largest model. */
+/* Of the fewest devices, over models at the largest batch; where no model would do, or only one was
+ * run, over batches for the largest model. */
 const char *training_even_words(const struct training_part *part) {
     const struct lab_training_row *chosen = NULL;
     for (int i = 0; i < part->test_count; i++) {
