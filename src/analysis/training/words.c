@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#define HIDDEN_LEAST        0.02
 #define FLOPS_PER_PARAMETER 6 /* and row: two forward, four backward */
 
 static double coefficient(const struct lab_training_law *law, enum lab_training_term term) {
@@ -68,6 +69,21 @@ static void add_terms(const struct training_part *part, const enum lab_training_
         lab_str_add(text, nothing);
 }
 
+/* Share of the sums' time that the backward pass hides, over all points on several devices. */
+static double hidden_share(const struct training_part *part) {
+    double sums = 0, exposed = 0;
+    for (int i = 0; i < part->test_count; i++) {
+        const struct lab_study_point *point = part->tests[i].row->point;
+        double sum = lab_study_point_figure(point, "result.communication_time_ms", 1).value;
+        double seen = lab_study_point_figure(point, "result.exposed_communication_ms", 1).value;
+        if (isnan(sum) || isnan(seen))
+            continue;
+        sums += sum;
+        exposed += fmin(seen, sum);
+    }
+    return sums > 0 ? 1 - exposed / sums : (double)NAN;
+}
+
 const char *training_law_words(const struct training_part *part) {
     static const enum lab_training_term step[] = {LAB_TRAINING_STEP, LAB_TRAINING_LAYER,
                                                   LAB_TRAINING_PARAMETER, LAB_TRAINING_COMPUTE};
@@ -79,6 +95,10 @@ const char *training_law_words(const struct training_part *part) {
     add_terms(part, step, 4, "no time that could be told", &text);
     lab_str_add(&text, "; several pay besides ");
     add_terms(part, sum, 4, "nothing that could be told", &text);
+    double hidden = hidden_share(part);
+    if (hidden >= HIDDEN_LEAST)
+        lab_str_printf(&text, ", with %.0f %% of their sums hidden by the backward pass",
+                       100 * hidden);
     double error = part->training.laws[0].error;
     if (!isnan(error))
         lab_str_printf(
