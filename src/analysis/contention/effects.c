@@ -288,9 +288,11 @@ static double surely_left(const struct contention_effect *left) {
 
 int contention_first_resource(const struct contention *made, int phase) {
     const struct contention_effect *left = made->left[phase];
+    const struct contention_phase *it = &made->list[phase];
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
-        if (left[r].less && (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
+        if (left[r].less && (r != CONTENTION_PCIE || !it->together || it->copies) &&
+            (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
             first = r;
     return first;
 }
@@ -395,6 +397,8 @@ static void make_phases(struct contention *made) {
         struct contention_phase *phase = &made->list[p];
         phase->together |= lab_str_equal(text_in(run->test, "place"), "together");
         phase->ranks = run->rank_count > phase->ranks ? run->rank_count : phase->ranks;
+        phase->copies |= lab_study_number(run, "result.h2d_gb_per_s") > 0 ||
+                         lab_study_number(run, "result.d2h_gb_per_s") > 0;
         phase->disturb = text_in(run->test, "disturb");
         phase->apart = list_apart(run, made->arena);
         made->cpus |= lab_str_starts(run->ranks[0].device, "cpu:");
