@@ -22,7 +22,7 @@
 
 #include <math.h>
 
-#define ROUNDS       16
+#define ROUNDS_MOST  32
 #define ROUNDS_LEAST 4
 #define PROBING_NS                                                                                 \
     LAB_NS_PER_S /* no further round behind that: a slow device makes do with fewer */
@@ -36,11 +36,12 @@ enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 struct size {
     int64_t side;    /* of the product's matrices */
     int64_t bytes;   /* of the arrays, at least */
+    int rounds;      /* cores that share their path to memory only now and then need more of them */
     int64_t turn_ns; /* of each probe in each round: several of a scheduler's turns on a CPU */
 };
 
-static const struct size of_cpus = {256, (int64_t)64 << 20, 15 * LAB_NS_PER_MS};
-static const struct size of_gpus = {1024, (int64_t)256 << 20, 8 * LAB_NS_PER_MS};
+static const struct size of_cpus = {256, (int64_t)64 << 20, 32, 15 * LAB_NS_PER_MS};
+static const struct size of_gpus = {1024, (int64_t)256 << 20, 16, 8 * LAB_NS_PER_MS};
 
 /* Between two waits of the host: waking up must not be what is measured. */
 #define AT_ONCE_NS   (4 * LAB_NS_PER_MS)
@@ -54,7 +55,7 @@ struct prober {
     struct lab_launch compute, sum;
     bool is_gpu;
     int at_once[PROBES]; /* units between two waits */
-    double rates[PROBES][ROUNDS];
+    double rates[PROBES][ROUNDS_MOST];
     int rounds;                /* that were done */
     double clock_mhz, power_w; /* sums over what was read */
     int clock_count, power_count;
@@ -242,7 +243,7 @@ static int run_probes(struct prober *prober, struct lab_err *err) {
         if (has(prober, probe) && warm_up(prober, probe, err) < 0)
             return -1;
     int64_t end_ns = lab_clock_now(clock) + PROBING_NS;
-    while (prober->rounds < ROUNDS &&
+    while (prober->rounds < prober->size->rounds &&
            (prober->rounds < ROUNDS_LEAST || lab_clock_now(clock) < end_ns)) {
         if (run_round(prober, prober->rounds, err) < 0)
             return -1;
@@ -255,7 +256,7 @@ static int run_probes(struct prober *prober, struct lab_err *err) {
 
 /* The mean of the middle half: bursts don't move it, and a neighbour that comes and goes counts by its share. */
 static double middle(const double *values, int count) {
-    double sorted[ROUNDS];
+    double sorted[ROUNDS_MOST];
     int outside = count / 4;
     lab_stats_sort(values, (size_t)count, sorted);
     return lab_stats_mean(sorted + outside, (size_t)(count - 2 * outside));
@@ -272,7 +273,7 @@ static double power_limit_w(struct rank *rank) {
 /* Memory by its ratio to what was computed in the same round: what takes the device away for a while takes
  * it from both. */
 static struct capacity summarize(const struct prober *prober) {
-    double ratios[ROUNDS], rates[PROBES];
+    double ratios[ROUNDS_MOST], rates[PROBES];
     for (int i = 0; i < PROBES; i++)
         rates[i] = has(prober, i) ? middle(prober->rates[i], prober->rounds) : (double)NAN;
     for (int i = 0; i < prober->rounds; i++)
