@@ -233,7 +233,7 @@ static void ask_ranks(const struct amounts *amounts, struct contention_effect *e
     if (effect->less || effect->more || n_base < 3 || n_phase < 3 ||
         !(lab_stats_mann_whitney(phase, n_phase, base, n_base).p <= RANK_LEVEL + EQUAL))
         return;
-    struct lab_effect shift = lab_stats_shift(phase, n_phase, base, n_base, CONFIDENCE);
+    struct lab_effect shift = lab_stats_shift(phase, n_phase, base, n_base, 1 - RANK_LEVEL);
     if (!(exp(shift.value) <= 1 - LEFT_CLEAR) || !(shift.interval.high < 0))
         return;
     effect->ratio = exp(shift.value);
