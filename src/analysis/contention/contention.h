@@ -103,7 +103,8 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
 /*
  * Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
  * what merely varies much doesn't come first; -1 = nowhere is less. Devices that run at once also probe at
- * once, so that PCIe is shared by the probes at least: it counts only if kernels copy.
+ * once, so that PCIe is shared by the probes at least: it counts only if kernels copy. Where a kernel is
+ * slowed for certain and nothing is less for certain, the one of which least is left, if 5 % or more is gone.
  */
 int contention_first_resource(const struct contention *made, int phase);
 /* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
