@@ -103,7 +103,7 @@ static void fill_kernel(const struct contention *made, int kernel, int phase,
                         struct lab_analysis_cell *row) {
     const struct contention_effect *effect = &made->kernels[kernel].times[phase];
     row[ROW_KERNEL] = lab_analysis_text(made->kernels[kernel].name);
-    row[ROW_DEVICE] = lab_analysis_text("all");
+    row[ROW_DEVICE] = lab_analysis_text(effect->within ? "worst" : "all");
     row[ROW_GPU_ID] = lab_analysis_figure(NAN);
     row[ROW_CHANGE] = change_cell(effect);
     row[ROW_TEXT] = lab_analysis_text(change_text(effect, made->arena));
@@ -227,12 +227,14 @@ static const char *about(const struct contention *made, int phase) {
 static const char *part_answer(const struct contention *made, int phase) {
     const struct contention_effect *effect = &made->overall[phase];
     if (effect->more || effect->less)
-        return lab_arena_printf(made->arena, "All kernels together are %s by %s.",
+        return lab_arena_printf(made->arena, "%s %s by %s.",
+                                effect->within ? "The worst kernel is" : "All kernels together are",
                                 effect->more ? "slowed" : "faster",
                                 contention_percent(effect, made->arena));
     if (!(effect->high - 1 <= LAB_WORDS_BOUND_MOST))
         return "Too few blocks to tell, or they differ too much.";
-    return lab_arena_printf(made->arena, "All kernels together: no slow-down larger than %.1f %%.",
+    return lab_arena_printf(made->arena, "%s: no slow-down larger than %.1f %%.",
+                            effect->within ? "Of all kernels" : "All kernels together",
                             lab_words_bound_percent(fmax(effect->high - 1, 0)));
 }
 

@@ -22,13 +22,16 @@
 
 #include <math.h>
 
-#define ROUNDS       16
+#define ROUNDS_MOST  64
 #define ROUNDS_LEAST 4
-#define PROBING_NS                                                                                 \
-    LAB_NS_PER_S /* no further round behind that: a slow device makes do with fewer */
-#define OPERANDS   4
-#define BYTES_MOST ((int64_t)512 << 20)
-#define COPY_BYTES ((int64_t)32 << 20)
+/* No further round begins behind that: a slow device makes do with fewer. Twice as long as what was timed,
+ * but no longer than the second and no shorter than the first. */
+#define PROBING_LEAST_S 0.5
+#define PROBING_MOST_S  2
+#define LOW             0.2 /* of a CPU's rounds: where memory is contended now and then, these tell */
+#define OPERANDS        4
+#define BYTES_MOST      ((int64_t)512 << 20)
+#define COPY_BYTES      ((int64_t)32 << 20)
 
 enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
@@ -36,11 +39,12 @@ enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 struct size {
     int64_t side;    /* of the product's matrices */
     int64_t bytes;   /* of the arrays, at least */
+    int rounds;      /* cores that share their path to memory only now and then need more of them */
     int64_t turn_ns; /* of each probe in each round: several of a scheduler's turns on a CPU */
 };
 
-static const struct size of_cpus = {256, (int64_t)64 << 20, 15 * LAB_NS_PER_MS};
-static const struct size of_gpus = {1024, (int64_t)256 << 20, 8 * LAB_NS_PER_MS};
+static const struct size of_cpus = {256, (int64_t)64 << 20, ROUNDS_MOST, 15 * LAB_NS_PER_MS};
+static const struct size of_gpus = {1024, (int64_t)256 << 20, 16, 8 * LAB_NS_PER_MS};
 
 /* Between two waits of the host: waking up must not be what is measured. */
 #define AT_ONCE_NS   (4 * LAB_NS_PER_MS)
@@ -49,12 +53,13 @@ static const struct size of_gpus = {1024, (int64_t)256 << 20, 8 * LAB_NS_PER_MS}
 struct prober {
     struct lab_device *device;
     const struct size *size;
+    double probing_s;
     struct lab_stream *stream;
     struct lab_buffer operands[OPERANDS], memory, host;
     struct lab_launch compute, sum;
     bool is_gpu;
     int at_once[PROBES]; /* units between two waits */
-    double rates[PROBES][ROUNDS];
+    double rates[PROBES][ROUNDS_MOST];
     int rounds;                /* that were done */
     double clock_mhz, power_w; /* sums over what was read */
     int clock_count, power_count;
@@ -241,8 +246,8 @@ static int run_probes(struct prober *prober, struct lab_err *err) {
     for (int probe = 0; probe < PROBES; probe++)
         if (has(prober, probe) && warm_up(prober, probe, err) < 0)
             return -1;
-    int64_t end_ns = lab_clock_now(clock) + PROBING_NS;
-    while (prober->rounds < ROUNDS &&
+    int64_t end_ns = lab_clock_now(clock) + (int64_t)(prober->probing_s * LAB_NS_PER_S);
+    while (prober->rounds < prober->size->rounds &&
            (prober->rounds < ROUNDS_LEAST || lab_clock_now(clock) < end_ns)) {
         if (run_round(prober, prober->rounds, err) < 0)
             return -1;
@@ -255,10 +260,23 @@ static int run_probes(struct prober *prober, struct lab_err *err) {
 
 /* The mean of the middle half: bursts don't move it, and a neighbour that comes and goes counts by its share. */
 static double middle(const double *values, int count) {
-    double sorted[ROUNDS];
+    double sorted[ROUNDS_MOST];
     int outside = count / 4;
     lab_stats_sort(values, (size_t)count, sorted);
     return lab_stats_mean(sorted + outside, (size_t)(count - 2 * outside));
+}
+
+/*
+ * Cores of a virtual machine share a path to memory for a second, and then they don't, as its host moves
+ * them about: what is left in the worst fifth of the rounds is what a neighbour leaves when it is felt. A
+ * GPU's parts stay where they are.
+ */
+static double memory_left(const struct prober *prober, const double *ratios) {
+    double sorted[ROUNDS_MOST];
+    if (prober->is_gpu)
+        return middle(ratios, prober->rounds);
+    lab_stats_sort(ratios, (size_t)prober->rounds, sorted);
+    return lab_stats_quantile_sorted(sorted, (size_t)prober->rounds, LOW);
 }
 
 static double power_limit_w(struct rank *rank) {
@@ -272,14 +290,14 @@ static double power_limit_w(struct rank *rank) {
 /* Memory by its ratio to what was computed in the same round: what takes the device away for a while takes
  * it from both. */
 static struct capacity summarize(const struct prober *prober) {
-    double ratios[ROUNDS], rates[PROBES];
+    double ratios[ROUNDS_MOST], rates[PROBES];
     for (int i = 0; i < PROBES; i++)
         rates[i] = has(prober, i) ? middle(prober->rates[i], prober->rounds) : (double)NAN;
     for (int i = 0; i < prober->rounds; i++)
         ratios[i] = prober->rates[PROBE_MEMORY][i] / prober->rates[PROBE_COMPUTE][i];
     return (struct capacity){
         .flops_per_s = rates[PROBE_COMPUTE],
-        .memory_bytes_per_s = rates[PROBE_COMPUTE] * middle(ratios, prober->rounds),
+        .memory_bytes_per_s = rates[PROBE_COMPUTE] * memory_left(prober, ratios),
         .h2d_bytes_per_s = rates[PROBE_H2D],
         .d2h_bytes_per_s = rates[PROBE_D2H],
         .clock_mhz =
@@ -292,6 +310,8 @@ void worker_probe(struct rank *rank) {
     struct lab_err err = LAB_ERR_INIT;
     if (!rank->device)
         return;
+    prober.probing_s =
+        fmin(PROBING_MOST_S, fmax(PROBING_LEAST_S, 2 * rank->worker->job.duration_s));
     enum lab_dtype dtype = rank->worker->cost.dtype;
     int node = rank->job->numa_node >= 0 ? rank->job->numa_node : rank->device->ref.node;
     if (prober_open(&prober, dtype, node, &err) == 0 && run_probes(&prober, &err) == 0) {

@@ -44,6 +44,7 @@ void contention_judge(struct contention_effect *effects, int count, double least
 struct contention_phase {
     const char *name;
     bool base, together;
+    bool copies;         /* some kernel of it copies to or from the host */
     const char *apart;   /* "process, numa"; "" = nothing */
     const char *disturb; /* "" = none */
     int ranks;           /* most devices at once */
@@ -99,8 +100,12 @@ struct contention {
 void contention_make(const struct lab_study_table *study, const struct lab_analysis_input *input,
                      struct lab_arena *arena, struct contention *ret);
 
-/* Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
- * what merely varies much doesn't come first; -1 = nowhere is less. */
+/*
+ * Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
+ * what merely varies much doesn't come first; -1 = nowhere is less. Devices that run at once also probe at
+ * once, so that PCIe is shared by the probes at least: it counts only if kernels copy. Where a kernel is
+ * slowed for certain and nothing is less for certain, the one of which least is left, if 5 % or more is gone.
+ */
 int contention_first_resource(const struct contention *made, int phase);
 /* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
 bool contention_is_found(const struct contention *made);

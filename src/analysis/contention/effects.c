@@ -7,13 +7,14 @@
 #include <math.h>
 #include <string.h>
 
-#define CONFIDENCE 0.95
-#define LEVEL      0.05
-#define EQUAL      1e-9
-#define TIME_LEAST 0.01 /* a slow-down of less is none that anybody would act upon */
-#define LEFT_LEAST 0.02 /* likewise of resources, whose probes are short */
-#define LEFT_CLEAR 0.10 /* and where it isn't even from block to block */
-#define RANK_LEVEL 0.10 /* two-sided: three blocks that are all below three others have just that */
+#define CONFIDENCE  0.95
+#define LEVEL       0.05
+#define EQUAL       1e-9
+#define TIME_LEAST  0.01 /* a slow-down of less is none that anybody would act upon */
+#define LEFT_LEAST  0.02 /* likewise of resources, whose probes are short */
+#define LEFT_CLEAR  0.10 /* and where it isn't even from block to block */
+#define LEFT_LIKELY 0.05 /* and where it is but the likeliest cause of what is certain */
+#define RANK_LEVEL  0.10 /* two-sided: three blocks that are all below three others have just that */
 
 /* --- effects --- */
 
@@ -233,7 +234,7 @@ static void ask_ranks(const struct amounts *amounts, struct contention_effect *e
     if (effect->less || effect->more || n_base < 3 || n_phase < 3 ||
         !(lab_stats_mann_whitney(phase, n_phase, base, n_base).p <= RANK_LEVEL + EQUAL))
         return;
-    struct lab_effect shift = lab_stats_shift(phase, n_phase, base, n_base, CONFIDENCE);
+    struct lab_effect shift = lab_stats_shift(phase, n_phase, base, n_base, 1 - RANK_LEVEL);
     if (!(exp(shift.value) <= 1 - LEFT_CLEAR) || !(shift.interval.high < 0))
         return;
     effect->ratio = exp(shift.value);
@@ -280,19 +281,38 @@ static void make_power(struct contention *made) {
                                       mean_over(made, p, "result.capacity.power_limit_w")};
 }
 
+static bool counts(const struct contention *made, int phase, int resource) {
+    const struct contention_phase *it = &made->list[phase];
+    return resource != CONTENTION_PCIE || !it->together || it->copies;
+}
+
 /* Halfway between what is thought to be left and the most that may be: of two that are lost alike the surer
  * one is the lower. */
 static double surely_left(const struct contention_effect *left) {
     return sqrt(left->ratio * left->high);
 }
 
+/* Something is slowed for certain, but of no resource it is certain that less is left. */
+static int likely_resource(const struct contention *made, int phase) {
+    bool slowed = false;
+    int least = -1;
+    for (int k = 0; k < made->kernel_count; k++)
+        slowed |= made->kernels[k].times[phase].more;
+    for (int r = 0; slowed && r < CONTENTION_RESOURCES; r++)
+        if (counts(made, phase, r) && made->left[phase][r].ratio <= 1 - LEFT_LIKELY &&
+            (least < 0 || made->left[phase][r].ratio < made->left[phase][least].ratio))
+            least = r;
+    return least;
+}
+
 int contention_first_resource(const struct contention *made, int phase) {
     const struct contention_effect *left = made->left[phase];
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
-        if (left[r].less && (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
+        if (left[r].less && counts(made, phase, r) &&
+            (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
             first = r;
-    return first;
+    return first < 0 ? likely_resource(made, phase) : first;
 }
 
 bool contention_is_found(const struct contention *made) {
@@ -395,6 +415,8 @@ static void make_phases(struct contention *made) {
         struct contention_phase *phase = &made->list[p];
         phase->together |= lab_str_equal(text_in(run->test, "place"), "together");
         phase->ranks = run->rank_count > phase->ranks ? run->rank_count : phase->ranks;
+        phase->copies |= lab_study_number(run, "result.h2d_gb_per_s") > 0 ||
+                         lab_study_number(run, "result.d2h_gb_per_s") > 0;
         phase->disturb = text_in(run->test, "disturb");
         phase->apart = list_apart(run, made->arena);
         made->cpus |= lab_str_starts(run->ranks[0].device, "cpu:");
