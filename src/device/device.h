@@ -56,7 +56,8 @@ struct lab_device_ref { /* one member: a name for a device that isn't open */
     const char *definition;
 };
 
-struct lab_tunable; /* device/tunable.h */
+struct lab_sum_kind; /* device/sum.h */
+struct lab_tunable;  /* device/tunable.h */
 struct lab_tunable_place;
 struct lab_device_identity;
 
@@ -301,6 +302,9 @@ struct lab_backend {
     /* optional: as lab_device_identity (tunable.h); NULL = its description says it all */
     int (*identity)(const struct lab_tunable_place *place, struct lab_arena *arena,
                     struct lab_device_identity *ret_identity, struct lab_err *err);
+    /* optional: ways to sum over several of its devices, NULL-terminated (sum.h); NULL = through host
+     * memory alone */
+    const struct lab_sum_kind *const *sums;
 };
 
 /*

@@ -23,6 +23,7 @@ struct lab_group {
     int arrived;
     bool failed;
     struct lab_err why;
+    struct lab_group_watch *watches;
     void **shown;        /* [ranks] */
     int holding, parted; /* ranks that hold, and those of them that have come to part */
     uint64_t partings;   /* so far */
@@ -54,6 +55,10 @@ int lab_group_ranks(const struct lab_group *group) {
     return group->setup.ranks;
 }
 
+double lab_group_limit_s(const struct lab_group *group) {
+    return group->setup.limit_s;
+}
+
 /* --- failing --- */
 
 /* Under the lock. */
@@ -63,6 +68,42 @@ static void fail(struct lab_group *group, enum lab_err_code code, const char *te
     group->failed = true;
     lab_err_set(&group->why, code, "%s", text);
     pthread_cond_broadcast(&group->changed);
+    for (struct lab_group_watch *watch = group->watches; watch; watch = watch->next)
+        watch->failed(watch->state);
+}
+
+void lab_group_stop(struct lab_group *group, const struct lab_err *why) {
+    pthread_mutex_lock(&group->mutex);
+    fail(group, why->code ? why->code : LAB_ERR_SYSTEM, why->text);
+    pthread_mutex_unlock(&group->mutex);
+}
+
+int lab_group_check(struct lab_group *group, struct lab_err *err) {
+    pthread_mutex_lock(&group->mutex);
+    bool failed = group->failed;
+    if (failed && err)
+        *err = group->why;
+    pthread_mutex_unlock(&group->mutex);
+    return failed ? -1 : 0;
+}
+
+void lab_group_watch(struct lab_group *group, struct lab_group_watch *watch) {
+    pthread_mutex_lock(&group->mutex);
+    watch->next = group->watches;
+    group->watches = watch;
+    if (group->failed)
+        watch->failed(watch->state);
+    pthread_mutex_unlock(&group->mutex);
+}
+
+void lab_group_unwatch(struct lab_group *group, struct lab_group_watch *watch) {
+    pthread_mutex_lock(&group->mutex);
+    struct lab_group_watch **link = &group->watches;
+    while (*link && *link != watch)
+        link = &(*link)->next;
+    if (*link)
+        *link = watch->next;
+    pthread_mutex_unlock(&group->mutex);
 }
 
 void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why) {

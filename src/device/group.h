@@ -29,9 +29,26 @@ struct lab_group *lab_group_open(const struct lab_group_setup *setup);
 void lab_group_close(struct lab_group *group); /* accepts NULL; no rank uses it any more */
 
 int lab_group_ranks(const struct lab_group *group);
+double lab_group_limit_s(const struct lab_group *group);
 
 /* From any thread, and NULL is accepted: this rank is out; the first one's words are kept. */
 void lab_group_fail(struct lab_group *group, int rank, const struct lab_err *why);
+/* The same, in the words as they are. */
+void lab_group_stop(struct lab_group *group, const struct lab_err *why);
+/* -1 with those words once it has failed. */
+int lab_group_check(struct lab_group *group, struct lab_err *err);
+
+/*
+ * `failed` is called once when the group fails, by the thread that brings it about, or at once where it has
+ * failed before: so that what waits elsewhere than in a meeting can be let go. It must not call the group.
+ */
+struct lab_group_watch {
+    void (*failed)(void *state);
+    void *state;
+    struct lab_group_watch *next; /* the group's own */
+};
+void lab_group_watch(struct lab_group *group, struct lab_group_watch *watch);
+void lab_group_unwatch(struct lab_group *group, struct lab_group_watch *watch);
 
 /*
  * Waits until all ranks have come. All must come to the meeting of the same number: who is out of step ends
@@ -55,10 +72,21 @@ void lab_group_part(struct lab_group *group, struct lab_device *device);
 
 enum lab_sum_way {
     LAB_SUM_AUTO,         /* what suits the devices */
-    LAB_SUM_RING,         /* parts go round, through host memory: each link carries the same */
+    LAB_SUM_RING,         /* each sums a part, and parts go round: each link carries the same */
     LAB_SUM_HIERARCHICAL, /* the first device gathers all, sums, and gives back: through host memory */
     LAB_SUM_NCCL,         /* NVIDIA's library: between GPUs */
 };
+
+/*
+ * What a ring goes through depends on the devices. Slices of one GPU read and write each other's vectors in
+ * device memory, by one kernel of each rank (src/device/cuda/sum.c); all others go through host memory.
+ *
+ * In device memory and by NCCL a sum is one command in the rank's own stream: its threads don't meet, and a
+ * graph may capture it and be replayed, by all ranks equally often. The ranks' kernels wait for each other
+ * on the device, so each rank's sums must not stand behind a command that waits for a later sum of another.
+ * Whatever else runs on a rank's multiprocessors delays the others, no more. Through host memory the threads
+ * meet in each sum, and no graph can capture it.
+ */
 
 extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */
 
@@ -72,7 +100,11 @@ struct lab_sum_setup {
 
 struct lab_sum; /* a rank's end of it */
 
-/* All ranks open it, with the same way and length. Holds host memory of about twice the vector. */
+/*
+ * All ranks open it, with the same way and length. Where the way that was asked for can't be taken between
+ * these devices all take the ring, and lab_sum_note says why. Through host memory it holds about twice the
+ * vector of it.
+ */
 int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
                  struct lab_sum **ret_sum, struct lab_err *err);
 /* Its streams are idle. Waits, within the limit, for the others, who may still read from it. */
@@ -80,12 +112,25 @@ void lab_sum_close(struct lab_sum *sum); /* accepts NULL */
 
 /*
  * data[count] on this device becomes the sum over all ranks, to the bit the same on each. All ranks enqueue
- * their sums in the same order, with the same counts. Nothing is allocated.
+ * their sums in the same order, with the same counts, one behind the other. Nothing is allocated.
  */
 int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
                     struct lab_err *err);
 
+/*
+ * Whether the sums so far have come about, as far as they are done: -1 with the words of who failed. A rank
+ * that waits on its device for one that never comes gives up at the group's limit, leaves its vector as it
+ * was, and this tells. A synchronisation of the stream does so, too.
+ */
+int lab_sum_check(struct lab_sum *sum, struct lab_err *err);
+
 /* The way that was taken: never LAB_SUM_AUTO. */
 enum lab_sum_way lab_sum_way(const struct lab_sum *sum);
+/* What it goes through: "host memory", "device memory", "NCCL". */
+const char *lab_sum_through(const struct lab_sum *sum);
+/* Why it isn't the way that was asked for, as a sentence; NULL = it is. */
+const char *lab_sum_note(const struct lab_sum *sum);
+/* Whether a graph may capture it. */
+bool lab_sum_is_captured(const struct lab_sum *sum);
 
 #endif

@@ -1,265 +1,206 @@
 /*
- * group_sum.c: sums over the devices of a group, through host memory.
- *
- * Each rank has slots in pinned host memory. What another is to have is copied down into a slot, and an
- * event recorded behind it; the other's stream waits for that event, copies up and adds. A slot is written
- * again in the next sum, when its reader's event says that it was read.
- *
- * Events are recorded by their owner alone and looked at by a neighbour between the same two meetings of
- * every sum, so that a recording and a look never come at the same time. Why that holds is said at each way.
- *
- * A vector that has one rank's sum on all is to the bit the same everywhere: each value is added up by one
- * device, in one order.
+ * group_sum.c: sums over the devices of a group: which way is taken, by all ranks alike, and its life. The
+ * ways themselves are group_host.c's and the backends' (sum.h).
  */
-#include "device/group.h"
-
 #include "base/mem.h"
+#include "device/sum.h"
+
+#include <stdio.h>
 
 const char *const lab_sum_ways[] = {"auto", "ring", "hierarchical", "nccl", NULL};
 
-struct way {
-    enum lab_sum_way way;
-    int (*rounds)(int ranks); /* slots of a rank, and events of each kind */
-    /* values of a slot, for the longest vector */
-    int64_t (*slot)(int64_t count, int ranks);
-    int (*enqueue)(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
-                   struct lab_err *err);
-};
-
 struct lab_sum {
-    struct lab_group *group;
-    struct lab_sum_setup setup;
-    const struct way *way;
-    int ranks, rounds;
-    int64_t slot_values;
-    struct lab_buffer slots;   /* host: [rounds][slot_values] */
-    struct lab_buffer scratch; /* device: one slot's values, before they are added */
-    struct lab_event **put;    /* [rounds]: own slot is written */
-    struct lab_event **taken;  /* [rounds]: a neighbour's slot was read */
-    struct lab_sum **all;      /* [ranks] */
-    uint64_t number;           /* of the next meeting: the same on all ranks */
-    bool holds;
+    struct lab_sum_place place;
+    const struct lab_sum_kind *kind;
+    void *state;
+    struct lab_device **devices;                        /* [ranks] */
+    void **states;                                      /* [ranks] */
+    char note[sizeof((struct lab_err *)0)->text + 128]; /* "" = none */
 };
 
-#define FIRST_NUMBER 16 /* those below are the group's own */
+/* Meetings while a sum is opened; those of the group itself and of sums have other numbers. */
+enum { AGREE_HEARD = 8 };
 
-/* --- commands --- */
+/* --- agreeing --- */
 
-static int meet(struct lab_sum *sum, struct lab_err *err) {
-    return lab_group_meet(sum->group, sum->setup.rank, sum->setup.device, sum->number++, err);
-}
-
-static float *slot_of(const struct lab_sum *sum, int round) {
-    return (float *)sum->slots.data + round * sum->slot_values;
-}
-
-/* Down into the own slot, once `reader` has read what was in it. */
-static int put(struct lab_sum *sum, struct lab_stream *stream, int round, const float *data,
-               int64_t count, const struct lab_sum *reader, struct lab_err *err) {
-    if (reader && lab_event_wait(reader->taken[round], stream, err))
-        return -1;
-    if (count > 0 && lab_copy(stream, slot_of(sum, round), data, (size_t)count * sizeof *data,
-                              LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err))
-        return -1;
-    return lab_event_record(sum->put[round], stream, err);
-}
-
-/* Up from another's slot: added to what is here, or in its place. Another device's pinned memory is
- * ordinary memory to this one. */
-static int take(struct lab_sum *sum, struct lab_stream *stream, int round,
-                const struct lab_sum *owner, float *data, int64_t count, bool adds,
-                struct lab_err *err) {
-    if (lab_event_wait(owner->put[round], stream, err))
-        return -1;
-    if (count == 0)
-        return 0;
-    struct lab_tensor own = lab_tensor_vector(data, LAB_FP32, count);
-    struct lab_tensor other = lab_tensor_vector(sum->scratch.data, LAB_FP32, count);
-    const struct lab_launch add = {.op = LAB_OP_ADD, .in = {own, other}, .out = own};
-    if (lab_copy(stream, adds ? sum->scratch.data : (void *)data, slot_of(owner, round),
-                 (size_t)count * sizeof *data, LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PAGEABLE, err))
-        return -1;
-    return adds ? lab_launch(stream, &add, err) : 0;
-}
-
-/* --- the ring --- */
+struct vote { /* what a rank shows the others about one stage */
+    int failed;
+    struct lab_err err;
+    void *state;
+};
 
 /*
- * Patarasuk and Yuan, 2009: in n − 1 rounds each rank passes a part to its right neighbour, which adds it
- * to its own, so that each ends up with one part's sum; in n − 1 more the sums go round. Each round has a
- * slot and a meeting of its own. put[t] is recorded before meeting t and looked at behind it, and again
- * recorded behind meeting t − 1 of the next sum; taken[t] is recorded behind meeting t and looked at before
- * it in the next sum.
+ * Hears how it went on all ranks. Returns 0 where all agree, -1 with the words of the first that failed;
+ * *ret_over says that the group itself has failed, so that there is nothing more to agree on.
  */
-static int ring_rounds(int ranks) {
-    return 2 * (ranks - 1);
-}
-
-static int64_t ring_slot(int64_t count, int ranks) {
-    return (count + ranks - 1) / ranks;
-}
-
-struct part {
-    int64_t begin, count;
-};
-
-static struct part part_at(const struct lab_sum *sum, int64_t count, int part) {
-    int64_t n = sum->ranks, index = ((int64_t)part % n + n) % n;
-    int64_t begin = count * index / n;
-    return (struct part){begin, count * (index + 1) / n - begin};
-}
-
-static int ring_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
-                        struct lab_err *err) {
-    int n = sum->ranks, own = sum->setup.rank;
-    const struct lab_sum *left = sum->all[(own + n - 1) % n], *right = sum->all[(own + 1) % n];
-    for (int round = 0; round < sum->rounds; round++) {
-        bool adds = round < n - 1;
-        /* the second half begins with the part whose sum ended up here */
-        int number = adds ? own - round : own + 1 - (round - (n - 1));
-        struct part out = part_at(sum, count, number), in = part_at(sum, count, number - 1);
-        if (put(sum, stream, round, data + out.begin, out.count, right, err) || meet(sum, err) ||
-            take(sum, stream, round, left, data + in.begin, in.count, adds, err) ||
-            lab_event_record(sum->taken[round], stream, err))
-            return -1;
+static int agree(struct lab_sum *sum, const struct vote *own, bool *ret_over, struct lab_err *err) {
+    struct lab_sum_place *place = &sum->place;
+    struct vote vote = *own, **all = lab_mem_alloc((size_t)place->ranks, sizeof *all);
+    int failed = 0;
+    *ret_over =
+        lab_group_exchange(place->group, place->rank, place->device, &vote, (void **)all, err) < 0;
+    for (int i = 0; i < place->ranks && !*ret_over; i++) {
+        sum->states[i] = all[i]->state;
+        if (all[i]->failed && !failed && err)
+            *err = all[i]->err;
+        failed |= all[i]->failed;
     }
-    return 0;
+    /* all have heard it before anybody's vote goes */
+    if (!*ret_over)
+        *ret_over = lab_group_meet(place->group, place->rank, place->device, AGREE_HEARD,
+                                   failed ? NULL : err) < 0;
+    lab_mem_free(all);
+    return failed || *ret_over ? -1 : 0;
 }
 
-/* --- gathering on one --- */
-
-/*
- * All put their vectors, the first device adds them up and puts the sum, all take it. The others' put[0] is
- * recorded before the first meeting and looked at between the two; the first's taken[0] the other way round.
- * The first's put[1] is recorded between them and looked at behind the second; the others' taken[1] behind
- * the second, and looked at between the two of the next sum.
- */
-static int gather_rounds(int ranks) {
-    (void)ranks;
-    return 2;
+/* Opens it on all ranks, or leaves it closed on all. */
+static int try_kind(struct lab_sum *sum, const struct lab_sum_kind *kind, bool *ret_over,
+                    struct lab_err *err) {
+    struct vote vote = {.err = LAB_ERR_INIT};
+    vote.failed = kind->open(&sum->place, &sum->state, &vote.err);
+    bool opened = !vote.failed;
+    vote.state = sum->state;
+    int status = agree(sum, &vote, ret_over, err);
+    if (status == 0) {
+        vote.failed = kind->join(sum->state, sum->states, &vote.err);
+        status = agree(sum, &vote, ret_over, err);
+    }
+    if (status == 0) {
+        sum->kind = kind;
+        return 0;
+    }
+    if (opened)
+        kind->close(sum->state);
+    sum->state = NULL;
+    return -1;
 }
 
-static int64_t gather_slot(int64_t count, int ranks) {
-    (void)ranks;
+/* --- choosing --- */
+
+#define KINDS_MOST 6
+
+/* The kinds that do for the way, the best first. */
+static int list_kinds(const struct lab_sum *sum, enum lab_sum_way asked,
+                      const struct lab_sum_kind *ret_kinds[KINDS_MOST]) {
+    const struct lab_backend *backend = sum->place.device->ref.backend;
+    bool alike = true;
+    int count = 0;
+    for (int i = 0; i < sum->place.ranks; i++)
+        alike &= sum->devices[i]->ref.backend == backend;
+    for (int pass = 0; pass < 2; pass++) /* what was asked for, then what else there is */
+        for (int i = 0; alike && backend && backend->sums && backend->sums[i]; i++) {
+            const struct lab_sum_kind *kind = backend->sums[i];
+            bool wanted = asked == LAB_SUM_AUTO || kind->way == asked;
+            if (wanted == (pass == 0) && asked != LAB_SUM_HIERARCHICAL &&
+                !(asked == LAB_SUM_RING && pass == 1) && count < KINDS_MOST - 1)
+                ret_kinds[count++] = kind;
+        }
+    ret_kinds[count++] = asked == LAB_SUM_HIERARCHICAL ? &lab_sum_host_gather : &lab_sum_host_ring;
     return count;
 }
 
-static int gather(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
-                  struct lab_err *err) {
-    for (int i = 1; i < sum->ranks; i++)
-        if (take(sum, stream, 0, sum->all[i], data, count, true, err) ||
-            lab_event_wait(sum->all[i]->taken[1], stream, err))
+static void keep_note(struct lab_sum *sum, enum lab_sum_way asked, const char *why) {
+    if (asked == LAB_SUM_AUTO || sum->kind->way == asked)
+        return;
+    snprintf(sum->note, sizeof sum->note, "allreduce=%s: sums went by %s through %s instead: %s",
+             lab_sum_ways[asked], lab_sum_ways[sum->kind->way], sum->kind->through, why);
+}
+
+static int choose(struct lab_sum *sum, enum lab_sum_way asked, struct lab_err *err) {
+    const struct lab_sum_kind *kinds[KINDS_MOST];
+    int count = list_kinds(sum, asked, kinds);
+    struct lab_err why = LAB_ERR_INIT;
+    bool known = false, over = false;
+    for (int i = 0; i < count; i++) {
+        struct lab_err own = LAB_ERR_INIT;
+        /* one rank needs nobody, unless it was told how */
+        bool idle = sum->place.ranks == 1 && asked != kinds[i]->way;
+        if (i < count - 1 && idle)
+            continue;
+        int status = kinds[i]->suits(&sum->place, &own);
+        if (status == 0)
+            status = try_kind(sum, kinds[i], &over, &own);
+        if (status == 0) {
+            keep_note(sum, asked, known ? why.text : "only NVIDIA GPUs have it");
+            return 0;
+        }
+        if (over || i == count - 1) {
+            if (err)
+                *err = own;
             return -1;
-    return lab_event_record(sum->taken[0], stream, err) ||
-           put(sum, stream, 1, data, count, NULL, err);
+        }
+        if (!known)
+            why = own;
+        known = true;
+    }
+    return -1;
 }
 
-static int gather_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data,
-                          int64_t count, struct lab_err *err) {
-    bool first = sum->setup.rank == 0;
-    if ((!first && put(sum, stream, 0, data, count, sum->all[0], err)) || meet(sum, err) ||
-        (first && gather(sum, stream, data, count, err)) || meet(sum, err))
-        return -1;
-    return !first && (take(sum, stream, 1, sum->all[0], data, count, false, err) ||
-                      lab_event_record(sum->taken[1], stream, err))
-               ? -1
-               : 0;
-}
-
-/* --- ways --- */
-
-static const struct way ways[] = {
-    {LAB_SUM_RING, ring_rounds, ring_slot, ring_enqueue},
-    {LAB_SUM_HIERARCHICAL, gather_rounds, gather_slot, gather_enqueue},
-};
-
-static const struct way *find_way(enum lab_sum_way asked, struct lab_err *err) {
-    enum lab_sum_way wanted = asked == LAB_SUM_AUTO ? LAB_SUM_RING : asked;
-    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
-        if (ways[i].way == wanted)
-            return &ways[i];
-    lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                "allreduce=%s: no sum of these devices can go that way; ring and hierarchical can",
-                lab_sum_ways[asked]);
-    return NULL;
-}
+/* --- use --- */
 
 enum lab_sum_way lab_sum_way(const struct lab_sum *sum) {
-    return sum->way->way;
+    return sum->kind->way;
+}
+
+const char *lab_sum_through(const struct lab_sum *sum) {
+    return sum->kind->through;
+}
+
+const char *lab_sum_note(const struct lab_sum *sum) {
+    return *sum->note ? sum->note : NULL;
+}
+
+bool lab_sum_is_captured(const struct lab_sum *sum) {
+    return sum->kind->is_captured;
+}
+
+int lab_sum_check(struct lab_sum *sum, struct lab_err *err) {
+    if (sum->kind->check && sum->kind->check(sum->state, err))
+        return -1;
+    return lab_group_check(sum->place.group, err);
 }
 
 int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
                     struct lab_err *err) {
-    if (count > sum->setup.count_most)
+    if (count > sum->place.count_most)
         return lab_err_set(err, LAB_ERR_SYSTEM, "a sum of %lld values where %lld are the most",
-                           (long long)count, (long long)sum->setup.count_most);
-    return sum->ranks > 1 ? sum->way->enqueue(sum, stream, data, count, err) : 0;
+                           (long long)count, (long long)sum->place.count_most);
+    return count > 0 ? sum->kind->enqueue(sum->state, stream, data, count, err) : 0;
 }
 
 /* --- life --- */
 
-static int open_events(struct lab_sum *sum, struct lab_event ***ret_events, struct lab_err *err) {
-    *ret_events = lab_mem_alloc((size_t)sum->rounds + 1, sizeof **ret_events);
-    for (int i = 0; i < sum->rounds; i++)
-        if (lab_event_open(sum->setup.device, &(*ret_events)[i], err))
-            return -1;
-    return 0;
-}
-
-static void close_events(struct lab_event **events, int count) {
-    for (int i = 0; events && i < count; i++)
-        lab_event_close(events[i]);
-    lab_mem_free(events);
-}
-
-static int open_slots(struct lab_sum *sum, struct lab_err *err) {
-    size_t slot_bytes = (size_t)sum->slot_values * sizeof(float);
-    if (sum->ranks == 1)
-        return 0;
-    return lab_buffer_open(sum->setup.device, LAB_MEMORY_HOST_PINNED, sum->setup.numa_node,
-                           (size_t)sum->rounds * slot_bytes, &sum->slots, err) ||
-                   lab_buffer_open(sum->setup.device, LAB_MEMORY_DEVICE, -1, slot_bytes,
-                                   &sum->scratch, err)
-               ? -1
-               : 0;
-}
-
 int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
                  struct lab_sum **ret_sum, struct lab_err *err) {
     struct lab_sum *sum = lab_mem_alloc(1, sizeof *sum);
-    sum->group = group;
-    sum->setup = *setup;
-    sum->ranks = lab_group_ranks(group);
-    sum->number = FIRST_NUMBER;
-    sum->all = lab_mem_alloc((size_t)sum->ranks, sizeof(struct lab_sum *));
-    sum->way = find_way(setup->way, err);
-    if (!sum->way)
-        goto fail;
-    sum->rounds = sum->way->rounds(sum->ranks);
-    sum->slot_values = sum->way->slot(setup->count_most, sum->ranks);
-    if (open_slots(sum, err) || open_events(sum, &sum->put, err) ||
-        open_events(sum, &sum->taken, err))
-        goto fail;
-    sum->holds = true;
+    int ranks = lab_group_ranks(group);
+    sum->devices = lab_mem_alloc((size_t)ranks, sizeof(struct lab_device *));
+    sum->states = lab_mem_alloc((size_t)ranks, sizeof(void *));
+    sum->place = (struct lab_sum_place){.group = group,
+                                        .rank = setup->rank,
+                                        .ranks = ranks,
+                                        .device = setup->device,
+                                        .devices = sum->devices,
+                                        .numa_node = setup->numa_node,
+                                        .count_most = setup->count_most};
     lab_group_hold(group);
-    if (lab_group_exchange(group, setup->rank, setup->device, sum, (void **)sum->all, err))
-        goto fail;
+    if (lab_group_exchange(group, setup->rank, setup->device, setup->device, (void **)sum->devices,
+                           err) ||
+        choose(sum, setup->way, err)) {
+        lab_sum_close(sum);
+        return -1;
+    }
     *ret_sum = sum;
     return 0;
-fail:
-    lab_sum_close(sum);
-    return -1;
 }
 
 void lab_sum_close(struct lab_sum *sum) {
     if (!sum)
         return;
-    if (sum->holds)
-        lab_group_part(sum->group, sum->setup.device);
-    close_events(sum->put, sum->rounds);
-    close_events(sum->taken, sum->rounds);
-    lab_buffer_close(&sum->slots);
-    lab_buffer_close(&sum->scratch);
-    lab_mem_free(sum->all);
+    lab_group_part(sum->place.group, sum->place.device);
+    if (sum->kind)
+        sum->kind->close(sum->state);
+    lab_mem_free(sum->devices);
+    lab_mem_free(sum->states);
     lab_mem_free(sum);
 }

@@ -4,6 +4,8 @@
  */
 #include "device/cuda/cuda.h"
 
+#include "device/cuda/sum.h"
+
 /* What the multiprocessors can compute in at all; which ops there are is kernels.c's. */
 static bool knows(const struct cuda_device *device, enum lab_dtype dtype) {
     switch (dtype) {
@@ -71,4 +73,5 @@ const struct lab_backend lab_backend_cuda = {
     .lacks = cuda_lacks,
     .tunable = cuda_tunable,
     .identity = cuda_identity,
+    .sums = cuda_sums,
 };

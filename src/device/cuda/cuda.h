@@ -10,6 +10,7 @@
  *   plan*.c      which kernel does an op, and how      module.c   kernels loaded on a device
  *   compile.c    kernels' code, by NVRTC               gemm.c, gemm_tune.c  products by cuBLASLt
  *   trace.c      what the GPU did, by CUPTI            tune.c     what can be chosen, and for whom
+ *   sum*.c       sums over several devices             fault.c    waits that others may hold up
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
  * multiprocessors. A thread that calls into the backend makes that context current first
@@ -95,10 +96,11 @@ struct cuda_device {
     struct cuda_anchor anchor;
     struct lab_device_limits limits[4]; /* by dtype; measured at the first call */
     bool limits_known[4];
-    void *kernels;          /* kernels.c's own: modules, handles; NULL until the first launch */
-    bool traced;            /* between trace_begin and trace_end */
-    uint32_t trace_context; /* the number by which CUPTI knows its context */
-    void *nvml;             /* NVML's handle of its GPU, of that generation; NULL = not asked for */
+    void *kernels;             /* kernels.c's own: modules, handles; NULL until the first launch */
+    bool traced;               /* between trace_begin and trace_end */
+    uint32_t trace_context;    /* the number by which CUPTI knows its context */
+    struct cuda_fault *faults; /* fault.c: what else waiting for it has to look at */
+    void *nvml; /* NVML's handle of its GPU, of that generation; NULL = not asked for */
     unsigned nvml_generation;
 };
 
@@ -145,6 +147,32 @@ void cuda_close(struct lab_device *device);
 /* Makes the device's context the calling thread's current one; cheap where it is already. */
 int cuda_enter(const struct cuda_device *device, struct lab_err *err);
 int cuda_attribute(const struct cuda_device *device, lab_cu_attribute attribute); /* 0 = unknown */
+
+/* What was called may have made another context current: the thread's next cuda_enter sets it anew. */
+void cuda_forget(void);
+
+/* --- fault.c --- */
+
+/*
+ * Something on the device that depends on other devices: a sum. Whoever waits for the device hears of what
+ * went wrong with it.
+ */
+struct cuda_fault {
+    int (*check)(void *state, struct lab_err *err); /* -1 once it has failed */
+    void *state;
+    /* where the device may wait for ever: how long it may keep a waiting host; then `give_up` is called,
+     * after which the device comes to an end. 0 = it ends by itself */
+    double limit_s;
+    void (*give_up)(void *state, struct lab_err *why);
+    struct cuda_fault *next;
+};
+void cuda_fault_add(struct cuda_device *device, struct cuda_fault *fault);
+void cuda_fault_remove(struct cuda_device *device, struct cuda_fault *fault);
+
+/* Before and after the driver is asked to wait for a stream or an event; the other one is NULL. */
+int cuda_faults_wait(struct cuda_device *device, lab_cu_stream stream, lab_cu_event event,
+                     struct lab_err *err);
+int cuda_faults_check(struct cuda_device *device, struct lab_err *err);
 
 /* --- slice.c --- */
 

@@ -91,9 +91,10 @@ int cuda_event_wait(struct lab_event *base, struct lab_stream *base_stream, stru
 int cuda_event_sync(struct lab_event *base, struct lab_err *err) {
     struct cuda_device *device = (struct cuda_device *)base->device;
     struct cuda_event *event = (struct cuda_event *)base;
-    if (cuda_enter(device, err))
+    if (cuda_enter(device, err) || cuda_faults_wait(device, NULL, event->handle, err) ||
+        cuda_check(device->cuda->cuEventSynchronize(event->handle), "cuEventSynchronize", err))
         return -1;
-    return cuda_check(device->cuda->cuEventSynchronize(event->handle), "cuEventSynchronize", err);
+    return cuda_faults_check(device, err);
 }
 
 /* --- times --- */

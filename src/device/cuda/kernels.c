@@ -139,6 +139,18 @@ static int put(struct cuda_stream *stream, struct cuda_call *call, struct lab_er
                       "cuLaunchKernelEx", err);
 }
 
+int cuda_kernels_get(struct cuda_device *device, const struct cuda_variant *variant,
+                     struct cuda_module **ret_module, struct lab_err *err) {
+    if (cuda_enter(device, err))
+        return -1;
+    return cuda_module_get(&kernels_of(device)->modules, device, variant, ret_module, err);
+}
+
+int cuda_kernels_put(struct cuda_stream *stream, struct cuda_call *call, struct lab_err *err) {
+    kernels_of((struct cuda_device *)stream->base.device);
+    return put(stream, call, err);
+}
+
 static int lower(struct cuda_stream *stream, const struct lab_launch *launch, struct lab_err *err) {
     struct lab_launch parts[LAB_OP_PARTS];
     int count = lab_op_get(launch->op)->lower(launch, parts);

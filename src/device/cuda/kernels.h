@@ -12,4 +12,10 @@ struct cuda_kernels {
     bool dependent; /* kernels in graphs may start while their predecessors end */
 };
 
+/* The variant's module, compiled and loaded where it isn't yet. */
+int cuda_kernels_get(struct cuda_device *device, const struct cuda_variant *variant,
+                     struct cuda_module **ret_module, struct lab_err *err);
+/* Enqueues a call that no launch stands for; the device's context is current. */
+int cuda_kernels_put(struct cuda_stream *stream, struct cuda_call *call, struct lab_err *err);
+
 #endif

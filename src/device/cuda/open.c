@@ -137,6 +137,10 @@ int cuda_enter(const struct cuda_device *device, struct lab_err *err) {
     return 0;
 }
 
+void cuda_forget(void) {
+    entered = 0;
+}
+
 int cuda_attribute(const struct cuda_device *device, lab_cu_attribute attribute) {
     int value = 0;
     if (device->cuda->cuDeviceGetAttribute(&value, attribute, device->ordinal) != LAB_CU_SUCCESS)

@@ -50,7 +50,8 @@
       "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG")                            \
     X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
     X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiiffffff", "MODE", "CLUSTER")    \
-    X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)
+    X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)                                        \
+    X(sum, "sum.cu", FROM_80, SINGLE, "pplpli", "RANKS", "THREADS", "UNROLL")
 
 enum cuda_kernel_id {
 #define CUDA_KERNEL_ID(name, ...) CUDA_KERNEL_##name,
@@ -66,6 +67,7 @@ enum { /* the dtypes that a kernel exists in, a bit for each */
        CUDA_DTYPES_ANY = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16 | 1 << LAB_FP16,
        CUDA_DTYPES_HALF = 1 << LAB_BF16 | 1 << LAB_FP16,
        CUDA_DTYPES_TRAINING = 1 << LAB_FP32 | 1 << LAB_TF32 | 1 << LAB_BF16,
+       CUDA_DTYPES_SINGLE = 1 << LAB_FP32,
        CUDA_DTYPES_MATRIX = CUDA_DTYPES_HALF | 1 << LAB_TF32, /* what matrix units multiply */
 };
 
@@ -150,5 +152,23 @@ struct cuda_room { /* what a device offers a kernel */
  */
 int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
               struct cuda_call *ret_call, struct lab_err *err);
+
+/* --- sums over ranks, which are no op: plan_sum.c --- */
+
+#define CUDA_SUM_SEATS 1024 /* of a rank, as in kernels/sum.cu: blocks of a grid at most */
+
+struct cuda_sum_arguments { /* the kernel's, in its order */
+    uint64_t seats, vector;
+    int64_t count;
+    uint64_t notice, limit_ns;
+    int rank;
+};
+
+struct cuda_variant cuda_sum_variant(int ranks);
+
+/* One kernel of a rank on `sm_count` multiprocessors. The grid follows from these and the count alone: all
+ * ranks must come to the same. */
+void cuda_plan_sum(const struct cuda_variant *variant, const struct cuda_sum_arguments *arguments,
+                   int sm_count, struct cuda_call *ret_call);
 
 #endif

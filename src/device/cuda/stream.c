@@ -55,8 +55,9 @@ void cuda_stream_close(struct lab_stream *base) {
 int cuda_stream_sync(struct lab_stream *base, struct lab_err *err) {
     struct cuda_device *device = (struct cuda_device *)base->device;
     struct cuda_stream *stream = (struct cuda_stream *)base;
-    if (cuda_enter(device, err) ||
-        cuda_check(device->cuda->cuStreamSynchronize(stream->handle), "cuStreamSynchronize", err))
+    if (cuda_enter(device, err) || cuda_faults_wait(device, stream->handle, NULL, err) ||
+        cuda_check(device->cuda->cuStreamSynchronize(stream->handle), "cuStreamSynchronize", err) ||
+        cuda_faults_check(device, err))
         return -1;
     return cuda_anchor_refresh(device, err);
 }

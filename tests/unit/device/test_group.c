@@ -11,6 +11,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <setjmp.h>
@@ -19,7 +20,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-enum { RANKS_MOST = 3, LONGEST = 1000 };
+enum { RANKS_MOST = 5, LONGEST = 1000 };
 
 struct rank {
     struct lab_group *group;
@@ -31,6 +32,9 @@ struct rank {
     int64_t values;
     int sums;        /* that it does */
     bool fails;      /* instead of its second sum */
+    bool stays_away; /* does none, and says nothing */
+    enum lab_sum_way taken;
+    char note[256];
     float *found;    /* [LONGEST] */
     int64_t time_ns; /* that the device says it took */
     int failed;
@@ -72,8 +76,11 @@ static int add_up(struct rank *rank, struct lab_device *device, struct lab_err *
     if (stream)
         lab_stream_sync(stream, &second);
     rank->time_ns = lab_clock_now(device->clock) - start_ns;
-    if (!failed)
+    if (!failed) {
         memcpy(rank->found, host.data, bytes);
+        rank->taken = lab_sum_way(sum);
+        snprintf(rank->note, sizeof rank->note, "%s", lab_sum_note(sum) ? lab_sum_note(sum) : "");
+    }
     lab_sum_close(sum);
     lab_stream_close(stream);
     lab_buffer_close(&data);
@@ -86,6 +93,8 @@ static void *rank_main(void *argument) {
     struct lab_device *device = NULL;
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
     setup.gang = rank->count;
+    if (rank->stays_away)
+        return NULL;
     rank->failed = lab_device_open(rank->machine, &rank->ref, setup, &device, &rank->err) ||
                    add_up(rank, device, &rank->err);
     lab_device_close(device);
@@ -104,9 +113,10 @@ static void run(struct rank *ranks, int count, const struct rank *like, double l
         lab_device_select(machine, like->selector, &arena, &list, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < count; i++) {
-        bool fails = ranks[i].fails;
+        bool fails = ranks[i].fails, stays_away = ranks[i].stays_away;
         ranks[i] = *like;
         ranks[i].fails = fails;
+        ranks[i].stays_away = stays_away;
         ranks[i].machine = machine;
         ranks[i].ref = list.items[i % list.count];
         ranks[i].group = group;
@@ -155,17 +165,20 @@ static void a_ring_sums_over_all_ranks(void **state) {
     check_sums(LAB_SUM_RING, 2, LONGEST);
     check_sums(LAB_SUM_AUTO, 3, LONGEST - 1); /* parts of unequal length */
     check_sums(LAB_SUM_RING, 3, 2);           /* a part of nothing */
+    check_sums(LAB_SUM_RING, 5, 333);
 }
 
 static void gathering_on_one_sums_over_all_ranks(void **state) {
     (void)state;
     check_sums(LAB_SUM_HIERARCHICAL, 2, LONGEST);
     check_sums(LAB_SUM_HIERARCHICAL, 3, 7);
+    check_sums(LAB_SUM_HIERARCHICAL, 5, 1);
 }
 
 static void one_rank_is_its_own_sum(void **state) {
     (void)state;
     check_sums(LAB_SUM_RING, 1, 5);
+    check_sums(LAB_SUM_HIERARCHICAL, 1, 5);
 }
 
 static void simulated_devices_take_simulated_time(void **state) {
@@ -190,12 +203,12 @@ static void a_rank_that_fails_ends_all(void **state) {
     struct rank ranks[RANKS_MOST] = {{0}};
     struct rank like = {.selector = "cpu", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
     ranks[1].fails = true;
-    run(ranks, RANKS_MOST, &like, 20);
-    for (int i = 0; i < RANKS_MOST; i++) {
+    run(ranks, 3, &like, 20);
+    for (int i = 0; i < 3; i++) {
         assert_true(ranks[i].failed);
         assert_non_null(strstr(ranks[i].err.text, "made up by the test"));
     }
-    release(ranks, RANKS_MOST);
+    release(ranks, 3);
 }
 
 static void simulated_ranks_end_as_well(void **state) {
@@ -250,14 +263,58 @@ static void ranks_out_of_step_are_told_so(void **state) {
     lab_group_close(group);
 }
 
-static void a_way_that_is_not_there_is_refused(void **state) {
+static void a_way_that_is_not_there_gives_way_to_the_ring_and_says_so(void **state) {
     (void)state;
-    struct rank ranks[1] = {{0}};
+    struct rank ranks[2] = {{0}};
     struct rank like = {.selector = "cpu", .way = LAB_SUM_NCCL, .values = 4, .sums = 1};
-    run(ranks, 1, &like, 1);
-    assert_true(ranks[0].failed);
-    assert_non_null(strstr(ranks[0].err.text, "allreduce=nccl"));
-    release(ranks, 1);
+    run(ranks, 2, &like, 20);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ranks[i].failed, 0);
+        assert_int_equal(ranks[i].taken, LAB_SUM_RING);
+        assert_string_equal(ranks[i].note, "allreduce=nccl: sums went by ring through host memory "
+                                           "instead: only NVIDIA GPUs have it");
+    }
+    release(ranks, 2);
+}
+
+static void note_failure(void *calls) {
+    ++*(int *)calls;
+}
+
+static void who_watches_hears_of_a_failure_once(void **state) {
+    (void)state;
+    struct lab_err why = LAB_ERR_INIT, err = LAB_ERR_INIT;
+    int early = 0, late = 0, gone = 0;
+    struct lab_group_watch watches[] = {{.failed = note_failure, .state = &early},
+                                        {.failed = note_failure, .state = &late},
+                                        {.failed = note_failure, .state = &gone}};
+    struct lab_group *group = lab_group_open(&(struct lab_group_setup){.ranks = 2, .limit_s = 20});
+    lab_group_watch(group, &watches[0]);
+    lab_group_watch(group, &watches[2]);
+    lab_group_unwatch(group, &watches[2]);
+    assert_int_equal(lab_group_check(group, &err), 0);
+    lab_err_set(&why, LAB_ERR_MEMORY, "made up by the test");
+    lab_group_fail(group, 1, &why);
+    lab_group_stop(group, &why);
+    lab_group_watch(group, &watches[1]);
+    assert_true(early == 1 && late == 1 && gone == 0);
+    assert_int_equal(lab_group_check(group, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_MEMORY);
+    assert_string_equal(err.text, "rank 1 has failed: made up by the test");
+    lab_group_close(group);
+}
+
+static void a_rank_that_never_comes_is_waited_for_within_the_limit(void **state) {
+    (void)state;
+    struct rank ranks[RANKS_MOST] = {{0}};
+    struct rank like = {.selector = "cpu", .way = LAB_SUM_RING, .values = LONGEST, .sums = 4};
+    ranks[2].stays_away = true;
+    run(ranks, 3, &like, 0.05);
+    for (int i = 0; i < 2; i++) {
+        assert_true(ranks[i].failed);
+        assert_non_null(strstr(ranks[i].err.text, "has waited 0.05 s for others"));
+    }
+    release(ranks, 3);
 }
 
 int main(void) {
@@ -271,7 +328,9 @@ int main(void) {
         cmocka_unit_test(nobody_waits_longer_than_the_limit),
         cmocka_unit_test(a_stop_ends_a_meeting),
         cmocka_unit_test(ranks_out_of_step_are_told_so),
-        cmocka_unit_test(a_way_that_is_not_there_is_refused),
+        cmocka_unit_test(a_way_that_is_not_there_gives_way_to_the_ring_and_says_so),
+        cmocka_unit_test(who_watches_hears_of_a_failure_once),
+        cmocka_unit_test(a_rank_that_never_comes_is_waited_for_within_the_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

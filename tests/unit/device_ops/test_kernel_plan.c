@@ -80,7 +80,8 @@ static void reach(struct cuda_room room, enum lab_dtype dtype, bool *seen, bool 
     }
 }
 
-/* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of them. */
+/* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of them but the
+ * sum over ranks, which is no op: tests/gpu has that. */
 static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     (void)state;
     for (int dtype = 0; dtype < 4; dtype++) {
@@ -88,7 +89,8 @@ static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
         reach(a100, (enum lab_dtype)dtype, seen, shared);
         reach(h200, (enum lab_dtype)dtype, seen, shared);
         for (int kernel = 0; kernel < CUDA_KERNEL_COUNT; kernel++)
-            if (!seen[kernel] && cuda_kernel_rows[kernel].dtypes >> dtype & 1)
+            if (!seen[kernel] && kernel != CUDA_KERNEL_sum &&
+                cuda_kernel_rows[kernel].dtypes >> dtype & 1)
                 fail_msg("no example reaches %s", cuda_kernel_rows[kernel].name);
         assert_true(shared[CUDA_KERNEL_layer_norm] && shared[CUDA_KERNEL_softmax]);
         assert_true(shared[CUDA_KERNEL_layer_norm_embed]);
@@ -297,6 +299,28 @@ static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
 }
 
+/* Its blocks wait for those of other ranks: no more than run at once, and the same number on all. */
+static void a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most(void **state) {
+    (void)state;
+    struct cuda_sum_arguments arguments = {.count = 1 << 21, .rank = 3};
+    struct cuda_call call;
+    for (int ranks = 2; ranks <= 16; ranks++) {
+        struct cuda_variant variant = cuda_sum_variant(ranks);
+        cuda_plan_sum(&variant, &arguments, 32, &call);
+        assert_int_equal(call.grid[0], 32);
+        check_call(h200, &call);
+        assert_int_equal(call.arguments[5], 3);
+    }
+    /* given a short vector, then no block is without work */
+    struct cuda_variant variant = cuda_sum_variant(4);
+    arguments.count = 1;
+    cuda_plan_sum(&variant, &arguments, 32, &call);
+    assert_int_equal(call.grid[0], 1);
+    arguments.count = (int64_t)2 * 4 * 4 * 512 * 2 + 1;
+    cuda_plan_sum(&variant, &arguments, 32, &call);
+    assert_int_equal(call.grid[0], 3);
+}
+
 static void only_the_exact_gelu_of_fp32_is_composed(void **state) {
     (void)state;
     assert_false(cuda_supports(LAB_OP_GEMM_BIAS_GELU, LAB_FP32, 90));
@@ -468,6 +492,7 @@ int main(void) {
         cmocka_unit_test(attention_moves_16_bytes_where_memory_allows_it),
         cmocka_unit_test(our_own_product_is_done_where_a_configuration_is_asked_for),
         cmocka_unit_test(a_training_step_is_one_kernel_on_all_multiprocessors),
+        cmocka_unit_test(a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most),
         cmocka_unit_test(only_the_exact_gelu_of_fp32_is_composed),
         cmocka_unit_test(vectors_need_aligned_rows),
         cmocka_unit_test(few_rows_are_spread_and_many_share_blocks),

@@ -1,0 +1,188 @@
+/*
+ * sum_nccl.c: sums over whole GPUs by NVIDIA's library. The first rank makes the communicators of all of them
+ * at once; then each rank's thread puts its own sums on its own stream.
+ *
+ * A kernel of NCCL waits for its partners for ever. So when the group fails, every rank's communicator is
+ * aborted, which ends its kernels; and who waits for the device looks at the communicator's own errors and at
+ * the group's limit meanwhile (fault.c).
+ */
+#include "device/cuda/sum.h"
+
+#include "vendor/nccl.h"
+
+#include <stdatomic.h>
+
+struct nccl_sum {
+    struct lab_sum_place place;
+    struct cuda_device *device;
+    const struct lab_nccl *nccl;
+    lab_nccl_comm *made; /* [ranks], by the first rank alone; those that were taken are NULL */
+    /* NULL: not joined yet, or aborted, by whichever thread. The library is made for that coming while the
+     * owner is in one of its calls */
+    _Atomic(lab_nccl_comm) comm;
+    struct cuda_fault fault;
+    struct lab_group_watch watch;
+    bool joined;
+};
+
+/* --- whether --- */
+
+static int suits(const struct lab_sum_place *place, struct lab_err *err) {
+    for (int i = 0; i < place->ranks; i++) {
+        const struct cuda_device *device = (const struct cuda_device *)place->devices[i];
+        if (device->green)
+            return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                               "NCCL takes whole GPUs, one rank on each; %s is a slice",
+                               device->base.ref.name);
+        for (int k = 0; k < i; k++)
+            if (((const struct cuda_device *)place->devices[k])->ordinal == device->ordinal)
+                return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                                   "NCCL takes no two ranks on one GPU: %s", device->base.ref.name);
+    }
+    const struct lab_dl_report *report;
+    lab_nccl_load(&report);
+    if (lab_nccl_ready())
+        return 0;
+    return lab_err_set(err, LAB_ERR_UNSUPPORTED, "NCCL can't be used here: %s",
+                       report->reason ? report->reason : "functions of it are missing");
+}
+
+/* --- errors --- */
+
+/* What the library says it was, and what led to it. */
+static int nccl_fail(const struct nccl_sum *sum, lab_nccl_result result, const char *call,
+                     struct lab_err *err) {
+    const struct lab_nccl *nccl = sum->nccl;
+    const char *text = nccl->ncclGetErrorString ? nccl->ncclGetErrorString(result) : "";
+    const char *last = nccl->ncclGetLastError ? nccl->ncclGetLastError(NULL) : "";
+    return lab_err_set(err, LAB_ERR_SYSTEM, "%s: %s (%d)%s%.600s", call, text ? text : "", result,
+                       last && *last ? ": " : "", last ? last : "");
+}
+
+/* Ends its kernels, and it with them. From any thread. */
+static void abort_comm(struct nccl_sum *sum) {
+    lab_nccl_comm comm = atomic_exchange(&sum->comm, NULL);
+    if (comm && sum->nccl->ncclCommAbort)
+        sum->nccl->ncclCommAbort(comm);
+}
+
+static void on_failed(void *state) {
+    abort_comm(state);
+}
+
+/* A rank that waited for too long is out: all of them are. */
+static void give_up(void *state, struct lab_err *why) {
+    struct nccl_sum *sum = state;
+    lab_group_fail(sum->place.group, sum->place.rank, why);
+    lab_group_check(sum->place.group, why);
+}
+
+static int check(void *state, struct lab_err *err) {
+    struct nccl_sum *sum = state;
+    lab_nccl_result result = LAB_NCCL_SUCCESS;
+    lab_nccl_comm comm = atomic_load(&sum->comm);
+    if (comm && sum->nccl->ncclCommGetAsyncError)
+        sum->nccl->ncclCommGetAsyncError(comm, &result);
+    if (result != LAB_NCCL_SUCCESS && result != LAB_NCCL_IN_PROGRESS) {
+        struct lab_err why = LAB_ERR_INIT;
+        nccl_fail(sum, result, "a sum by NCCL", &why);
+        lab_group_fail(sum->place.group, sum->place.rank, &why);
+    }
+    return lab_group_check(sum->place.group, err);
+}
+
+/* --- life --- */
+
+static void nccl_close(void *state) {
+    struct nccl_sum *sum = state;
+    if (sum->joined) {
+        lab_group_unwatch(sum->place.group, &sum->watch);
+        cuda_fault_remove(sum->device, &sum->fault);
+    }
+    lab_nccl_comm comm = atomic_exchange(&sum->comm, NULL);
+    if (comm)
+        sum->nccl->ncclCommDestroy(comm);
+    for (int i = 0; sum->made && i < sum->place.ranks; i++)
+        if (sum->made[i])
+            sum->nccl->ncclCommDestroy(sum->made[i]);
+    cuda_forget();
+    lab_mem_free(sum->made);
+    lab_mem_free(sum);
+}
+
+static int make_all(struct nccl_sum *sum, struct lab_err *err) {
+    int ordinals[64], ranks = sum->place.ranks;
+    if (ranks > (int)(sizeof ordinals / sizeof *ordinals))
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "NCCL is used for 64 GPUs at most here");
+    for (int i = 0; i < ranks; i++)
+        ordinals[i] = ((const struct cuda_device *)sum->place.devices[i])->ordinal;
+    lab_nccl_comm *comms = lab_mem_alloc((size_t)ranks, sizeof *comms);
+    lab_nccl_result result = sum->nccl->ncclCommInitAll(comms, ranks, ordinals);
+    cuda_forget();
+    if (result == LAB_NCCL_SUCCESS) {
+        sum->made = comms;
+        return 0;
+    }
+    lab_mem_free(comms);
+    return nccl_fail(sum, result, "ncclCommInitAll", err);
+}
+
+static int nccl_open(const struct lab_sum_place *place, void **ret_state, struct lab_err *err) {
+    struct nccl_sum *sum = lab_mem_alloc(1, sizeof *sum);
+    sum->place = *place;
+    sum->device = (struct cuda_device *)place->device;
+    sum->nccl = lab_nccl_load(NULL);
+    if (cuda_enter(sum->device, err) || (place->rank == 0 && make_all(sum, err))) {
+        nccl_close(sum);
+        return -1;
+    }
+    *ret_state = sum;
+    return 0;
+}
+
+/* Each takes its own from the first rank's list; no two touch the same entry. */
+static int nccl_join(void *state, void *const *states, struct lab_err *err) {
+    struct nccl_sum *sum = state;
+    const struct nccl_sum *first = states[0];
+    (void)err;
+    atomic_store(&sum->comm, first->made[sum->place.rank]);
+    first->made[sum->place.rank] = NULL;
+    sum->fault = (struct cuda_fault){
+        .check = check,
+        .state = sum,
+        .limit_s = sum->place.ranks > 1 ? lab_group_limit_s(sum->place.group) : 0,
+        .give_up = give_up};
+    sum->watch = (struct lab_group_watch){.failed = on_failed, .state = sum};
+    cuda_fault_add(sum->device, &sum->fault);
+    lab_group_watch(sum->place.group, &sum->watch);
+    sum->joined = true;
+    return 0;
+}
+
+/* --- use --- */
+
+static int nccl_enqueue(void *state, struct lab_stream *stream, float *data, int64_t count,
+                        struct lab_err *err) {
+    struct nccl_sum *sum = state;
+    lab_nccl_comm comm = atomic_load(&sum->comm);
+    if (cuda_enter(sum->device, err) || lab_group_check(sum->place.group, err))
+        return -1;
+    if (!comm)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "the sums have been ended by another rank");
+    lab_nccl_result result =
+        sum->nccl->ncclAllReduce(data, data, (size_t)count, LAB_NCCL_FLOAT32, LAB_NCCL_SUM, comm,
+                                 ((struct cuda_stream *)stream)->handle);
+    return result == LAB_NCCL_SUCCESS ? 0 : nccl_fail(sum, result, "ncclAllReduce", err);
+}
+
+const struct lab_sum_kind cuda_sum_nccl = {
+    .way = LAB_SUM_NCCL,
+    .through = "NCCL",
+    .is_captured = true,
+    .suits = suits,
+    .open = nccl_open,
+    .join = nccl_join,
+    .enqueue = nccl_enqueue,
+    .check = check,
+    .close = nccl_close,
+};
