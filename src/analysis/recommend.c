@@ -125,7 +125,7 @@ static const struct lab_analysis_column factor_columns[FACTOR_COLUMNS] = {
 static const char *const factor_names[LAB_PLACE_FACTORS] = {
     [LAB_FACTOR_HOME] = "own_node",   [LAB_FACTOR_NODE] = "node",
     [LAB_FACTOR_DEVICE] = "device",   [LAB_FACTOR_BATCH] = "batch",
-    [LAB_FACTOR_COMPILE] = "compile",
+    [LAB_FACTOR_COMPILE] = "compile", [LAB_FACTOR_SETTINGS] = "settings",
 };
 
 enum { NEXT_COMMAND, NEXT_WHY, NEXT_COLUMNS };
@@ -461,7 +461,8 @@ const struct lab_analysis lab_analysis_recommend = {
         "agree in the others. 'Came first' says in how many resamples of the runs the fastest "
         "was the fastest again; the spread between runs of all places is pooled for it. The "
         "default "
-        "is the same device and batch, fed from its own node, not compiled.\n\n"
+        "is the same device and batch, fed from its own node, not compiled, settings left "
+        "alone.\n\n"
         "Since the fastest was chosen by the figures that its gain is read from, gains of places "
         "that can hardly be told apart are a little too large.",
     .options = recommend_options,

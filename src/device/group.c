@@ -206,7 +206,7 @@ void lab_group_hold(struct lab_group *group) {
     pthread_mutex_unlock(&group->mutex);
 }
 
-void lab_group_part(struct lab_group *group, struct lab_device *device) {
+bool lab_group_part(struct lab_group *group, struct lab_device *device) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t limit_ns = lab_clock_now(clock) + (int64_t)(group->setup.limit_s * 1e9);
     lab_device_rest(device);
@@ -221,6 +221,8 @@ void lab_group_part(struct lab_group *group, struct lab_device *device) {
         look_again_soon(group);
         lab_device_rest(device); /* one that failed in a meeting may have woken this one, too */
     }
+    bool all_came = group->partings != round;
     pthread_mutex_unlock(&group->mutex);
     lab_device_wake(device);
+    return all_came;
 }

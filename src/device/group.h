@@ -66,7 +66,8 @@ int lab_group_exchange(struct lab_group *group, int rank, struct lab_device *dev
  * whatever has failed, until all that hold have come to it: then nobody uses anything of another any more.
  */
 void lab_group_hold(struct lab_group *group);
-void lab_group_part(struct lab_group *group, struct lab_device *device);
+bool lab_group_part(struct lab_group *group,
+                    struct lab_device *device); /* false: some didn't come */
 
 /* --- sums --- */
 

@@ -2,6 +2,7 @@
  * group_sum.c: sums over the devices of a group: which way is taken, by all ranks alike, and its life. The
  * ways themselves are group_host.c's and the backends' (sum.h).
  */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "device/sum.h"
 
@@ -194,10 +195,23 @@ int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
     return 0;
 }
 
+#define LET_GO_NS (100 * LAB_NS_PER_MS) /* far longer than a kernel that gives up takes */
+
+/* Whoever hasn't come may have a device that waits for this rank, in memory that is about to go. */
+static void let_go(struct lab_sum *sum) {
+    const struct lab_clock *clock = lab_clock_system();
+    struct lab_err why = LAB_ERR_INIT;
+    lab_err_set(&why, LAB_ERR_SYSTEM, "rank %d has ended its sums while others went on",
+                sum->place.rank);
+    lab_group_stop(sum->place.group, &why);
+    clock->sleep_until(clock, lab_clock_now(clock) + LET_GO_NS);
+}
+
 void lab_sum_close(struct lab_sum *sum) {
     if (!sum)
         return;
-    lab_group_part(sum->place.group, sum->place.device);
+    if (!lab_group_part(sum->place.group, sum->place.device) && sum->kind)
+        let_go(sum);
     if (sum->kind)
         sum->kind->close(sum->state);
     lab_mem_free(sum->devices);

@@ -155,6 +155,7 @@ static int prepare(struct worker *worker, struct lab_err *err) {
     if (worker->workload->check && worker->workload->check(config, err) < 0)
         return lab_err_context(err, "%s", worker->workload->name);
     worker->config = config;
+    lab_workload_set_environment(worker->workload, config, &worker->arena);
     worker->workload->cost(config, &worker->cost);
     if (worker->job.machine)
         lab_device_define(worker->job.machine, worker->job.definition);

@@ -95,6 +95,10 @@ static bool on_stopped(void *state) {
     return atomic_load(&rank->worker->stopping);
 }
 
+static void on_warning(void *state, const char *text) {
+    worker_warn(state, text);
+}
+
 /* --- before it measures --- */
 
 static int choose_device(struct rank *rank, struct lab_err *err) {
@@ -147,7 +151,8 @@ static int open_workload(struct rank *rank, struct lab_err *err) {
                                    .progress = on_workload_progress,
                                    .output = on_output,
                                    .stopped = on_stopped,
-                                   .state = rank};
+                                   .state = rank,
+                                   .warning = on_warning};
     struct lab_rank place = worker_place(rank);
     /* a simulated device has a time of its own */
     const struct lab_clock *clock = rank->device ? rank->device->clock : lab_clock_system();

@@ -58,6 +58,7 @@ static const struct lab_option options[] = {
      .unit = "number", .help = "from which data, first parameters and dropout are drawn"},
     {"sync_frequency", LAB_OPTION_INT, AT(sync_frequency), .fallback = "32", .min = 1, .max = 10000,
      .unit = "iterations", .help = "iterations between two synchronisations of the host"},
+    NCCL_OPTIONS(AT(nccl)),
     {NULL},
 };
 
@@ -172,7 +173,11 @@ static int check(void *opaque, struct lab_err *err) {
                            "these sizes need about %.0f TiB: make widths, batch_size or "
                            "dataset_size smaller",
                            bytes / 0x1p40);
-    return 0;
+    return nccl_settings_check(&config->nccl, err);
+}
+
+static const char *const *environment(const void *config, struct lab_arena *arena) {
+    return nccl_settings_words(&((const struct mlp_config *)config)->nccl, arena);
 }
 
 /* The model is its widths and its dropout, however they were asked for. */
@@ -274,6 +279,7 @@ const struct lab_workload lab_workload_mlp = {
     .label = label,
     .cost = cost,
     .share = share,
+    .environment = environment,
     .open = mlp_open,
     .close = mlp_close,
     .run = run,

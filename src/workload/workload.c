@@ -43,6 +43,16 @@ void *lab_workload_config(const struct lab_workload *workload, struct lab_arena 
     return config;
 }
 
+void lab_workload_set_environment(const struct lab_workload *workload, const void *config,
+                                  struct lab_arena *arena) {
+    const char *const *words = workload->environment ? workload->environment(config, arena) : NULL;
+    for (int i = 0; words && words[i]; i++) {
+        const char *equals = strchr(words[i], '=');
+        char *name = lab_arena_printf(arena, "%.*s", (int)(equals - words[i]), words[i]);
+        setenv(name, equals + 1, 1);
+    }
+}
+
 /* By bits, so that a poison that is NaN works as well. */
 static bool same_bits(float a, float b) {
     uint32_t bits_a, bits_b;

@@ -26,6 +26,8 @@ struct lab_sink {
     void (*output)(void *state, bool is_stderr, const char *bytes, size_t length);
     bool (*stopped)(void *state); /* true: end soon, the result isn't wanted any more */
     void *state;
+    /* a sentence that belongs to the result: it was done in another way than was asked for */
+    void (*warning)(void *state, const char *text);
 };
 
 /* Where a workload runs. The host thread is already bound to `numa_node` by who opens it. */
@@ -103,6 +105,10 @@ struct lab_workload {
      * NULL = each does the whole */
     void (*share)(const void *config, int index, int count, struct lab_workload_cost *cost);
 
+    /* optional: variables that libraries read when they are loaded, "NAME=value", NULL-terminated, in the
+     * arena. Who runs it sets them before anything is opened */
+    const char *const *(*environment)(const void *config, struct lab_arena *arena);
+
     /* how the device is to be set up; NULL = LAB_DEVICE_SETUP */
     struct lab_device_setup (*setup)(const void *config);
 
@@ -139,6 +145,10 @@ extern const struct lab_workload *const lab_workloads[]; /* NULL-terminated, gen
 
 /* By name or alias; NULL and an error that names the nearest and lists all. */
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err);
+
+/* Sets the variables that the workload asks for; while this process has one thread, or none that looks. */
+void lab_workload_set_environment(const struct lab_workload *workload, const void *config,
+                                  struct lab_arena *arena);
 
 /* A zeroed config with every default set, in the arena. */
 void *lab_workload_config(const struct lab_workload *workload, struct lab_arena *arena);

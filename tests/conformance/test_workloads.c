@@ -18,7 +18,8 @@ static const struct {
     const char *workload;
     const char *words[9];
 } cases[] = {
-    {"allreduce", {"bytes=100003", "slice=1000"}},
+    {"allreduce", {"bytes=100003"}},
+    {"allreduce", {"bytes=4", "allreduce=nccl", "nccl_proto=ll"}},
     {"command", {"command=true"}},
     {"command", {"command=[sh, -c, 'exit {x}']", "matrix={x: 0}", "env={A: '{device}'}"}},
     {"gemm", {"m=33", "n=17", "k=65"}},

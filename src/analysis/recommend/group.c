@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define CONFIDENCE    0.95
 #define RESAMPLES     2000
@@ -15,9 +16,16 @@
 
 /* --- a point as a place --- */
 
+#define SETTING "nccl_" /* how the keys of NCCL's settings begin */
+
+static bool is_setting(const char *key) {
+    return lab_str_starts(key, SETTING);
+}
+
 /* Keys that are the owner's choice: they change how fast the work is done, not what it is. */
 static bool is_choice(const char *key) {
-    return lab_str_equal(key, "batch_size") || lab_str_equal(key, "compile_model");
+    return lab_str_equal(key, "batch_size") || lab_str_equal(key, "compile_model") ||
+           is_setting(key);
 }
 
 static bool same_nodes(const struct lab_study_run *run) {
@@ -52,6 +60,26 @@ static bool is_compiled(const struct lab_study_run *run) {
            lab_study_number(run, "test.compile_model") == 1;
 }
 
+/* Those that aren't left to the library, by "auto" or 0. */
+static const char *settings_of(const struct lab_study_run *run, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    for (int i = 0; i < run->options->count; i++) {
+        const struct lab_value *value = run->options->items[i];
+        if (!is_setting(run->options->keys[i]))
+            continue;
+        const char *name = run->options->keys[i] + strlen(SETTING),
+                   *comma = text.length ? ", " : "";
+        if (value->type == LAB_VALUE_STRING && !lab_str_equal(value->string, "auto"))
+            lab_str_printf(&text, "%s%s %s", comma, name, value->string);
+        if (value->type == LAB_VALUE_INT && value->integer != 0)
+            lab_str_printf(&text, "%s%s %lld", comma, name, (long long)value->integer);
+    }
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
 static double mean_rate(const struct lab_study_point *point) {
     double sum = 0;
     for (int i = 0; i < point->count; i++)
@@ -66,6 +94,7 @@ static struct lab_place make_place(const struct lab_study_point *point, struct l
                               .nodes = list_text(run, true, arena),
                               .batch = batch_of(run),
                               .compiled = is_compiled(run),
+                              .settings = settings_of(run, arena),
                               .local = true,
                               .knows_home = run->rank_count > 0,
                               .rate = mean_rate(point),
@@ -158,6 +187,7 @@ static void find_varying(struct lab_place_group *group) {
         group->varies_node |= !lab_str_equal(place->nodes, best->nodes);
         group->varies_batch |= place->batch != best->batch && !isnan(best->batch);
         group->varies_compile |= place->compiled != best->compiled;
+        group->varies_settings |= !lab_str_equal(place->settings, best->settings);
     }
 }
 
@@ -173,6 +203,8 @@ static const char *place_words(const struct lab_place_group *group, const struct
         lab_str_printf(&words, brief ? ", b%.0f" : ", batch %.0f", place->batch);
     if (group->varies_compile)
         lab_str_add(&words, place->compiled ? ", compiled" : ", not compiled");
+    if (group->varies_settings)
+        lab_str_printf(&words, ", %s", *place->settings ? place->settings : "NCCL's own choices");
     const char *copy = lab_arena_strdup(arena, words.text);
     lab_str_release(&words);
     return copy;
@@ -219,7 +251,7 @@ static int find_standard(const struct lab_place_group *group) {
         const struct lab_place *place = &group->places[i];
         bool same_batch = place->batch == best->batch || isnan(best->batch);
         if (lab_str_equal(place->devices, best->devices) && same_batch && place->knows_home &&
-            place->local && !place->compiled)
+            place->local && !place->compiled && !*place->settings)
             return i;
     }
     return -1;

@@ -33,6 +33,8 @@ static bool same_level(const struct lab_place *a, const struct lab_place *b,
         return same_batch(a, b);
     case LAB_FACTOR_COMPILE:
         return a->compiled == b->compiled;
+    case LAB_FACTOR_SETTINGS:
+        return lab_str_equal(a->settings, b->settings);
     }
     return true;
 }
@@ -41,7 +43,8 @@ static bool same_level(const struct lab_place *a, const struct lab_place *b,
 static bool same_block(const struct lab_place *a, const struct lab_place *b,
                        enum lab_place_factor_kind kind) {
     bool node = kind == LAB_FACTOR_NODE || kind == LAB_FACTOR_HOME;
-    return (node || same_level(a, b, LAB_FACTOR_NODE)) &&
+    return (kind == LAB_FACTOR_SETTINGS || same_level(a, b, LAB_FACTOR_SETTINGS)) &&
+           (node || same_level(a, b, LAB_FACTOR_NODE)) &&
            (kind == LAB_FACTOR_DEVICE || same_level(a, b, LAB_FACTOR_DEVICE)) &&
            (kind == LAB_FACTOR_BATCH || same_level(a, b, LAB_FACTOR_BATCH)) &&
            (kind == LAB_FACTOR_COMPILE || same_level(a, b, LAB_FACTOR_COMPILE));
@@ -60,6 +63,8 @@ const char *lab_place_level(const struct lab_place *place, enum lab_place_factor
         return lab_arena_printf(arena, several ? "devices %s" : "device %s", place->devices);
     case LAB_FACTOR_BATCH:
         return lab_arena_printf(arena, "batch %.0f", place->batch);
+    case LAB_FACTOR_SETTINGS:
+        return *place->settings ? place->settings : "NCCL's own choices";
     case LAB_FACTOR_COMPILE:
         break;
     }
@@ -266,7 +271,8 @@ int lab_place_factors(const struct lab_place_group *group, struct lab_arena *are
                                             [LAB_FACTOR_NODE] = group->varies_node,
                                             [LAB_FACTOR_DEVICE] = group->varies_device,
                                             [LAB_FACTOR_BATCH] = group->varies_batch,
-                                            [LAB_FACTOR_COMPILE] = group->varies_compile};
+                                            [LAB_FACTOR_COMPILE] = group->varies_compile,
+                                            [LAB_FACTOR_SETTINGS] = group->varies_settings};
     int count = 0;
     for (int kind = 0; kind < LAB_PLACE_FACTORS; kind++)
         if (varies[kind] && !(kind == LAB_FACTOR_NODE && varies[LAB_FACTOR_HOME]))

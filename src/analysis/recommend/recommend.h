@@ -1,7 +1,7 @@
 /*
  * recommend.h: places where a model was run, ranked. A place is a point of the study seen as a choice
- * that its owner has: devices, the nodes that feed them, batch size, compiled or not. Places of one
- * group did the same work in different places, so that the fastest is the best.
+ * that its owner has: devices, the nodes that feed them, batch size, compiled or not, settings of a library.
+ * Places of one group did the same work in different places, so that the fastest is the best.
  */
 #ifndef LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
 #define LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
@@ -16,6 +16,7 @@ struct lab_place {
     const char *words;   /* "device 3 from node 1, batch 32, compiled": what differs in the group */
     const char *brief;   /* "3 from node 1, b32, compiled": the same for tables of devices */
     double batch;        /* NaN = the workload has none */
+    const char *settings; /* "algo tree, proto simple": what isn't left to NCCL; "" = all is */
     bool compiled, local; /* local: each device is fed from its own node */
     bool knows_home;      /* the devices' own nodes are known */
     double rate;          /* geometric mean over its runs */
@@ -33,7 +34,7 @@ struct lab_place_group {
     int standard; /* the best's device and batch on its own node, not compiled; -1 = wasn't run */
     int wins,
         resamples; /* in how many the best came first; resamples 0 = nothing varies over runs */
-    bool varies_device, varies_node, varies_batch, varies_compile;
+    bool varies_device, varies_node, varies_batch, varies_compile, varies_settings;
 };
 
 /* All groups of a study, in the order of their first run. Returns how many. */
@@ -79,8 +80,9 @@ enum lab_place_factor_kind {
     LAB_FACTOR_DEVICE,
     LAB_FACTOR_BATCH,
     LAB_FACTOR_COMPILE,
+    LAB_FACTOR_SETTINGS,
 };
-#define LAB_PLACE_FACTORS 5
+#define LAB_PLACE_FACTORS 6
 
 struct lab_place_factor {
     enum lab_place_factor_kind kind;

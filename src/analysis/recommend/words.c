@@ -18,6 +18,8 @@ static bool is_alternative(const struct lab_place *place, const struct lab_place
     bool device = lab_str_equal(place->devices, best->devices),
          node = lab_str_equal(place->nodes, best->nodes), batch = same_batch(place, best),
          compiled = place->compiled == best->compiled;
+    if (!lab_str_equal(place->settings, best->settings))
+        return false;
     switch (choice) {
     case LAB_PLACE_NODE:
         return device && !node && batch && compiled;
@@ -117,7 +119,7 @@ static void add_sureness(struct lab_str *text, const struct lab_place_group *gro
 /* "on", "from", "with": what stands before a level. */
 static const char *const before_level[LAB_PLACE_FACTORS] = {
     [LAB_FACTOR_HOME] = "from ",  [LAB_FACTOR_NODE] = "from ", [LAB_FACTOR_DEVICE] = "on ",
-    [LAB_FACTOR_BATCH] = "with ", [LAB_FACTOR_COMPILE] = "",
+    [LAB_FACTOR_BATCH] = "with ", [LAB_FACTOR_COMPILE] = "",   [LAB_FACTOR_SETTINGS] = "with ",
 };
 static const char *const question[LAB_PLACE_FACTORS] = {
     [LAB_FACTOR_HOME] = "which node",
@@ -125,6 +127,7 @@ static const char *const question[LAB_PLACE_FACTORS] = {
     [LAB_FACTOR_DEVICE] = "which device",
     [LAB_FACTOR_BATCH] = "which batch",
     [LAB_FACTOR_COMPILE] = "whether to compile",
+    [LAB_FACTOR_SETTINGS] = "which settings",
 };
 
 static const char *const plural[LAB_PLACE_FACTORS] = {
@@ -133,6 +136,7 @@ static const char *const plural[LAB_PLACE_FACTORS] = {
     [LAB_FACTOR_DEVICE] = "devices are",
     [LAB_FACTOR_BATCH] = "batches are",
     [LAB_FACTOR_COMPILE] = "compiled and not are",
+    [LAB_FACTOR_SETTINGS] = "settings are",
 };
 
 static bool is_decided(const struct lab_place_factor *factor) {
@@ -220,7 +224,9 @@ static void add_best(struct lab_str *text, const struct lab_place_group *group,
     int worst = group->count - 1;
     lab_str_printf(text, "%s runs best on %s: ", group->name, group->places[0].words);
     if (group->standard > 0)
-        add_against(text, group, group->standard, "the default (own node, not compiled)");
+        add_against(text, group, group->standard,
+                    group->varies_settings ? "the default (NCCL's own choices)"
+                                           : "the default (own node, not compiled)");
     else if (group->standard == 0)
         lab_str_add(text, "the default (own node, not compiled)");
     if (group->standard != worst) {

@@ -31,6 +31,7 @@ struct bench {
     const char **invalid;
     int invalid_count;
     const char *note;                            /* about the cache of tuned configurations; NULL */
+    const char *warning;                         /* the workload's own; NULL */
     struct lab_op_time operations[LAB_OP_COUNT]; /* of all repetitions so far */
     struct lab_bench_metric metrics[METRICS_MOST];
 };
@@ -293,6 +294,11 @@ static int use_workload(struct bench *bench, struct lab_device *device, void *st
     return 0;
 }
 
+static void on_warning(void *state, const char *text) {
+    struct bench *bench = state;
+    bench->warning = keep(bench, text);
+}
+
 static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     const struct lab_bench_request *request = bench->request;
     const struct lab_workload *workload = request->workload;
@@ -301,12 +307,14 @@ static int run_repetition(struct bench *bench, int index, struct lab_err *err) {
     setup.host_node = bench->report->numa_node;
     setup.seed = lab_random_bits(request->plan.seed, 200 + (uint64_t)index);
     bench->progress.run = index + 1;
+    lab_workload_set_environment(workload, bench->config, bench->arena);
     lab_progress_phase(&bench->progress, "opening");
     struct lab_device *device = NULL;
     if (!workload->external &&
         lab_device_open(bench->machine, &bench->ref, setup, &device, err) < 0)
         return -1;
-    const struct lab_sink sink = {.metric = on_metric, .stopped = ends_at_once, .state = bench};
+    const struct lab_sink sink = {
+        .metric = on_metric, .stopped = ends_at_once, .state = bench, .warning = on_warning};
     struct lab_rank rank = {.device = device,
                             .sink = &sink,
                             .ref = &bench->ref,
@@ -391,10 +399,12 @@ static void collect_metrics(struct bench *bench) {
 #define WARNING_BITS 16
 
 static void collect_warnings(struct bench *bench) {
-    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 5, sizeof *list);
+    const char **list = lab_arena_alloc(bench->arena, WARNING_BITS + 6, sizeof *list);
     int count = 0;
     if (bench->note)
         list[count++] = bench->note;
+    if (bench->warning)
+        list[count++] = bench->warning;
     if (bench->report->interrupted)
         list[count++] = "stopped by the user: these are the figures so far";
     if (!bench->request->verify)

@@ -1,11 +1,11 @@
 /*
- * plan_sum.c: the kernel that sums over ranks (kernels/sum.cu). All of its blocks run at once, since those of
- * different ranks wait for each other, and each leaves half of its multiprocessor to other kernels.
+ * plan_sum.c: the kernel that sums over ranks (kernels/sum.cu): one block on each multiprocessor, which is
+ * as fast as more of them, or fewer where a vector is short.
  */
 #include "device/cuda/plan_internal.h"
 
 #define THREADS 512
-/* Loads that a thread has on their way, of 16 bytes: more wouldn't fit into its share of registers. */
+/* Loads that a thread has on their way, of 16 bytes: more are no faster. */
 #define LOADS 8
 
 struct cuda_variant cuda_sum_variant(int ranks) {
@@ -17,10 +17,9 @@ struct cuda_variant cuda_sum_variant(int ranks) {
 
 void cuda_plan_sum(const struct cuda_variant *variant, const struct cuda_sum_arguments *arguments,
                    int sm_count, struct cuda_call *ret_call) {
-    int64_t threads = variant->macros[1], unroll = variant->macros[2];
-    /* of each rank's share, four values at a time */
-    int64_t useful =
-        quotient_up(arguments->count, (int64_t)4 * variant->macros[0] * threads * unroll);
+    int64_t threads = variant->macros[1];
+    /* those that have four values of the rank's share for each thread */
+    int64_t useful = quotient_up(arguments->count, (int64_t)4 * variant->macros[0] * threads);
     int64_t most = sm_count < CUDA_SUM_SEATS ? sm_count : CUDA_SUM_SEATS;
     *ret_call = (struct cuda_call){.variant = *variant, .grid = {1, 1, 1}};
     add_integer(ret_call, (int64_t)arguments->seats);

@@ -4,9 +4,9 @@
  *
  * They wait for each other while they run. That ends because each slice has multiprocessors of its own, on
  * which its kernel comes to run whatever the others do: at the latest when what is before it in its stream,
- * or beside it on its multiprocessors, is done. So it must be small enough to find room beside a kernel of
- * the same slice that waits for its own blocks (kernels/mlp.cu), or two slices could each hold what the
- * other waits for: half a multiprocessor's threads and registers at most.
+ * or beside it on its multiprocessors, is done. What is beside it may itself wait for blocks that find no
+ * room (kernels/mlp.cu). A block of a sum waits only for those of the same number, and blocks begin in the
+ * order of their numbers: so the slice that has come least far has none that still waits, and goes on.
  *
  * A kernel gives up at the group's limit, or when the host says so in memory that both reach. What it gave up
  * is found at the next synchronisation.

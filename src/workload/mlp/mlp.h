@@ -10,6 +10,7 @@
 #ifndef LAB_WORKLOAD_MLP_MLP_H
 #define LAB_WORKLOAD_MLP_MLP_H
 
+#include "workload/nccl/settings.h"
 #include "workload/workload.h"
 
 struct mlp_config {
@@ -21,6 +22,7 @@ struct mlp_config {
     double lr;
     int64_t batch_size, dataset_size, data_seed, sync_frequency;
     bool compile_model;
+    struct nccl_settings nccl;
 };
 
 #define MLP_OWN (-1.0)

@@ -90,6 +90,34 @@ static void the_clearly_fastest_place_is_the_best(void **state) {
     given_end(&given);
 }
 
+/* A sweep over NCCL's settings, one changed at a time: each is held against the best, and what is left to the
+ * library is the default. */
+static void settings_of_a_library_are_places_to_choose_from(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "nccl_settings");
+    struct given_run run = {.model = "allreduce", .node = 0, .home = 0};
+    run.options = "{\"bytes\": 8, \"nccl_algo\": \"auto\", \"nccl_buffer\": 0}";
+    run.rate = 1000;
+    repeat(&given, run, 5, .005);
+    run.options = "{\"bytes\": 8, \"nccl_algo\": \"tree\", \"nccl_buffer\": 0}";
+    run.rate = 900;
+    run.suffix = "_tree";
+    repeat(&given, run, 5, .005);
+    run.options = "{\"bytes\": 8, \"nccl_algo\": \"auto\", \"nccl_buffer\": 1048576}";
+    run.rate = 1100;
+    run.suffix = "_buffer";
+    repeat(&given, run, 5, .005);
+    struct lab_analysis_result result = analyse(&given);
+    assert_int_equal(result.part_count, 1);
+    if (!strstr(result.answer, ", buffer 1048576: "))
+        fail_msg("%s", result.answer);
+    const struct lab_analysis_cell *gain = figure(&result, 0, "gain_over_worst");
+    assert_true(gain->low < 1100. / 900 - 1 && 1100. / 900 - 1 < gain->high);
+    assert_true(figure(&result, 0, "gain_over_default")->low > 0);
+    given_end(&given);
+}
+
 static void places_that_cannot_be_told_apart_are_said_to_be_so(void **state) {
     (void)state;
     struct given_study given;
@@ -354,6 +382,7 @@ static void where_nothing_differs_few_choices_seem_to(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_clearly_fastest_place_is_the_best),
+        cmocka_unit_test(settings_of_a_library_are_places_to_choose_from),
         cmocka_unit_test(places_that_cannot_be_told_apart_are_said_to_be_so),
         cmocka_unit_test(a_tie_asks_for_so_many_repeats_of_both),
         cmocka_unit_test(a_hole_in_the_grid_is_named),

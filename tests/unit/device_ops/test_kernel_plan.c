@@ -316,7 +316,7 @@ static void a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most(void **s
     arguments.count = 1;
     cuda_plan_sum(&variant, &arguments, 32, &call);
     assert_int_equal(call.grid[0], 1);
-    arguments.count = (int64_t)2 * 4 * 4 * 512 * 2 + 1;
+    arguments.count = (int64_t)2 * 4 * 4 * 512 + 1;
     cuda_plan_sum(&variant, &arguments, 32, &call);
     assert_int_equal(call.grid[0], 3);
 }

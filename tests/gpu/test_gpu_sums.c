@@ -1,0 +1,409 @@
+/*
+ * test_gpu_sums.c: sums over four slices of a GPU, in device memory: right and to the bit the same on all
+ * ranks for any length and alignment, a thousand times from a graph; and a rank that is missing, out of step
+ * or has failed ends the others' kernels in bounded time, by name. NCCL with one rank on the whole GPU.
+ *
+ * Each rank is a thread with a slice of its own. Skipped where there is no GPU.
+ */
+#include "base/clock.h"
+#include "base/random.h"
+#include "device/group.h"
+#include "machine/machine.h"
+#include "vendor/nccl.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define SKIPPED 77 /* CTest's word for it */
+
+enum { RANKS = 4, LONGEST = (1 << 21) + 64, SPARE = 8 };
+
+struct rank;
+typedef int rank_work(struct rank *rank, struct lab_err *err);
+
+struct rank {
+    struct lab_group *group;
+    int index;
+    struct lab_device *device;
+    struct lab_stream *stream;
+    struct lab_buffer data, fresh;
+    struct lab_sum *sum;
+    float *found; /* [LONGEST] */
+    enum lab_sum_way way;
+    rank_work *work;
+    int64_t count;
+    int offset; /* of the vector, in values */
+    int failed;
+    struct lab_err err;
+    pthread_t thread;
+};
+
+static struct lab_machine *machine;
+static struct lab_arena arena;
+static struct rank ranks[RANKS];
+
+static void require(int failed, const struct lab_err *err) {
+    if (failed)
+        fail_msg("%s", err->text);
+}
+
+/* --- what ranks do --- */
+
+static float drawn(int rank, int64_t i) {
+    return lab_random_symmetric((uint64_t)rank + 1, (uint64_t)i);
+}
+
+static float *vector_of(struct rank *rank) {
+    return (float *)rank->data.data + rank->offset;
+}
+
+static int refresh(struct rank *rank, struct lab_err *err) {
+    return lab_copy(rank->stream, rank->data.data, rank->fresh.data, rank->data.size_bytes,
+                    LAB_MEMORY_DEVICE, LAB_MEMORY_DEVICE, err);
+}
+
+static int fetch(struct rank *rank, struct lab_err *err) {
+    size_t bytes = (size_t)(rank->count + rank->offset + SPARE) * sizeof(float);
+    return lab_copy(rank->stream, rank->found, rank->data.data, bytes, LAB_MEMORY_HOST_PAGEABLE,
+                    LAB_MEMORY_DEVICE, err) ||
+                   lab_stream_sync(rank->stream, err)
+               ? -1
+               : 0;
+}
+
+static int sum_once(struct rank *rank, struct lab_err *err) {
+    return refresh(rank, err) ||
+                   lab_sum_enqueue(rank->sum, rank->stream, vector_of(rank), rank->count, err) ||
+                   fetch(rank, err)
+               ? -1
+               : 0;
+}
+
+/* A hundred replays of ten sums, each of fresh vectors and of another length than the one before. */
+static int sum_from_a_graph(struct rank *rank, struct lab_err *err) {
+    struct lab_graph *graph = NULL;
+    int failed = lab_graph_begin(rank->stream, err);
+    for (int i = 0; i < 5 && !failed; i++)
+        failed = refresh(rank, err) ||
+                 lab_sum_enqueue(rank->sum, rank->stream, rank->data.data, 1 + 100 * i, err) ||
+                 refresh(rank, err) ||
+                 lab_sum_enqueue(rank->sum, rank->stream, vector_of(rank), rank->count, err);
+    failed = failed || lab_graph_end(rank->stream, &graph, err);
+    for (int i = 0; i < 100 && !failed; i++)
+        failed = lab_graph_launch(graph, rank->stream, err);
+    failed = failed || fetch(rank, err);
+    lab_graph_close(graph);
+    return failed ? -1 : 0;
+}
+
+/* --- all of them --- */
+
+static int open_rank(struct rank *rank, struct lab_err *err) {
+    struct lab_sum_setup setup = {.rank = rank->index,
+                                  .device = rank->device,
+                                  .numa_node = -1,
+                                  .way = rank->way,
+                                  .count_most = LONGEST};
+    return lab_sum_open(rank->group, &setup, &rank->sum, err);
+}
+
+static void *rank_main(void *argument) {
+    struct rank *rank = argument;
+    rank->err = LAB_ERR_INIT;
+    rank->sum = NULL;
+    rank->failed = open_rank(rank, &rank->err);
+    if (!rank->failed && rank->work)
+        rank->failed = rank->work(rank, &rank->err);
+    struct lab_err second = LAB_ERR_INIT;
+    lab_stream_sync(rank->stream, &second);
+    lab_sum_close(rank->sum);
+    return NULL;
+}
+
+/* `works`: what each of them does. */
+static void run_all(rank_work *const works[RANKS], double limit_s) {
+    struct lab_group *group =
+        lab_group_open(&(struct lab_group_setup){.ranks = RANKS, .limit_s = limit_s});
+    for (int i = 0; i < RANKS; i++) {
+        ranks[i].group = group;
+        ranks[i].work = works[i];
+        assert_int_equal(pthread_create(&ranks[i].thread, NULL, rank_main, &ranks[i]), 0);
+    }
+    for (int i = 0; i < RANKS; i++)
+        pthread_join(ranks[i].thread, NULL);
+    lab_group_close(group);
+}
+
+static void set_all(int64_t count, const int offsets[RANKS]) {
+    for (int i = 0; i < RANKS; i++) {
+        ranks[i].count = count;
+        ranks[i].offset = offsets[i];
+        ranks[i].way = LAB_SUM_AUTO;
+    }
+}
+
+/* The sums, and that nothing beside the vectors was touched. */
+static void check_all(void) {
+    int64_t count = ranks[0].count;
+    for (int i = 0; i < RANKS; i++)
+        require(ranks[i].failed, &ranks[i].err);
+    for (int64_t v = 0; v < count; v++) {
+        float found = ranks[0].found[ranks[0].offset + v];
+        double sum = 0;
+        for (int i = 0; i < RANKS; i++) {
+            sum += (double)drawn(i, ranks[i].offset + v);
+            assert_memory_equal(&ranks[i].found[ranks[i].offset + v], &found, sizeof found);
+        }
+        if (fabs((double)found - sum) > 1e-6)
+            fail_msg("value %lld of %lld is %g, must be %g", (long long)v, (long long)count,
+                     (double)found, sum);
+    }
+    for (int i = 0; i < RANKS; i++) {
+        for (int v = 0; v < ranks[i].offset; v++)
+            assert_true(ranks[i].found[v] == drawn(i, v));
+        for (int64_t v = ranks[i].offset + count; v < ranks[i].offset + count + SPARE; v++)
+            assert_true(ranks[i].found[v] == drawn(i, v));
+    }
+}
+
+/* --- sums --- */
+
+static rank_work *const all_sum[RANKS] = {sum_once, sum_once, sum_once, sum_once};
+
+static int say_way(struct rank *rank, struct lab_err *err) {
+    (void)err;
+    return lab_sum_way(rank->sum) == LAB_SUM_RING && lab_sum_is_captured(rank->sum) &&
+                   strcmp(lab_sum_through(rank->sum), "device memory") == 0
+               ? 0
+               : lab_err_set(err, LAB_ERR_WRONG, "sums go through %s", lab_sum_through(rank->sum));
+}
+
+static void slices_sum_in_device_memory(void **state) {
+    (void)state;
+    set_all(1, (int[]){0, 0, 0, 0});
+    run_all((rank_work *const[]){say_way, say_way, say_way, say_way}, 20);
+    for (int i = 0; i < RANKS; i++)
+        require(ranks[i].failed, &ranks[i].err);
+}
+
+static void any_length_and_alignment_is_summed(void **state) {
+    (void)state;
+    static const int64_t counts[] = {1, 2, 3, 5, 1000, 1023, 54405, (1 << 21) + 1};
+    static const int offsets[][RANKS] = {{0, 0, 0, 0}, {3, 3, 3, 3}, {0, 1, 2, 3}};
+    for (int c = 0; c < (int)(sizeof counts / sizeof *counts); c++)
+        for (int o = 0; o < 3; o++) {
+            set_all(counts[c], offsets[o]);
+            run_all(all_sum, 20);
+            check_all();
+        }
+}
+
+static void a_graph_sums_a_thousand_times(void **state) {
+    (void)state;
+    set_all(54405, (int[]){1, 1, 1, 1});
+    run_all((rank_work *const[]){sum_from_a_graph, sum_from_a_graph, sum_from_a_graph,
+                                 sum_from_a_graph},
+            20);
+    check_all();
+}
+
+/* --- trouble --- */
+
+static int stay_away(struct rank *rank, struct lab_err *err) {
+    (void)rank;
+    (void)err;
+    return 0;
+}
+
+static int fail_instead(struct rank *rank, struct lab_err *err) {
+    lab_err_set(err, LAB_ERR_MEMORY, "made up by the test");
+    lab_group_fail(rank->group, rank->index, err);
+    return -1;
+}
+
+static int sum_another_length(struct rank *rank, struct lab_err *err) {
+    return lab_sum_enqueue(rank->sum, rank->stream, vector_of(rank), rank->count - 1, err) ||
+                   lab_stream_sync(rank->stream, err)
+               ? -1
+               : 0;
+}
+
+static void expect_words(int except, const char *words) {
+    for (int i = 0; i < RANKS; i++) {
+        if (i == except)
+            continue;
+        assert_true(ranks[i].failed);
+        if (!strstr(ranks[i].err.text, words))
+            fail_msg("rank %d says '%s'", i, ranks[i].err.text);
+    }
+}
+
+static void a_rank_that_never_comes_is_named(void **state) {
+    (void)state;
+    set_all(54405, (int[]){0, 0, 0, 0});
+    run_all((rank_work *const[]){sum_once, sum_once, sum_once, stay_away}, 0.3);
+    expect_words(3, "for rank 3, which hasn't come to the sum");
+    /* and the GPU is as good as before */
+    run_all(all_sum, 20);
+    check_all();
+}
+
+static void a_rank_that_fails_ends_the_others_at_once(void **state) {
+    (void)state;
+    int64_t start_ns = lab_clock_now(lab_clock_system());
+    set_all(54405, (int[]){0, 0, 0, 0});
+    run_all((rank_work *const[]){sum_once, sum_once, fail_instead, sum_once}, 60);
+    expect_words(-1, "made up by the test");
+    assert_true(lab_clock_now(lab_clock_system()) - start_ns < 30 * LAB_NS_PER_S);
+}
+
+static void ranks_out_of_step_are_told_so(void **state) {
+    (void)state;
+    set_all(54405, (int[]){0, 0, 0, 0});
+    run_all((rank_work *const[]){sum_once, sum_another_length, sum_once, sum_once}, 20);
+    expect_words(-1, "out of step");
+}
+
+/* --- NCCL --- */
+
+static char note[512];
+
+static int keep_note(struct rank *rank, struct lab_err *err) {
+    if (rank->index == 0 && lab_sum_note(rank->sum))
+        snprintf(note, sizeof note, "%s", lab_sum_note(rank->sum));
+    return sum_once(rank, err);
+}
+
+static void nccl_gives_way_on_slices_and_says_so(void **state) {
+    (void)state;
+    set_all(1000, (int[]){0, 0, 0, 0});
+    for (int i = 0; i < RANKS; i++)
+        ranks[i].way = LAB_SUM_NCCL;
+    run_all((rank_work *const[]){keep_note, sum_once, sum_once, sum_once}, 20);
+    check_all();
+    assert_non_null(strstr(note, "by ring through device memory instead: NCCL takes whole GPUs"));
+}
+
+static void nccl_sums_one_rank_on_a_whole_gpu(void **state) {
+    (void)state;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_device_list list = {0};
+    struct lab_device *device = NULL;
+    struct lab_stream *stream = NULL;
+    struct lab_buffer data = {0};
+    struct lab_sum *sum = NULL;
+    struct lab_graph *graph = NULL;
+    float values[1001], found[1001];
+    if (!lab_nccl_ready()) {
+        print_message("NCCL isn't here\n");
+        skip();
+    }
+    require(lab_device_select(machine, "cuda:0", &arena, &list, &err), &err);
+    require(lab_device_open(machine, &list.items[0], LAB_DEVICE_SETUP, &device, &err) ||
+                lab_stream_open(device, LAB_STREAM_COMPUTE, &stream, &err) ||
+                lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, sizeof values, &data, &err),
+            &err);
+    for (int i = 0; i < 1001; i++)
+        values[i] = drawn(0, i);
+    struct lab_group *group = lab_group_open(&(struct lab_group_setup){.ranks = 1, .limit_s = 20});
+    struct lab_sum_setup setup = {
+        .device = device, .numa_node = -1, .way = LAB_SUM_NCCL, .count_most = 1001};
+    require(lab_sum_open(group, &setup, &sum, &err), &err);
+    assert_string_equal(lab_sum_through(sum), "NCCL");
+    assert_null(lab_sum_note(sum));
+    require(lab_copy(stream, data.data, values, sizeof values, LAB_MEMORY_DEVICE,
+                     LAB_MEMORY_HOST_PAGEABLE, &err) ||
+                lab_sum_enqueue(sum, stream, data.data, 1001, &err) ||
+                lab_graph_begin(stream, &err) ||
+                lab_sum_enqueue(sum, stream, data.data, 1001, &err) ||
+                lab_graph_end(stream, &graph, &err) || lab_graph_launch(graph, stream, &err) ||
+                lab_copy(stream, found, data.data, sizeof found, LAB_MEMORY_HOST_PAGEABLE,
+                         LAB_MEMORY_DEVICE, &err) ||
+                lab_stream_sync(stream, &err) || lab_sum_check(sum, &err),
+            &err);
+    assert_memory_equal(found, values, sizeof values);
+    lab_graph_close(graph);
+    lab_sum_close(sum);
+    lab_group_close(group);
+    lab_buffer_close(&data);
+    lab_stream_close(stream);
+    lab_device_close(device);
+}
+
+/* --- the GPU --- */
+
+static int open_slice(struct rank *rank, const struct lab_device_ref *ref, struct lab_err *err) {
+    size_t bytes = LONGEST * sizeof(float);
+    rank->found = lab_mem_alloc(LONGEST, sizeof *rank->found);
+    if (lab_device_open(machine, ref, LAB_DEVICE_SETUP, &rank->device, err) ||
+        lab_stream_open(rank->device, LAB_STREAM_COMPUTE, &rank->stream, err) ||
+        lab_buffer_open(rank->device, LAB_MEMORY_DEVICE, -1, bytes, &rank->data, err) ||
+        lab_buffer_open(rank->device, LAB_MEMORY_DEVICE, -1, bytes, &rank->fresh, err))
+        return -1;
+    for (int64_t i = 0; i < LONGEST; i++)
+        rank->found[i] = drawn(rank->index, i);
+    return lab_copy(rank->stream, rank->fresh.data, rank->found, bytes, LAB_MEMORY_DEVICE,
+                    LAB_MEMORY_HOST_PAGEABLE, err) ||
+                   lab_stream_sync(rank->stream, err)
+               ? -1
+               : 0;
+}
+
+/* 0, or the status to end with. */
+static int open_gpu(void) {
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_device_list list = {0};
+    lab_arena_init(&arena);
+    if (lab_machine_open(NULL, &machine, &err) ||
+        lab_device_select(machine, "cuda:0/4", &arena, &list, &err) || list.count != RANKS) {
+        print_message("skipped: %s\n", err.text);
+        return SKIPPED;
+    }
+    for (int i = 0; i < RANKS; i++) {
+        ranks[i].index = i;
+        if (open_slice(&ranks[i], &list.items[i], &err)) {
+            print_message("%s\n", err.text);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static void close_gpu(void) {
+    for (int i = 0; i < RANKS; i++) {
+        lab_buffer_close(&ranks[i].data);
+        lab_buffer_close(&ranks[i].fresh);
+        lab_stream_close(ranks[i].stream);
+        lab_device_close(ranks[i].device);
+        lab_mem_free(ranks[i].found);
+    }
+    lab_machine_close(machine);
+    lab_arena_release(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(slices_sum_in_device_memory),
+        cmocka_unit_test(any_length_and_alignment_is_summed),
+        cmocka_unit_test(a_graph_sums_a_thousand_times),
+        cmocka_unit_test(a_rank_that_never_comes_is_named),
+        cmocka_unit_test(a_rank_that_fails_ends_the_others_at_once),
+        cmocka_unit_test(ranks_out_of_step_are_told_so),
+        cmocka_unit_test(nccl_gives_way_on_slices_and_says_so),
+        cmocka_unit_test(nccl_sums_one_rank_on_a_whole_gpu),
+    };
+    int status = open_gpu();
+    if (status == 0)
+        status = cmocka_run_group_tests(tests, NULL, NULL);
+    close_gpu();
+    return status;
+}
