@@ -51,7 +51,7 @@ struct bucket {
 };
 
 struct mlp_parallel {
-    struct lab_stream *stream; /* of the sums, unless they are in line */
+    struct lab_stream *stream; /* of the sums; NULL = they are in line */
     struct lab_sum *sum;
     bool in_line;
     struct bucket buckets[MLP_LAYERS]; /* in the order in which they are done */
@@ -208,6 +208,22 @@ static int capture(struct mlp_training *t, struct lab_err *err) {
 
 /* --- life, continued --- */
 
+/*
+ * Kernels are loaded at their first launch, and graphs when they are made; the driver may wait for all of the
+ * GPU then, and would wait for ever where a sum of another rank waits for this one. So everything is there
+ * before the first rank begins. What the launches leave is nobody's: the parameters start anew.
+ */
+static int settle(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
+    if (enqueue_gradients(t, NULL, err) || lab_launch(t->stream, &t->launches[2], err) ||
+        lab_stream_sync(t->stream, err) ||
+        mlp_training_reset(t, (uint64_t)t->config->data_seed, err))
+        return -1;
+    void **all = lab_mem_alloc((size_t)rank->count, sizeof(void *));
+    int failed = lab_group_exchange(rank->group, rank->index, t->device, t, all, err);
+    lab_mem_free(all);
+    return failed;
+}
+
 int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel = lab_mem_alloc(1, sizeof *p);
     struct lab_sum_setup setup = {.rank = rank->index,
@@ -216,17 +232,21 @@ int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struc
                                   .way = way_of(t->config),
                                   .count_most = lab_mlp_gradient_count(&t->shape.mlp)};
     lab_prepare(t->device, t->launches, 3);
-    if (lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err) ||
-        lab_sum_open(rank->group, &setup, &p->sum, err))
+    if (lab_sum_open(rank->group, &setup, &p->sum, err))
         return -1;
     p->in_line = lab_sum_is_captured(p->sum);
+    const char *note = lab_sum_note(p->sum);
+    if (note && rank->index == 0 && t->sink && t->sink->warning)
+        t->sink->warning(t->sink->state, note);
+    if (!p->in_line && lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err))
+        return -1;
     cut_buckets(t);
     describe_gradient(t);
     if (p->fused)
         lab_prepare(t->device, &p->gradient, 1);
-    if (open_events(t, err))
+    if (open_events(t, err) || (t->config->compile_model && capture(t, err)))
         return -1;
-    return t->config->compile_model ? capture(t, err) : 0;
+    return p->in_line ? settle(t, rank, err) : 0;
 }
 
 void mlp_parallel_close(struct mlp_parallel *p) {
