@@ -88,6 +88,16 @@ foreach(test ${cuda_tests} ${nvml_tests} test_vendor)
     add_dependencies(${test} fake_nvidia_ml)
 endforeach()
 
+# NCCL beside it, in a folder of its own: most tests are about machines without it.
+add_library(fake_nccl SHARED ${CMAKE_SOURCE_DIR}/tests/fake/libnccl.c
+            ${CMAKE_SOURCE_DIR}/tests/fake/fake_env.c)
+target_link_libraries(fake_nccl PRIVATE lab_flags Threads::Threads)
+target_include_directories(fake_nccl PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_compile_options(fake_nccl PRIVATE -fvisibility=hidden)
+set_target_properties(fake_nccl PROPERTIES OUTPUT_NAME nccl SOVERSION 2
+                      LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/fake/nccl)
+add_dependencies(test_cuda_sums fake_nccl)
+
 # A tool that listens to ranges, as a profiler's library would be loaded (vendor/nvtx.h).
 add_library(fake_nvtx SHARED ${CMAKE_SOURCE_DIR}/tests/fake/nvtx_injection.c)
 target_link_libraries(fake_nvtx PRIVATE lab_flags)

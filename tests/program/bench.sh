@@ -11,6 +11,14 @@ for workload in vit mlp allreduce memcpy gemm softmax null; do
     expect_out "^ +$workload +"
 done
 
+# what NCCL wouldn't accept is refused with what it would, and what can't be had is said in the result
+run bench allreduce nccl_threads=16
+expect_status 2
+expect_err "nccl_threads=16: must be auto, 64, 128, 256 or 512"
+run bench allreduce bytes=1003 allreduce=nccl "${quick[@]}" --device cpu:0
+expect_status 0
+expect_out "allreduce=nccl: sums went by ring through host memory"
+
 run bench gemm m=64 n=64 k=64 "${quick[@]}"
 expect_status 0
 expect_out "^gemm.* on (cpu|cuda):"

@@ -15,7 +15,7 @@ for line in "run" "run --list"; do
     run $line
     expect_status 0
     for study in quick_test numa_study scaling_study scaling_extended transfer_study compile_study \
-        throughput_study stability test_matrix train_scaling; do
+        throughput_study stability test_matrix train_scaling nccl_settings; do
         expect_out "^ +$study +[A-Za-z]"
     done
     grep -q "_base" "$work/out" && fail "$what lists _base"

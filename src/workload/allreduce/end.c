@@ -89,8 +89,8 @@ static int enqueue_sums(struct allreduce_end *end, int count, struct lab_err *er
 /* With several vectors a graph has as many sums as there are of them: few enough, or none. */
 static int capture(struct allreduce_end *end, struct lab_err *err) {
     int64_t together = end->slots > 1 ? end->slots : end->config->graph;
-    if (together > sums_most(end) * end->slots)
-        together = sums_most(end) * end->slots;
+    if (together > sums_most(end) / 2 * end->slots)
+        together = sums_most(end) / 2 * end->slots;
     end->together = 1;
     if (end->config->graph < 2 || together > GRAPH_MOST || end->ranks < 2 ||
         !lab_sum_is_captured(end->sum))
@@ -142,16 +142,25 @@ static int group_of(const struct allreduce_end *end, int group) {
     return left < end->together ? left : end->together;
 }
 
+static int enqueue_group(struct allreduce_end *end, int count, struct lab_err *err) {
+    if (end->graph && count == end->together ? lab_graph_launch(end->graph, end->stream, err)
+                                             : enqueue_sums(end, count, err))
+        return -1;
+    end->sums += count;
+    return 0;
+}
+
 static int enqueue(void *state, int group, struct lab_err *err) {
     struct allreduce_end *end = state;
     int count = group_of(end, group);
-    if (end->sums + count > sums_most(end) * end->slots && allreduce_end_refresh(end, err))
+    if (end->sums + 2 * count > sums_most(end) * end->slots && allreduce_end_refresh(end, err))
+        return -1;
+    /* ranks begin a stretch at different times: what the first sums wait for isn't theirs */
+    if (group == 0 && end->ranks > 1 && enqueue_group(end, count, err))
         return -1;
     if (lab_spans_start(&end->spans, group, LAB_STAGE_COMPUTE, end->stream, err) ||
-        (end->graph && count == end->together ? lab_graph_launch(end->graph, end->stream, err)
-                                              : enqueue_sums(end, count, err)))
+        enqueue_group(end, count, err))
         return -1;
-    end->sums += count;
     return lab_spans_end(&end->spans, group, LAB_STAGE_COMPUTE, end->stream, err);
 }
 

@@ -53,16 +53,21 @@ static inline bool cuda_is_real(void) {
     return lab_str_equal(getenv("GPULAB_TEST_CUDA"), "real");
 }
 
-/* Call first in main: returns with the fake driver in the loader's path. */
-static inline void cuda_use_fake(char **argv) {
+/* Call first in main: returns with these folders alone in the loader's path. */
+static inline void cuda_use_fake_at(char **argv, const char *folders) {
     if (cuda_is_real() || getenv("FAKE_CUDA_GPUS"))
         return;
-    setenv("LD_LIBRARY_PATH", LAB_TEST_BINARY_DIR "/fake", 1);
+    setenv("LD_LIBRARY_PATH", folders, 1);
     setenv("FAKE_CUDA_GPUS", "2", 1);
     unsetenv("CUDA_VISIBLE_DEVICES");
     unsetenv("CUDA_HOME"); /* the vendor's own libraries would fall over the fake driver */
     execv("/proc/self/exe", argv);
     abort();
+}
+
+/* The same with the fake driver. */
+static inline void cuda_use_fake(char **argv) {
+    cuda_use_fake_at(argv, LAB_TEST_BINARY_DIR "/fake");
 }
 
 /* Undoes what a test told the fake. */

@@ -50,13 +50,13 @@ static void options_are_the_union_of_the_path(void **state) {
     given("experiment/_base_of_mine.yaml", "");
     given("experiment/notes.txt", "");
     const char *const *options = lab_config_options(&path, "experiment", &arena);
-    const char *const expected[] = {"compile_study", "contention",       "numa_study",
-                                    "quick_test",    "scaling_extended", "scaling_study",
-                                    "stability",     "test_matrix",      "throughput_study",
-                                    "train_scaling", "transfer_study",   "zebra"};
+    const char *const expected[] = {
+        "compile_study",    "contention",     "nccl_settings", "numa_study",  "quick_test",
+        "scaling_extended", "scaling_study",  "stability",     "test_matrix", "throughput_study",
+        "train_scaling",    "transfer_study", "zebra"};
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
         assert_string_equal(options[i], expected[i]);
-    assert_null(options[12]);
+    assert_null(options[13]);
     assert_null(lab_config_options(&path, "nothing", &arena)[0]);
     assert_null(lab_config_options(&path, "../etc", &arena)[0]);
     assert_non_null(lab_config_options(&path, "experiment/matrix", &arena)[0]);
@@ -258,7 +258,7 @@ static void choosing_what_is_not_there(void **state) {
     refuses("experiment=numa_stduy",
             "experiment=numa_stduy: 'numa_stduy' is no option of 'experiment'",
             "did you mean 'numa_study'?", NULL);
-    refuses("experiment=zzzzzz", "there are compile_study, contention, numa_study,",
+    refuses("experiment=zzzzzz", "there are compile_study, contention, nccl_settings, numa_study,",
             "and transfer_study", NULL);
     refuses("experiment=", "'' is no option of 'experiment'", NULL);
     refuses("experiment=5", "'experiment' is a config group: it takes the name of an option", NULL);

@@ -194,7 +194,8 @@ static void keys_that_all_studies_have(void **state) {
     };
     const char *const *options = lab_config_options(&path, "experiment", &arena);
     for (; *options; options++) {
-        if (lab_str_equal(*options, "contention") || lab_str_equal(*options, "train_scaling"))
+        if (lab_str_equal(*options, "contention") || lab_str_equal(*options, "train_scaling") ||
+            lab_str_equal(*options, "nccl_settings"))
             continue; /* have some of their own */
         for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
             composes(lab_arena_printf(&arena, "experiment=%s", *options),
@@ -203,6 +204,8 @@ static void keys_that_all_studies_have(void **state) {
     composes("experiment=contention", "experiment.repeat", "5");
     composes("experiment=contention", "experiment.duration", "300s");
     composes("experiment=contention", "experiment.cooldown", "30s");
+    composes("experiment=nccl_settings", "experiment.repeat", "10");
+    composes("experiment=nccl_settings", "experiment.allreduce", "nccl");
     composes("experiment=train_scaling", "experiment.repeat", "50");
     composes("experiment=train_scaling", "experiment.test.num_steps", "100");
     composes("experiment=train_scaling", "experiment.test.warmup_steps", "10");
