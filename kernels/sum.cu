@@ -14,7 +14,7 @@
  * whose lower half is the vector's length: ranks that do different sums find out.
  *
  * Nobody looks for ever. Who has waited for too long, or finds that others have given up, tells the host and
- * ends, with the vector left as it is.
+ * ends.
  *
  *     macros: RANKS 2 to 32, THREADS, UNROLL: 16 bytes of each vector that a thread has on their way
  */

@@ -76,8 +76,16 @@ struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of
     const char *const *notes; /* what to know before the figures are used; NULL-terminated */
 };
 
+/* Whether an analysis found what it looks for, for scripts: `gpulab analyze --fail`. */
+enum lab_analysis_finding {
+    LAB_ANALYSIS_UNASKED, /* it doesn't look for one thing that is there or not */
+    LAB_ANALYSIS_FINDS_NOTHING,
+    LAB_ANALYSIS_FINDS,
+};
+
 struct lab_analysis_result {
-    const char *answer;   /* the first sentence */
+    const char *answer; /* the first sentence */
+    enum lab_analysis_finding finding;
     bool lacks;           /* it only says what is missing: no report opens with it */
     const char *part_key; /* what the parts are called by programs: "pipelines" */
     const struct lab_analysis_column *columns;

@@ -33,6 +33,7 @@ struct lab_study_work { /* of one iteration of one rank, counted from the defini
     double h2d_bytes, d2h_bytes;
     double samples;
     double parameters; /* of the model; 0 = it has none */
+    double layers;     /* that have them; 0 = unknown */
 };
 
 struct lab_study_metric { /* what a program of the user's said last of one thing */

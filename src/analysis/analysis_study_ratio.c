@@ -5,6 +5,7 @@
  * possible, and base and other change places without changing the answer.
  */
 #include "analysis/analysis_study.h"
+#include "analysis/analysis_words.h"
 
 #include "base/str.h"
 #include "stats/stats.h"
@@ -252,6 +253,8 @@ const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct la
         return lab_arena_printf(arena, "%+.1f %%, how sure is unknown", percent);
     if (ratio->verdict == LAB_STUDY_SAME && ratio->bound <= EQUAL)
         return "none";
+    if (ratio->verdict == LAB_STUDY_SAME && ratio->bound > LAB_WORDS_BOUND_MOST)
+        return lab_arena_printf(arena, "%+.1f %%, uneven", percent);
     if (ratio->verdict == LAB_STUDY_SAME) /* rounded up: it has to hold */
         return lab_arena_printf(arena, "none larger than %.1f %%",
                                 ceil(1000 * ratio->bound - 1e-9) / 10);

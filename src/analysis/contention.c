@@ -72,21 +72,30 @@ static struct lab_analysis_cell change_cell(const struct contention_effect *effe
     return (struct lab_analysis_cell){.value = effect->ratio - 1,
                                       .low = effect->low - 1,
                                       .high = effect->high - 1,
-                                      .confidence = CONFIDENCE};
+                                      .confidence = effect->confidence};
+}
+
+static double percent(double ratio) {
+    return fabs(ratio - 1) < 0.0005 ? 0 : 100 * (ratio - 1); /* no "-0.0" */
 }
 
 static const char *change_text(const struct contention_effect *effect, struct lab_arena *arena) {
     if (isnan(effect->ratio))
         return "–";
     if (isnan(effect->low))
-        return lab_arena_printf(arena, "%+.1f %%", 100 * (effect->ratio - 1));
-    return lab_arena_printf(arena, "%+.1f %% [%.1f, %.1f]", 100 * (effect->ratio - 1),
-                            100 * (effect->low - 1), 100 * (effect->high - 1));
+        return lab_arena_printf(arena, "%+.1f %%", percent(effect->ratio));
+    if (effect->high / effect->low > CONTENTION_UNEVEN)
+        return lab_arena_printf(arena, "%+.1f %%, uneven", percent(effect->ratio));
+    return lab_arena_printf(arena, "%+.1f %% [%.1f, %.1f]", percent(effect->ratio),
+                            percent(effect->low), percent(effect->high));
 }
 
 static const char *verdict_of(const struct contention_effect *effect, const char *more,
                               const char *less) {
-    return effect->more ? more : effect->less ? less : isnan(effect->low) ? "undecided" : "same";
+    return effect->more                 ? more
+           : effect->less               ? less
+           : contention_is_same(effect) ? "same"
+                                        : "undecided";
 }
 
 /* A kernel of all devices. */
@@ -108,6 +117,7 @@ static void fill_pair(const struct contention *made, const struct lab_phase_pair
     struct contention_effect effect = {.ratio = pair->time.ratio,
                                        .low = pair->time.low,
                                        .high = pair->time.high,
+                                       .confidence = CONFIDENCE,
                                        .more = pair->time.verdict == LAB_STUDY_MORE,
                                        .less = pair->time.verdict == LAB_STUDY_LESS};
     row[ROW_KERNEL] = lab_analysis_text(unit->kernel);
@@ -147,9 +157,27 @@ static struct lab_analysis_table kernel_table(const struct contention *made, int
                                        .row_count = count};
 }
 
+/* No resource of its own: whether it is at its limit tells whether power is what holds clocks back. */
+static int fill_power(const struct contention *made, int phase, struct lab_analysis_cell *row) {
+    const struct contention_power *power = &made->power[phase],
+                                  *base = &made->power[made->phases.base];
+    if (!(power->drawn_w > 0) || !(base->drawn_w > 0) || !(power->limit_w > 0))
+        return 0;
+    row[LEFT_KEY] = lab_analysis_text("power_drawn");
+    row[LEFT_TITLE] =
+        lab_analysis_text(lab_arena_printf(made->arena, "power drawn, of %.0f W", power->limit_w));
+    row[LEFT_SHARE] = lab_analysis_figure(power->drawn_w / power->limit_w);
+    row[LEFT_TEXT] = lab_analysis_text(
+        lab_arena_printf(made->arena, "%.0f W, alone %.0f W", power->drawn_w, base->drawn_w));
+    row[LEFT_VERDICT] = lab_analysis_text(power->drawn_w >= CONTENTION_AT_LIMIT * power->limit_w
+                                              ? "at its limit"
+                                              : "below its limit");
+    return 1;
+}
+
 static struct lab_analysis_table resource_table(const struct contention *made, int phase) {
-    struct lab_analysis_cell *cells =
-        lab_arena_alloc(made->arena, (size_t)CONTENTION_RESOURCES * LEFT_COLUMNS, sizeof *cells);
+    struct lab_analysis_cell *cells = lab_arena_alloc(
+        made->arena, (size_t)(CONTENTION_RESOURCES + 1) * LEFT_COLUMNS, sizeof *cells);
     int count = 0;
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
         const struct contention_effect *left = &made->left[phase][r];
@@ -158,12 +186,16 @@ static struct lab_analysis_table resource_table(const struct contention *made, i
             continue;
         row[LEFT_KEY] = lab_analysis_text(contention_resource_key(made, r));
         row[LEFT_TITLE] = lab_analysis_text(contention_resource_title(made, r));
-        row[LEFT_SHARE] = (struct lab_analysis_cell){
-            .value = left->ratio, .low = left->low, .high = left->high, .confidence = CONFIDENCE};
+        row[LEFT_SHARE] = (struct lab_analysis_cell){.value = left->ratio,
+                                                     .low = left->low,
+                                                     .high = left->high,
+                                                     .confidence = left->confidence};
         row[LEFT_TEXT] = lab_analysis_text(change_text(left, made->arena));
         row[LEFT_VERDICT] = lab_analysis_text(verdict_of(left, "more", "less"));
         count++;
     }
+    if (count > 0)
+        count += fill_power(made, phase, cells + (ptrdiff_t)count * LEFT_COLUMNS);
     return (struct lab_analysis_table){.key = "resources",
                                        .title = count ? "What is left of the resources" : NULL,
                                        .columns = left_columns,
@@ -277,6 +309,9 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
     for (int i = 0; i < made->shown && made->phases.pair_count > 0; i++)
         parts[result.part_count++] = make_part(made, made->order[i]);
     result.lacks = result.part_count == 0;
+    if (!result.lacks)
+        result.finding =
+            contention_is_found(made) ? LAB_ANALYSIS_FINDS : LAB_ANALYSIS_FINDS_NOTHING;
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
     result.charts = chart;
     result.chart_count = contention_chart(made, chart);

@@ -444,7 +444,8 @@ static int interest(const struct lab_study_table *study) {
         return 0;
     for (int i = 0; i < study->run_count; i++)
         for (int k = 0; k < i; k++)
-            if (lab_str_equal(study->runs[i].model, study->runs[k].model) &&
+            if (study->runs[i].rank_count == study->runs[k].rank_count &&
+                lab_str_equal(study->runs[i].model, study->runs[k].model) &&
                 !lab_str_equal(study->runs[i].point, study->runs[k].point))
                 return INTEREST;
     return 0;

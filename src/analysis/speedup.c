@@ -456,6 +456,8 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
         const struct lab_study_table *study = &input->studies[i];
         struct lab_gangs gangs;
         lab_gangs_make(study, arena, &gangs);
+        if (lab_str_equal(study->option, "train_scaling"))
+            gangs.even_count = 0; /* `training` knows what a step is made of, and tells it better */
         parts[i] = make_part(study, &gangs, arena);
         result.simulated |= study->simulated;
         const char *name = i > 0 ? lab_arena_printf(arena, "speedup_%d", i + 1) : "speedup";

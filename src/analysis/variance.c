@@ -4,6 +4,7 @@
  * device, phase by phase against the baseline.
  */
 #include "analysis/analysis.h"
+#include "analysis/analysis_words.h"
 #include "analysis/variance/phases.h"
 
 #include "base/str.h"
@@ -115,9 +116,13 @@ static const char *verdict_name(enum lab_study_verdict verdict) {
     return "undecided";
 }
 
+#define UNEVEN 100 /* an interval whose ends are so far apart says nothing */
+
 static const char *spread_text(const struct lab_study_ratio *ratio, struct lab_arena *arena) {
     if (isnan(ratio->ratio))
         return "–";
+    if (ratio->high / ratio->low > UNEVEN)
+        return lab_arena_printf(arena, "%.2f×, uneven", ratio->ratio);
     return isnan(ratio->low) ? lab_arena_printf(arena, "%.2f×", ratio->ratio)
                              : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", ratio->ratio,
                                                 ratio->low, ratio->high);
@@ -285,7 +290,12 @@ static void add_others(struct lab_str *text, const struct lab_phases *phases,
 static void add_same(struct lab_str *text, const struct lab_phases *phases,
                      const struct counts *counts) {
     const char *phase = phases->names[phases->concurrent];
-    if (counts->undecided == 0 && !isnan(counts->bound))
+    if (counts->bound > LAB_WORDS_BOUND_MOST)
+        lab_str_printf(text,
+                       "Whether phase %s slows anything can't be told: its runs differ too much "
+                       "from each other, or there are too few",
+                       phase);
+    else if (counts->undecided == 0 && !isnan(counts->bound))
         lab_str_printf(text, "Phase %s slows nothing: no difference larger than %.1f %%", phase,
                        ceil(1000 * counts->bound) / 10);
     else if (!isnan(counts->bound) && counts->undecided == counts->pairs)

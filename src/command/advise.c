@@ -6,6 +6,7 @@
 
 #include "analysis/analysis.h"
 #include "command/support/advise.h"
+#include "command/support/advise_training.h"
 #include "command/support/run_execute.h"
 #include "command/support/studies.h"
 #include "command/support/study_view.h"
@@ -15,11 +16,13 @@
 #include "study/folder.h"
 #include "workload/workload.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#define STUDIES_MAX 20 /* that are looked at, newest first: older ones tell of an older machine */
-#define REPEATS     5
+#define STUDIES_MAX    20 /* that are looked at, newest first: older ones tell of an older machine */
+#define REPEATS        5
+#define TRAINING_WORDS 8 /* of a command line, beside the keys */
 
 struct advise_config {
     const char *workload, *study;
@@ -39,16 +42,39 @@ static const struct lab_option advise_options[] = {
 struct wanted {
     const struct lab_workload *workload; /* NULL = any */
     struct lab_value *keys;              /* map: as the workload's options have them */
+    const void *config;                  /* the workload's, with these keys; not checked */
+    const char *const *studies;          /* words that are no keys */
+    int study_count;
 };
+
+/* `--study`, and words without '=': paths or names of studies. */
+static void split_words(const struct lab_command_call *call, struct wanted *wanted,
+                        const char **ret_keys, int *ret_key_count) {
+    const struct advise_config *config = call->config;
+    const char **studies =
+        lab_arena_alloc(call->arena, (size_t)call->word_count + 2, sizeof *studies);
+    *ret_key_count = 0;
+    if (config->study)
+        studies[wanted->study_count++] = config->study;
+    for (int i = 0; i < call->word_count; i++)
+        if (strchr(call->words[i], '='))
+            ret_keys[(*ret_key_count)++] = call->words[i];
+        else
+            studies[wanted->study_count++] = call->words[i];
+    wanted->studies = studies;
+}
 
 static int read_words(const struct lab_command_call *call, struct wanted *ret_wanted,
                       struct lab_err *err) {
     const struct advise_config *config = call->config;
+    const char **keys = lab_arena_alloc(call->arena, (size_t)call->word_count + 1, sizeof *keys);
+    int count;
     *ret_wanted = (struct wanted){.keys = lab_value_map(call->arena)};
-    if (call->word_count > 0 && !config->workload)
+    split_words(call, ret_wanted, keys, &count);
+    if (count > 0 && !config->workload)
         return lab_err_set(err, LAB_ERR_USER,
                            "'%s': keys belong to a workload: gpulab advise --workload vit %s",
-                           call->words[0], call->words[0]);
+                           keys[0], keys[0]);
     if (!config->workload)
         return 0;
     ret_wanted->workload = lab_workload_find(config->workload, err);
@@ -57,15 +83,15 @@ static int read_words(const struct lab_command_call *call, struct wanted *ret_wa
     const struct lab_option *table = ret_wanted->workload->options;
     void *values = lab_arena_alloc(call->arena, 1, ret_wanted->workload->config_size);
     lab_options_defaults(table, values, call->arena);
-    for (int i = 0; i < call->word_count; i++)
-        if (lab_options_set_word(table, values, call->arena, call->words[i], err) < 0)
+    for (int i = 0; i < count; i++)
+        if (lab_options_set_word(table, values, call->arena, keys[i], err) < 0)
             return -1;
     struct lab_value *all = lab_options_to_map(table, values, call->arena);
-    for (int i = 0; i < call->word_count; i++) {
-        const char *key =
-            lab_arena_strndup(call->arena, call->words[i], strcspn(call->words[i], "="));
+    for (int i = 0; i < count; i++) {
+        const char *key = lab_arena_strndup(call->arena, keys[i], strcspn(keys[i], "="));
         lab_value_set(call->arena, ret_wanted->keys, key, lab_value_get(all, key));
     }
+    ret_wanted->config = values;
     return 0;
 }
 
@@ -109,11 +135,12 @@ struct studies {
     int count;
 };
 
-static int read_named(const struct lab_command_call *call, const char *word,
+static int read_named(const struct lab_command_call *call, const struct wanted *wanted,
                       struct studies *studies, struct lab_err *err) {
     const char *const *folders;
     int count;
-    if (lab_studies_find(&word, 1, call->arena, &folders, &count, err) < 0)
+    if (lab_studies_find(wanted->studies, wanted->study_count, call->arena, &folders, &count, err) <
+        0)
         return -1;
     studies->count = count;
     return lab_studies_read(folders, count, LAB_ANALYSIS_ITERATIONS, call->arena, &studies->tables,
@@ -257,16 +284,16 @@ static const char *study_to_run(const struct lab_command_call *call,
 
 static void print_nothing(const struct lab_command_call *call, const struct lab_machine *machine,
                           const struct wanted *wanted, int looked_at) {
-    const struct advise_config *config = call->config;
     /* a study that was named may be another machine's */
-    const char *command = config->study ? NULL : study_to_run(call, machine, wanted);
+    const char *named = wanted->study_count > 0 ? wanted->studies[0] : NULL;
+    const char *command = named ? NULL : study_to_run(call, machine, wanted);
     const char *model = wanted->workload ? wanted->workload->name : "a model";
     const char *answer = "Nothing can be advised yet: no study was run on this machine.";
-    if (config->study)
+    if (named)
         answer = lab_arena_printf(call->arena,
                                   "Nothing can be advised yet: %s hasn't measured %s in more than "
                                   "one place.",
-                                  config->study, model);
+                                  named, model);
     else if (looked_at)
         answer = lab_arena_printf(call->arena,
                                   "Nothing can be advised yet: no study of this machine has "
@@ -326,16 +353,123 @@ static void print_advice(const struct lab_command_call *call, const struct gathe
     lab_str_release(&text);
 }
 
+/* --- how many devices to train on --- */
+
+enum question { WRONG = -1, OTHER_WORK, TRAINS };
+
+/* The study of this model that would tell, on the devices that are here. */
+static const char *training_to_run(const struct lab_command_call *call,
+                                   const struct lab_machine *machine, const struct wanted *wanted,
+                                   double batch, const struct lab_training_known *known) {
+    struct lab_device_list devices = {0};
+    const char **words =
+        lab_arena_alloc(call->arena, (size_t)wanted->keys->count + TRAINING_WORDS, sizeof *words);
+    int count = 0;
+    words[count++] = "train_scaling";
+    if (known->simulated && known->device) /* "sim:l40s-10" of "sim:l40s-10:3" */
+        words[count++] =
+            lab_arena_printf(call->arena, "device=%.*s",
+                             (int)(strrchr(known->device, ':') - known->device), known->device);
+    else if (lab_device_select(machine, "auto", call->arena, &devices, NULL) == 0 &&
+             devices.count == 1)
+        words[count++] = lab_arena_printf(call->arena, "device=%s/2", devices.items[0].name);
+    if (lab_value_get(wanted->keys, "widths"))
+        words[count++] = "experiment.model=medium";
+    for (int i = 0; i < wanted->keys->count; i++) {
+        const char *key = wanted->keys->keys[i];
+        struct lab_str value;
+        if (lab_str_equal(key, "batch_size"))
+            continue;
+        lab_str_init(&value);
+        lab_value_write(wanted->keys->items[i], &value);
+        words[count++] = lab_arena_printf(call->arena, "++experiment.%s=%s", key, value.text);
+        lab_str_release(&value);
+    }
+    words[count++] = lab_arena_printf(call->arena, "experiment.batch_sizes=[%.0f,%.0f,%.0f,%.0f]",
+                                      fmax(2, batch / 4), fmax(4, batch / 2), fmax(8, batch),
+                                      fmax(16, 2 * batch));
+    words[count++] = lab_arena_printf(call->arena, "experiment.runs=%d", REPEATS);
+    return lab_run_command(words, call->arena);
+}
+
+/* What is asked, where the workload trains a model; its keys are checked. */
+static enum question ask_training(const struct lab_command_call *call, const struct wanted *wanted,
+                                  struct lab_training_question *ret_question, struct lab_err *err) {
+    const struct lab_workload *workload = wanted->workload;
+    struct lab_workload_cost cost = {0};
+    struct lab_str label;
+    if (!workload || !workload->collective || !workload->cost)
+        return OTHER_WORK;
+    if (workload->check && workload->check((void *)wanted->config, err) < 0)
+        return WRONG;
+    workload->cost(wanted->config, &cost);
+    if (!(cost.parameters > 0) || !(cost.layers > 0))
+        return OTHER_WORK;
+    const struct lab_value *scaling = lab_value_get(wanted->keys, "scaling");
+    lab_str_init(&label);
+    workload->label(wanted->config, &label);
+    *ret_question = (struct lab_training_question){
+        .model = lab_arena_strdup(call->arena, label.text),
+        .work = {.parameters = cost.parameters,
+                 .layers = cost.layers,
+                 .batch = cost.samples,
+                 .devices = 1,
+                 .weak = scaling && scaling->type == LAB_VALUE_STRING &&
+                         lab_str_equal(scaling->string, "weak")}};
+    lab_str_release(&label);
+    return TRAINS;
+}
+
+/* Of the studies that were named the first that fits a law; else the newest of this machine. */
+static int advise_training(const struct lab_command_call *call, const struct lab_machine *machine,
+                           const struct wanted *wanted, struct lab_training_question *question,
+                           struct lab_err *err) {
+    struct lab_training_known known = {0};
+    const char *none = "no study has trained a model on one device and on several here";
+    bool found = false;
+    if (wanted->study_count > 0) {
+        struct studies studies = {0};
+        if (read_named(call, wanted, &studies, err) < 0)
+            return -1;
+        for (int i = 0; i < studies.count && !found; i++)
+            found = lab_training_of_study(&studies.tables[i], wanted->keys, call->arena, &known);
+        none = lab_arena_printf(call->arena,
+                                "%s fits no law of training: it takes runs on one device and on "
+                                "several, with these keys, in several batches",
+                                wanted->studies[0]);
+    } else {
+        struct lab_training_wanted asked = {.machine_identity = lab_machine_identity(machine),
+                                            .keys = wanted->keys};
+        found = lab_training_find(&asked, call->arena, &known);
+    }
+    question->run = training_to_run(call, machine, wanted, question->work.batch, &known);
+    if (found)
+        lab_advise_training(call, question, &known);
+    else
+        lab_advise_training_nothing(call, question, none);
+    return 0;
+}
+
+/* --- the whole --- */
+
 static int advise(const struct lab_command_call *call, const struct lab_machine *machine,
                   struct lab_err *err) {
-    const struct advise_config *config = call->config;
     struct wanted wanted;
     struct studies studies = {0};
     struct gathered gathered = {.answers = lab_value_list(call->arena)};
     if (read_words(call, &wanted, err) < 0)
         return -1;
-    if (config->study ? read_named(call, config->study, &studies, err) < 0
-                      : read_known(call, machine, &studies) < 0)
+    struct lab_training_question question;
+    switch (ask_training(call, &wanted, &question, err)) {
+    case TRAINS:
+        return advise_training(call, machine, &wanted, &question, err);
+    case WRONG:
+        return -1;
+    case OTHER_WORK:
+        break;
+    }
+    if (wanted.study_count > 0 ? read_named(call, &wanted, &studies, err) < 0
+                               : read_known(call, machine, &studies) < 0)
         return -1;
     int result = 0;
     for (int i = 0; i < studies.count && result == 0; i++) {
@@ -363,6 +497,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 static const struct lab_manual_example examples[] = {
     {"gpulab advise", "where to put what was measured on this machine"},
     {"gpulab advise --workload vit depth=2 dim=128", "one model"},
+    {"gpulab advise --workload mlp widths=50-1024-1024-3 batch_size=64",
+     "how many devices to train a model on that was never run"},
     {"gpulab advise --study outputs/numa_locality_study/2026-11-15/10-42-03", "from one study"},
     {NULL},
 };
@@ -370,7 +506,7 @@ static const struct lab_manual_example examples[] = {
 const struct lab_command lab_command_advise = {
     .name = "advise",
     .summary = "best placement on this machine, as lines to paste",
-    .usage = "[key=value...]",
+    .usage = "[key=value...] [STUDY...]",
     .description =
         "Takes the newest studies of this machine, or the one given, and prints for each model the "
         "lines that put it where it ran fastest: numactl, CUDA_VISIBLE_DEVICES, Slurm, Open MPI "
@@ -379,6 +515,10 @@ const struct lab_command lab_command_advise = {
         "places that agree in the other choices; where there is one pair alone, over the place "
         "that costs most. Choices that gain nothing are said to, "
         "with how well that is known. What wasn't measured stands apart and says so.\n\n"
+        "Of a workload that trains a model (mlp) it says on how many devices: by the law that the "
+        "newest train_scaling study of this machine, or the one given, was fitted with, also for "
+        "widths and batches that were never run; with intervals, where several devices begin to "
+        "pay, and how far beyond what was run that is.\n\n"
         "It changes nothing on the machine: compute modes, MPS and MIG are only advised.",
     .options = advise_options,
     .config_size = sizeof(struct advise_config),

@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 struct analyze_config {
-    bool markdown;
+    bool markdown, fail;
     const char *charts;
 };
 
@@ -29,8 +29,12 @@ static const struct lab_option analyze_options[] = {
      .help = "print it as a Markdown document"},
     {"charts", LAB_OPTION_STRING, offsetof(struct analyze_config, charts), .value_name = "DIR",
      .help = "draw its pictures into this folder: PNG and SVG, with gnuplot's script and figures"},
+    {"fail", LAB_OPTION_FLAG, offsetof(struct analyze_config, fail),
+     .help = "exit with 3 if it finds what it looks for: contention"},
     {NULL},
 };
+
+#define STATUS_FOUND 3 /* not 1 or 2, which tell of trouble */
 
 /* --- which there are --- */
 
@@ -299,6 +303,20 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
     return 0;
 }
 
+static int tell_finding(const struct lab_analysis *analysis,
+                        const struct lab_analysis_result *result, int *ret_status,
+                        struct lab_err *err) {
+    if (result->finding == LAB_ANALYSIS_UNASKED && !result->lacks)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "--fail: %s says how much, not whether; contention does",
+                           analysis->name);
+    if (result->lacks)
+        return lab_err_set(err, LAB_ERR_USER, "--fail: there is nothing to judge");
+    if (result->finding == LAB_ANALYSIS_FINDS)
+        *ret_status = STATUS_FOUND;
+    return 0;
+}
+
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct analyze_config *config = call->config;
     if (config->markdown && call->shared->json)
@@ -325,6 +343,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         print_result(call, analysis, &result);
     if (status == 0 && config->charts)
         status = draw_charts(call, config->charts, &result, err);
+    if (status == 0 && config->fail)
+        status = tell_finding(analysis, &result, ret_status, err);
     lab_mem_free(traces.items);
     return status;
 }

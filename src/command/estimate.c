@@ -9,6 +9,7 @@
 #include "command/support/estimate_view.h"
 #include "command/support/run_study.h"
 #include "command/support/study_watch.h"
+#include "command/support/training_known.h"
 #include "machine/machine.h"
 
 #include <stddef.h>
@@ -127,7 +128,8 @@ static int estimate_sweep(const struct lab_command_call *call, const struct lab_
     struct lab_plan plan;
     if (lab_machine_open(NULL, &machine, err) < 0)
         return -1;
-    int result = lab_plan_make(machine, path, sweep, call->arena, &plan, err);
+    struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
+    int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
     if (result == 0) {
         struct lab_history *history = lab_run_history(plan.machine);
         struct lab_report_estimate estimate = lab_estimate_of_plan(&plan, history, call->arena);

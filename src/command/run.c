@@ -8,6 +8,7 @@
 #include "base/yaml.h"
 #include "command/support/run_execute.h"
 #include "command/support/run_study.h"
+#include "command/support/training_known.h"
 #include "machine/machine.h"
 
 #include <stddef.h>
@@ -250,7 +251,8 @@ static int use_plan(const struct lab_command_call *call, const struct lab_config
     struct lab_plan plan;
     if (lab_machine_open(config->topology, &machine, err) < 0)
         return -1;
-    int result = lab_plan_make(machine, path, sweep, call->arena, &plan, err);
+    struct lab_plan_strategy strategy = lab_training_strategy(call->arena);
+    int result = lab_plan_make_by(&strategy, machine, path, sweep, call->arena, &plan, err);
     if (result == 0 && only_show)
         print_plan(call, &plan, plan.machine);
     else if (result == 0)

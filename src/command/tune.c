@@ -136,21 +136,41 @@ static int make_request(const struct lab_command_call *call, struct lab_tune_req
 
 /* --- the answer --- */
 
+/* What is known of a tuning that came from another machine: no times but the winner's. */
+static struct lab_value *imported_value(const struct lab_command_call *call,
+                                        const struct lab_tune_outcome *outcome) {
+    const struct lab_tuning_entry *entry = &outcome->entry;
+    struct lab_arena *arena = call->arena;
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "kernel_name", lab_workload_find(call->words[0], NULL)->name);
+    lab_value_set_string(arena, map, "gpu", outcome->device);
+    lab_value_set(arena, map, "best_config", lab_tune_config_value(entry->config, arena));
+    lab_value_set_string(arena, map, "best_config_text", entry->config);
+    lab_value_set_float(arena, map, "best_time_ms", 1e3 * entry->time_s);
+    lab_value_set_float(arena, map, "best_time_low_ms", 1e3 * entry->low_s);
+    lab_value_set_float(arena, map, "best_time_high_ms", 1e3 * entry->high_s);
+    lab_value_set_bool(arena, map, "winner_is_certain", entry->certain);
+    lab_value_set(arena, map, "all_benchmark_times", lab_value_list(arena));
+    lab_value_set(arena, map, "detailed_timings", lab_value_list(arena));
+    lab_value_set(arena, map, "num_configs_tested", lab_value_null(arena));
+    lab_value_set(arena, map, "autotune_duration_seconds", lab_value_null(arena));
+    return map;
+}
+
 /* What an earlier tuning found: its own JSON, or the entry where it was imported without. */
 static struct lab_value *cached_value(const struct lab_command_call *call,
-                                      const struct lab_tuning_entry *entry) {
+                                      const struct lab_tune_outcome *outcome) {
+    const struct lab_tuning_entry *entry = &outcome->entry;
     struct lab_arena *arena = call->arena;
     struct lab_value *map = NULL;
     if (*entry->result)
         lab_json_parse(entry->result, strlen(entry->result), NULL, arena, &map, NULL);
-    if (!map || map->type != LAB_VALUE_MAP) {
-        map = lab_value_map(arena);
-        lab_value_set_string(arena, map, "kernel_name", call->words[0]);
-        lab_value_set_string(arena, map, "best_config_text", entry->config);
-        lab_value_set_float(arena, map, "best_time_ms", 1e3 * entry->time_s);
-        lab_value_set_bool(arena, map, "winner_is_certain", entry->certain);
-    }
+    if (!map || map->type != LAB_VALUE_MAP)
+        map = imported_value(call, outcome);
     lab_value_set_bool(arena, map, "from_cache", true);
+    lab_value_set_float(arena, map, "lookup_ms", 1e3 * outcome->lookup_s);
+    lab_value_set_float(arena, map, "tuned_unix_s",
+                        (double)entry->tuned_wall_ns / (double)LAB_NS_PER_S);
     return map;
 }
 
@@ -168,7 +188,7 @@ static void print_cached(const struct lab_command_call *call,
     lab_str_add_time(&text, entry->time_s);
     lab_str_add(&text, entry->certain ? ".\n" : ", though others could not be told apart.\n");
     if (!call->shared->quiet)
-        lab_str_add(&text, "'gpulab tune --again' tunes anew.\n");
+        lab_str_add(&text, "The same command with --again tunes anew.\n");
     lab_command_print(call, &text);
     lab_str_release(&text);
 }
@@ -204,7 +224,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
                          outcome.selected);
     if (call->shared->json)
         lab_command_print_json(call, outcome.cached
-                                         ? cached_value(call, &outcome.entry)
+                                         ? cached_value(call, &outcome)
                                          : lab_tune_result_value(&outcome.result, call->arena));
     else if (outcome.cached)
         print_cached(call, &outcome.entry);
@@ -268,7 +288,8 @@ const struct lab_command lab_command_tune = {
         "with the caches emptied, leaves the slower ones behind, and runs the finalists side by "
         "side. A winner is named only with its interval; otherwise the set that can't be told "
         "apart. What was tuned is kept in $XDG_CACHE_HOME/gpulab/tuning.db and used by bench and "
-        "run (config=tuned). After Ctrl-C the same command goes on. Without a word it lists the "
+        "run (config=tuned), also for vit's products. After Ctrl-C the same command goes on. "
+        "Without a word it lists the "
         "kernels.",
     .options = tune_options,
     .config_size = sizeof(struct tune_config),

@@ -54,6 +54,10 @@ double lab_device_clock_mhz(struct lab_device *device) {
     return device->ops->clock_mhz ? device->ops->clock_mhz(device) : 0;
 }
 
+double lab_device_power_w(struct lab_device *device) {
+    return device->ops->power_w ? device->ops->power_w(device) : 0;
+}
+
 /* --- memory --- */
 
 int lab_buffer_open(struct lab_device *device, enum lab_memory_kind kind, int node,

@@ -139,6 +139,8 @@ int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
 
 /* How fast its clock runs now, in MHz; 0 = unknown. Takes some microseconds. */
 double lab_device_clock_mhz(struct lab_device *device);
+/* What it draws now, in W; of a slice, what the whole of it does. 0 = unknown. */
+double lab_device_power_w(struct lab_device *device);
 
 /* What an op took on a device, summed over its launches. */
 struct lab_op_time {
@@ -339,6 +341,7 @@ struct lab_device_ops {
     void (*op_times)(const struct lab_device *device,
                      struct lab_op_time ret_times[LAB_OP_COUNT]); /* optional: all zero */
     double (*clock_mhz)(struct lab_device *device);               /* optional: unknown */
+    double (*power_w)(struct lab_device *device);                 /* optional: unknown */
 
     int (*buffer_open)(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
     void (*buffer_close)(struct lab_buffer *buffer);

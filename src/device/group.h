@@ -2,9 +2,8 @@
  * group.h: what the ranks of a gang share when they are threads of one process: a place to meet, a way to
  * show each other something, and sums of vectors over all of their devices (an all-reduce).
  *
- * A sum is enqueued like a launch: the call returns when its commands are in the stream. Devices wait for
- * each other's commands by events, so that a sum runs beside what other streams do. Before a stream may
- * wait for a neighbour's event the neighbour must have recorded it: there the host's threads meet.
+ * A sum is enqueued like a launch: the call returns when its commands are in the stream, and it runs beside
+ * what other streams do.
  *
  * Nobody waits for ever. A rank that fails says so (lab_group_fail), or comes to another meeting than the
  * others, or doesn't come within the limit: then all meetings under way fail soon, and so do those to come,
@@ -85,8 +84,9 @@ enum lab_sum_way {
  * In device memory and by NCCL a sum is one command in the rank's own stream: its threads don't meet, and a
  * graph may capture it and be replayed, by all ranks equally often. The ranks' kernels wait for each other
  * on the device, so each rank's sums must not stand behind a command that waits for a later sum of another.
- * Whatever else runs on a rank's multiprocessors delays the others, no more. Through host memory the threads
- * meet in each sum, and no graph can capture it.
+ * Whatever else runs on a rank's multiprocessors delays the others, no more. Through host memory devices wait
+ * for each other's events: before that the threads meet, in each sum, since the neighbour must have recorded
+ * its own; and no graph can capture it.
  */
 
 extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */
@@ -120,8 +120,8 @@ int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data,
 
 /*
  * Whether the sums so far have come about, as far as they are done: -1 with the words of who failed. A rank
- * that waits on its device for one that never comes gives up at the group's limit, leaves its vector as it
- * was, and this tells. A synchronisation of the stream does so, too.
+ * that waits on its device for one that never comes gives up at the group's limit, what its vector holds is
+ * no sum then, and this tells. A synchronisation of the stream does so, too.
  */
 int lab_sum_check(struct lab_sum *sum, struct lab_err *err);
 

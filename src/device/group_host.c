@@ -57,8 +57,10 @@ static int open_slots(struct host_sum *sum, struct lab_err *err) {
                : 0;
 }
 
-static void host_close(void *state) {
+static void host_close(void *state, bool all_left) {
     struct host_sum *sum = state;
+    if (!all_left)
+        return;
     close_events(sum->put, sum->rounds);
     close_events(sum->taken, sum->rounds);
     lab_buffer_close(&sum->slots);
@@ -77,7 +79,7 @@ static int host_open(const struct lab_sum_place *place, int rounds, int64_t slot
     sum->all = lab_mem_alloc((size_t)place->ranks, sizeof(struct host_sum *));
     if (open_slots(sum, err) || open_events(sum, &sum->put, err) ||
         open_events(sum, &sum->taken, err)) {
-        host_close(sum);
+        host_close(sum, true);
         return -1;
     }
     *ret_state = sum;

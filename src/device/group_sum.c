@@ -59,19 +59,22 @@ static int try_kind(struct lab_sum *sum, const struct lab_sum_kind *kind, bool *
                     struct lab_err *err) {
     struct vote vote = {.err = LAB_ERR_INIT};
     vote.failed = kind->open(&sum->place, &sum->state, &vote.err);
-    bool opened = !vote.failed;
+    bool opened = !vote.failed, joined = false;
     vote.state = sum->state;
     int status = agree(sum, &vote, ret_over, err);
     if (status == 0) {
         vote.failed = kind->join(sum->state, sum->states, &vote.err);
+        joined = !vote.failed;
         status = agree(sum, &vote, ret_over, err);
     }
     if (status == 0) {
         sum->kind = kind;
         return 0;
     }
+    if (joined && kind->leave)
+        kind->leave(sum->state);
     if (opened)
-        kind->close(sum->state);
+        kind->close(sum->state, !*ret_over);
     sum->state = NULL;
     return -1;
 }
@@ -122,7 +125,7 @@ static int choose(struct lab_sum *sum, enum lab_sum_way asked, struct lab_err *e
         if (status == 0)
             status = try_kind(sum, kinds[i], &over, &own);
         if (status == 0) {
-            keep_note(sum, asked, known ? why.text : "only NVIDIA GPUs have it");
+            keep_note(sum, asked, known ? why.text : "only real NVIDIA GPUs have it");
             return 0;
         }
         if (over || i == count - 1) {
@@ -197,7 +200,7 @@ int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
 
 #define LET_GO_NS (100 * LAB_NS_PER_MS) /* far longer than a kernel that gives up takes */
 
-/* Whoever hasn't come may have a device that waits for this rank, in memory that is about to go. */
+/* Whoever hasn't come may have a device that waits for this rank, and uses its vector, which may go now. */
 static void let_go(struct lab_sum *sum) {
     const struct lab_clock *clock = lab_clock_system();
     struct lab_err why = LAB_ERR_INIT;
@@ -210,10 +213,13 @@ static void let_go(struct lab_sum *sum) {
 void lab_sum_close(struct lab_sum *sum) {
     if (!sum)
         return;
-    if (!lab_group_part(sum->place.group, sum->place.device) && sum->kind)
+    if (sum->kind && sum->kind->leave)
+        sum->kind->leave(sum->state);
+    bool all_left = lab_group_part(sum->place.group, sum->place.device);
+    if (!all_left && sum->kind)
         let_go(sum);
     if (sum->kind)
-        sum->kind->close(sum->state);
+        sum->kind->close(sum->state, all_left);
     lab_mem_free(sum->devices);
     lab_mem_free(sum->states);
     lab_mem_free(sum);

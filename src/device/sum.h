@@ -32,7 +32,9 @@ struct lab_sum_kind {
     int (*enqueue)(void *state, struct lab_stream *stream, float *data, int64_t count,
                    struct lab_err *err);
     int (*check)(void *state, struct lab_err *err); /* optional: 0 */
-    void (*close)(void *state);                     /* nobody uses anything of it any more */
+    void (*leave)(void *state);                     /* optional: before all part; it was joined */
+    /* `all_left`: nobody uses anything of it any more. If not, what others may use is given up for good */
+    void (*close)(void *state, bool all_left);
 };
 
 extern const struct lab_sum_kind lab_sum_host_ring, lab_sum_host_gather;

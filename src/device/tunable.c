@@ -187,6 +187,11 @@ void lab_tunable_shape_class(const struct lab_launch *launch, struct lab_str *ou
     }
 }
 
+void lab_tunable_shape_name(const struct lab_launch *launch, struct lab_str *out) {
+    lab_tunable_shape_class(launch, out);
+    lab_str_printf(out, " %s", lab_dtype_name(launch->out.dtype));
+}
+
 int lab_device_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
                         struct lab_device_identity *ret_identity, struct lab_err *err) {
     struct lab_device_identity identity = {

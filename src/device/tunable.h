@@ -82,6 +82,9 @@ int lab_tuning_check(const struct lab_tunable *tunable, const struct lab_tunable
  */
 void lab_tunable_shape_class(const struct lab_launch *launch, struct lab_str *out);
 
+/* The same with the dtype: what a launch is called among those that were tuned. */
+void lab_tunable_shape_name(const struct lab_launch *launch, struct lab_str *out);
+
 struct lab_device_identity { /* what speed depends on; texts in the arena, "" = unknown or none */
     const char *model;       /* "AMD EPYC 9354", "NVIDIA H200" */
     int compute_units;       /* cores or multiprocessors; 0 = unknown */

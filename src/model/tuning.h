@@ -56,6 +56,7 @@ struct lab_tuning_result {
     double speedup, speedup_low, speedup_high;
     double confidence; /* of all intervals */
     double duration_s, budget_s;
+    bool warm;        /* caches were left as they were before each timing */
     bool interrupted; /* the user stopped it, or the budget came before the finals */
     int64_t start_wall_ns, start_mono_ns;
     const char **warnings; /* sentences; NULL-terminated */

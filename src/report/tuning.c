@@ -48,7 +48,7 @@ static void add_verdict(const struct lines *lines) {
     lab_str_printf(&text, "%s, ", best->config);
     add_time(&text, best, result->confidence);
     if (result->interrupted) {
-        lab_str_add(&text, "; the finals were not run, so nothing is decided");
+        lab_str_add(&text, "; the finals didn't come to their end, so nothing is decided");
         add_line(lines, "Fastest so far", text.text);
     } else if (result->certain) {
         lab_str_add(&text, is_default ? "; it is the default" : "");
@@ -81,7 +81,8 @@ static void add_tried(const struct lines *lines) {
                  {LAB_TRIAL_FAILED, "failed"},
                  {LAB_TRIAL_WRONG, "with wrong results"},
                  {LAB_TRIAL_UNTRIED, "not tried"}};
-    lab_str_printf(&text, "%d configurations", result->trial_count);
+    lab_str_printf(&text, "%d configuration%s", result->trial_count,
+                   result->trial_count == 1 ? "" : "s");
     for (size_t i = 0, shown = 0; i < sizeof parts / sizeof *parts; i++) {
         int count = lab_tuning_result_count(result, parts[i].state);
         if (count)

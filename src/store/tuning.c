@@ -5,9 +5,6 @@
 
 #include <math.h>
 
-#define ENTRY_COLUMNS                                                                              \
-    "key, kernel, shape, device, config, time_s, low_s, high_s, certain, tuned_wall_ns, result"
-
 static struct lab_tuning_entry read_entry(sqlite3_stmt *statement, struct lab_arena *arena) {
     return (struct lab_tuning_entry){
         .key = tuning_text(statement, 0, arena),
@@ -29,7 +26,7 @@ int lab_tuning_cache_find(struct lab_tuning_cache *cache, const char *key, struc
     if (!cache->db)
         return 0;
     sqlite3_stmt *statement =
-        tuning_prepare(cache, "SELECT " ENTRY_COLUMNS " FROM entry WHERE key = ?", err);
+        tuning_prepare(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry WHERE key = ?", err);
     if (!statement)
         return -1;
     tuning_bind_text(statement, 1, key);
@@ -46,13 +43,13 @@ int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tu
                        bool only_later, struct lab_err *err) {
     sqlite3_stmt *statement = tuning_prepare(
         cache,
-        only_later ? "INSERT INTO entry (" ENTRY_COLUMNS
+        only_later ? "INSERT INTO entry (" TUNING_ENTRY_COLUMNS
                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
                      " ON CONFLICT (key) DO UPDATE SET config = excluded.config,"
                      " time_s = excluded.time_s, low_s = excluded.low_s, high_s = excluded.high_s,"
                      " certain = excluded.certain, tuned_wall_ns = excluded.tuned_wall_ns,"
                      " result = excluded.result WHERE excluded.tuned_wall_ns > entry.tuned_wall_ns"
-                   : "INSERT OR REPLACE INTO entry (" ENTRY_COLUMNS
+                   : "INSERT OR REPLACE INTO entry (" TUNING_ENTRY_COLUMNS
                      ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         err);
     if (!statement)
@@ -82,7 +79,8 @@ int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *aren
     sqlite3_stmt *statement = NULL;
     if (cache->db) {
         statement = tuning_prepare(
-            cache, "SELECT " ENTRY_COLUMNS " FROM entry ORDER BY tuned_wall_ns DESC, key", err);
+            cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry ORDER BY tuned_wall_ns DESC, key",
+            err);
         if (!statement)
             return -1;
         while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -120,11 +118,10 @@ int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struc
 
 int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
                           const struct lab_trial *trial, struct lab_err *err) {
-    sqlite3_stmt *statement = tuning_prepare(
-        cache,
-        "INSERT OR REPLACE INTO trial (session, config, state, reason, rung, median_s, low_s,"
-        " high_s) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        err);
+    sqlite3_stmt *statement = tuning_prepare(cache,
+                                             "INSERT OR REPLACE INTO trial (" TUNING_TRIAL_COLUMNS
+                                             ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                                             err);
     if (!statement)
         return -1;
     tuning_bind_text(statement, 1, session);
@@ -136,6 +133,21 @@ int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
     tuning_bind_number(statement, 7, trial->low_s);
     tuning_bind_number(statement, 8, trial->high_s);
     return tuning_finish(cache, statement, err);
+}
+
+int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *session,
+                              const struct lab_trial *const *trials, int count,
+                              struct lab_err *err) {
+    if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
+        return -1;
+    int result = 0;
+    for (int i = 0; i < count && result == 0; i++)
+        result = lab_tuning_cache_keep(cache, session, trials[i], err);
+    if (result == 0)
+        result = tuning_exec(cache, "COMMIT", err);
+    if (result)
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+    return result;
 }
 
 static bool read_trial(sqlite3_stmt *statement, struct lab_arena *arena,
@@ -185,6 +197,22 @@ int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
         *ret_count = count;
     }
     lab_mem_free(items);
+    return result;
+}
+
+int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
+                                struct lab_err *err) {
+    *ret_count = 0;
+    if (!cache->db)
+        return 0;
+    sqlite3_stmt *statement =
+        tuning_prepare(cache, "SELECT count(DISTINCT session) FROM trial", err);
+    if (!statement)
+        return -1;
+    int result = sqlite3_step(statement) == SQLITE_ROW ? 0 : tuning_fail(cache, err);
+    if (result == 0)
+        *ret_count = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
     return result;
 }
 

@@ -7,8 +7,9 @@
  * entries it keeps what unfinished tunings know of single configurations.
  *
  * Any number of processes may use it at once: each change is one transaction, and of two tunings of
- * the same key the later one stands. A file of another version, or that is no such cache, is set aside
- * under another name when it is to be written, and counts as empty when it is read; `note` says so.
+ * the same key the later one stands. A file of another version, a damaged one, or one that is no such
+ * cache is set aside under another name when it is to be written, and counts as empty when it is read;
+ * `note` says so. Writing looks the whole file through first; reading finds damage where it meets it.
  */
 #ifndef LAB_STORE_TUNING_H
 #define LAB_STORE_TUNING_H
@@ -65,10 +66,17 @@ int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struc
 /* `session` is the key and whatever else a tuning must share with another to go on with it. */
 int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
                           const struct lab_trial *trial, struct lab_err *err);
+/* Several, all or none: as one transaction, since each waits for the disk. */
+int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *session,
+                              const struct lab_trial *const *trials, int count,
+                              struct lab_err *err);
 /* Without single times. */
 int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
                             struct lab_arena *arena, struct lab_trial **ret_trials, int *ret_count,
                             struct lab_err *err);
+/* How many there are. */
+int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
+                                struct lab_err *err);
 int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,
                             struct lab_err *err);
 

@@ -6,6 +6,10 @@
 
 #include <sqlite3.h>
 
+#define TUNING_ENTRY_COLUMNS                                                                       \
+    "key, kernel, shape, device, config, time_s, low_s, high_s, certain, tuned_wall_ns, result"
+#define TUNING_TRIAL_COLUMNS "session, config, state, reason, rung, median_s, low_s, high_s"
+
 struct lab_tuning_cache {
     sqlite3 *db; /* NULL = nothing is there: empty */
     const char *path;

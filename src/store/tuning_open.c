@@ -3,7 +3,8 @@
  *
  * The journal is SQLite's plain one, not a WAL: homes lie on network file systems, and there is little
  * to write. Setting a file aside happens under a lock of its own, so that of two tuners that meet an
- * old one only one moves it.
+ * old one only one moves it. Only what the file itself is counts as foreign: a full disk or a lack of
+ * rights says nothing about it.
  */
 #include "store/tuning_internal.h"
 
@@ -48,6 +49,10 @@ int tuning_fail(const struct lab_tuning_cache *cache, struct lab_err *err) {
         return lab_err_set(err, LAB_ERR_SYSTEM,
                            "%s: another process has been writing to it for ten seconds",
                            cache->path);
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+        return lab_err_set(err, LAB_ERR_SYSTEM,
+                           "%s is damaged (%s); 'gpulab cache clear tuning' sets it aside",
+                           cache->path, sqlite3_errmsg(cache->db));
     return lab_err_set(err, LAB_ERR_SYSTEM, "%s: %s", cache->path, sqlite3_errmsg(cache->db));
 }
 
@@ -106,23 +111,66 @@ static int read_number(const struct lab_tuning_cache *cache, const char *sql, in
     return result;
 }
 
-enum kind { KIND_NEW, KIND_OURS, KIND_FOREIGN, KIND_BUSY };
+enum kind { KIND_NEW, KIND_OURS, KIND_FOREIGN, KIND_DAMAGED, KIND_UNKNOWN };
 
-/* What the open file is; of a foreign one the version, 0 = it is none of ours at all. */
-static enum kind kind_of(const struct lab_tuning_cache *cache, int *ret_version) {
-    int application = 0, tables = 0;
-    *ret_version = 0;
-    if (read_number(cache, "SELECT count(*) FROM sqlite_master", &tables)) {
-        int code = sqlite3_errcode(cache->db) & 0xff;
-        return code == SQLITE_BUSY || code == SQLITE_LOCKED ? KIND_BUSY : KIND_FOREIGN;
-    }
-    read_number(cache, "PRAGMA application_id", &application);
-    if (!tables && !application)
-        return KIND_NEW;
-    if (application != APPLICATION_ID)
+struct finding {
+    enum kind kind;
+    int version; /* of a foreign one; 0 = it is none of ours at all */
+};
+
+/* Of a statement that failed: whether it is the file's content that is at fault. */
+static enum kind kind_of_failure(const struct lab_tuning_cache *cache, enum kind at_fault) {
+    switch (sqlite3_errcode(cache->db) & 0xff) {
+    case SQLITE_NOTADB:
         return KIND_FOREIGN;
-    read_number(cache, "PRAGMA user_version", ret_version);
-    return *ret_version == LAB_TUNING_CACHE_VERSION ? KIND_OURS : KIND_FOREIGN;
+    case SQLITE_CORRUPT:
+        return KIND_DAMAGED;
+    case SQLITE_ERROR: /* no such table, no such column */
+        return at_fault;
+    default:
+        return KIND_UNKNOWN;
+    }
+}
+
+static bool can_prepare(const struct lab_tuning_cache *cache, const char *sql) {
+    sqlite3_stmt *statement = NULL;
+    int code = sqlite3_prepare_v2(cache->db, sql, -1, &statement, NULL);
+    sqlite3_finalize(statement);
+    return code == SQLITE_OK;
+}
+
+static struct finding look_at(const struct lab_tuning_cache *cache) {
+    struct finding finding = {KIND_OURS, 0};
+    int application = 0, tables = 0;
+    if (read_number(cache, "SELECT count(*) FROM sqlite_master", &tables) ||
+        read_number(cache, "PRAGMA application_id", &application) ||
+        read_number(cache, "PRAGMA user_version", &finding.version))
+        finding.kind = kind_of_failure(cache, KIND_FOREIGN);
+    else if (!tables && !application)
+        finding.kind = KIND_NEW;
+    else if (application != APPLICATION_ID)
+        finding = (struct finding){KIND_FOREIGN, 0};
+    else if (finding.version != LAB_TUNING_CACHE_VERSION)
+        finding.kind = KIND_FOREIGN;
+    else if (!can_prepare(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry") ||
+             !can_prepare(cache, "SELECT " TUNING_TRIAL_COLUMNS " FROM trial"))
+        finding.kind = kind_of_failure(cache, KIND_DAMAGED);
+    return finding;
+}
+
+/* All of its pages: too long for a look-up, nothing beside a tuning. */
+static struct finding look_through(const struct lab_tuning_cache *cache) {
+    struct finding finding = look_at(cache);
+    sqlite3_stmt *statement = NULL;
+    if (finding.kind != KIND_OURS)
+        return finding;
+    if (sqlite3_prepare_v2(cache->db, "PRAGMA quick_check(1)", -1, &statement, NULL) ||
+        sqlite3_step(statement) != SQLITE_ROW)
+        finding.kind = kind_of_failure(cache, KIND_DAMAGED);
+    else if (!lab_str_equal((const char *)sqlite3_column_text(statement, 0), "ok"))
+        finding.kind = KIND_DAMAGED;
+    sqlite3_finalize(statement);
+    return finding;
 }
 
 static int open_file(struct lab_tuning_cache *cache, int flags, struct lab_err *err) {
@@ -137,21 +185,23 @@ static int open_file(struct lab_tuning_cache *cache, int flags, struct lab_err *
     return 0;
 }
 
-static const char *describe(int version, struct lab_arena *arena) {
-    return version ? lab_arena_printf(arena, "of version %d, this program writes version %d",
-                                      version, LAB_TUNING_CACHE_VERSION)
-                   : "no cache of tuned configurations";
+static const char *describe(struct finding finding, struct lab_arena *arena) {
+    if (finding.kind == KIND_DAMAGED)
+        return "damaged";
+    return finding.version
+               ? lab_arena_printf(arena, "of version %d, this program writes version %d",
+                                  finding.version, LAB_TUNING_CACHE_VERSION)
+               : "no cache of tuned configurations";
 }
 
 /* Makes the tables, unless another process was faster. */
 static int create(const struct lab_tuning_cache *cache, struct lab_err *err) {
-    int version;
     char marks[96];
     snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              APPLICATION_ID, LAB_TUNING_CACHE_VERSION);
     if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
         return -1;
-    if (kind_of(cache, &version) == KIND_NEW &&
+    if (look_at(cache).kind == KIND_NEW &&
         (tuning_exec(cache, schema, err) || tuning_exec(cache, marks, err))) {
         sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
         return -1;
@@ -159,8 +209,8 @@ static int create(const struct lab_tuning_cache *cache, struct lab_err *err) {
     return tuning_exec(cache, "COMMIT", err);
 }
 
-static int set_aside(const char *path, int version, struct lab_arena *arena, const char **ret_note,
-                     struct lab_err *err) {
+static int set_aside(const char *path, struct finding finding, struct lab_arena *arena,
+                     const char **ret_note, struct lab_err *err) {
     const char *to = NULL;
     for (int i = 0; i < 1000; i++) {
         to = i ? lab_arena_printf(arena, "%s.old-%d", path, i)
@@ -173,29 +223,30 @@ static int set_aside(const char *path, int version, struct lab_arena *arena, con
     const char *journal = lab_arena_printf(arena, "%s-journal", path);
     unlink(journal); /* it belongs to what was moved; a new file must not meet it */
     *ret_note = lab_arena_printf(arena, "%s is %s: it was set aside as %s", path,
-                                 describe(version, arena), to);
+                                 describe(finding, arena), to);
     return 0;
 }
 
 /* -1, 0, or 1: it was set aside, open it again. */
 static int open_writable(struct lab_tuning_cache *cache, struct lab_arena *arena,
                          const char **ret_note, struct lab_err *err) {
-    int version;
     if (open_file(cache, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err))
         return -1;
-    switch (kind_of(cache, &version)) {
+    struct finding finding = look_through(cache);
+    switch (finding.kind) {
     case KIND_OURS:
         return 0;
     case KIND_NEW:
         return create(cache, err);
-    case KIND_BUSY:
+    case KIND_UNKNOWN:
         return tuning_fail(cache, err);
     case KIND_FOREIGN:
+    case KIND_DAMAGED:
         break;
     }
     sqlite3_close(cache->db);
     cache->db = NULL;
-    return set_aside(cache->path, version, arena, ret_note, err) ? -1 : 1;
+    return set_aside(cache->path, finding, arena, ret_note, err) ? -1 : 1;
 }
 
 static int make_folder(const char *path, struct lab_arena *arena, struct lab_err *err) {
@@ -227,21 +278,24 @@ static int open_for_writing(struct lab_tuning_cache *cache, struct lab_arena *ar
     return result;
 }
 
+/*
+ * SQLite may write all the same: a process that was killed in a transaction left a journal, which has to
+ * be played back first. Where the file can't be written it is read as it is.
+ */
 static int open_for_reading(struct lab_tuning_cache *cache, struct lab_arena *arena,
                             const char **ret_note, struct lab_err *err) {
-    int version;
     if (access(cache->path, F_OK) != 0)
         return 0;
-    if (open_file(cache, SQLITE_OPEN_READONLY, err))
+    if (open_file(cache, SQLITE_OPEN_READWRITE, err))
         return -1;
-    enum kind kind = kind_of(cache, &version);
-    if (kind == KIND_OURS)
+    struct finding finding = look_at(cache);
+    if (finding.kind == KIND_OURS)
         return 0;
-    if (kind == KIND_BUSY)
+    if (finding.kind == KIND_UNKNOWN)
         return tuning_fail(cache, err);
-    if (kind == KIND_FOREIGN)
+    if (finding.kind != KIND_NEW)
         *ret_note = lab_arena_printf(arena, "%s is %s: it isn't used", cache->path,
-                                     describe(version, arena));
+                                     describe(finding, arena));
     sqlite3_close(cache->db);
     cache->db = NULL;
     return 0;

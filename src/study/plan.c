@@ -130,6 +130,9 @@ static void shuffle(int *order, int count, uint64_t seed, int block) {
 static void set_times(const struct plan_book *book, const struct lab_plan *plan,
                       const struct plan_draft *draft, struct lab_plan_run *run) {
     enum { TUNE_S = 5 }; /* where nothing says how long a run takes */
+    enum {
+        SIMULATED_S = 1
+    }; /* a model has told all by then, and each of its iterations takes time here */
     const struct lab_plan_phase *phase = draft->phase;
     run->duration_s = plan->duration_s;
     if (!phase)
@@ -138,6 +141,8 @@ static void set_times(const struct plan_book *book, const struct lab_plan *plan,
     bool tunes = !phase->regret && !(phase->mitigations & LAB_PLAN_TUNING_CACHE) &&
                  plan_can_tune(book, &book->works[draft->work], draft->ranks[0].gpu_id);
     run->duration_s = tunes ? share_s / 2 : share_s;
+    if (book->machine->simulated && run->duration_s > SIMULATED_S)
+        run->duration_s = SIMULATED_S;
     if (tunes)
         run->tune_s = share_s > 0 ? share_s / 2 : TUNE_S;
 }
@@ -359,10 +364,17 @@ static int finish(struct planner *p, struct lab_err *err) {
 int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
                   struct lab_err *err) {
+    return lab_plan_make_by(NULL, machine, path, sweep, arena, ret_plan, err);
+}
+
+int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_machine *machine,
+                     const struct lab_config_path *path, const struct lab_sweep *sweep,
+                     struct lab_arena *arena, struct lab_plan *ret_plan, struct lab_err *err) {
     struct lab_plan plan = {0};
     struct planner p = {.sweep = sweep, .plan = &plan};
     p.book.arena = arena;
     p.book.machine = machine;
+    p.book.strategy = strategy;
     int result = lab_composer_make(path, "config", arena, &p.composer, err);
     if (result == 0)
         result = plan_jobs(&p, err);

@@ -142,4 +142,41 @@ int lab_plan_make(const struct lab_machine *machine, const struct lab_config_pat
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
                   struct lab_err *err);
 
+/* --- gpu_mode=auto: how many devices are worth a run --- */
+
+struct lab_plan_question {             /* so much work on so many devices, against one */
+    const struct lab_machine *machine; /* where the devices are */
+    const char *device;                /* the first of them */
+    const char *workload;
+    const struct lab_value *options;
+    double parameters, layers, batch; /* layers 0 = unknown */
+    int devices;
+};
+
+enum lab_plan_choice {
+    LAB_PLAN_UNKNOWN, /* nothing was measured that tells */
+    LAB_PLAN_ONE,     /* one is surely as fast */
+    LAB_PLAN_SEVERAL, /* several are surely faster */
+    LAB_PLAN_TRY,     /* it can't be told */
+};
+
+/* Whoever knows what was measured here, since planning reads no studies. */
+struct lab_plan_strategy {
+    /* `ret_why`: what was found and where, for a sentence; in the arena. Not for LAB_PLAN_UNKNOWN. */
+    enum lab_plan_choice (*choose)(void *state, const struct lab_plan_question *question,
+                                   struct lab_arena *arena, const char **ret_why);
+    void *state;
+};
+
+/* The same as lab_plan_make; where gpu_mode=auto asks, `strategy` answers first. NULL = nobody does. */
+int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_machine *machine,
+                     const struct lab_config_path *path, const struct lab_sweep *sweep,
+                     struct lab_arena *arena, struct lab_plan *ret_plan, struct lab_err *err);
+
+/*
+ * What it goes by where nothing was measured: the rules of a published study of training on two GPUs. Why
+ * one device will do, or NULL where several may pay.
+ */
+const char *lab_plan_why_one(double parameters, double batch);
+
 #endif

@@ -89,6 +89,9 @@ static void add_variation(const struct plan_draft *draft, const struct plan_work
         bool compiled = strcmp(row->name, "compile_model") == 0 && row->type == LAB_OPTION_FLAG;
         if (!variation->varies[i] || compiled)
             continue;
+        /* as in runs of before it could be set */
+        if (row->later && plan_option_is_default(row, work->canonical))
+            continue;
         lab_str_printf(out, "_%s", row->name);
         plan_option_write(row, work->canonical, true, out);
     }

@@ -82,7 +82,7 @@ static int by_name(const void *a, const void *b) {
                   (*(const struct lab_option *const *)b)->name);
 }
 
-static bool is_default(const struct lab_option *row, const void *config) {
+bool plan_option_is_default(const struct lab_option *row, const void *config) {
     struct lab_str text;
     lab_str_init(&text);
     plan_option_write(row, config, true, &text);
@@ -104,7 +104,7 @@ uint64_t plan_hash_work(const struct lab_workload *workload, const void *config)
     lab_str_printf(&text, "workload %s version %d\n", workload->name,
                    workload->version ? workload->version : 1);
     for (size_t i = 0; i < count; i++) {
-        if (rows[i]->later && is_default(rows[i], config))
+        if (rows[i]->later && plan_option_is_default(rows[i], config))
             continue;
         lab_str_printf(&text, "%s=", rows[i]->name);
         plan_option_write(rows[i], config, false, &text);

@@ -107,7 +107,8 @@ struct plan_draft { /* a run before it is repeated, named and ordered */
 struct plan_book {
     struct lab_arena *arena;
     const struct lab_machine *machine;
-    const char *option; /* the study's name, for messages */
+    const struct lab_plan_strategy *strategy; /* NULL = nobody knows what was measured */
+    const char *option;                       /* the study's name, for messages */
     struct lab_device_list devices;
     const struct lab_workload *default_workload; /* whose defaults these are */
     const void *defaults;
@@ -174,7 +175,7 @@ int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct 
                     struct lab_err *err);
 /* Whether gpu_mode leaves this work on so many devices out; a note says why. */
 bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
-                     const struct plan_work *work, int ranks);
+                     const struct plan_work *work, const struct lab_run_rank *ranks, int count);
 
 /* --- plan_phases.c --- */
 
@@ -225,5 +226,7 @@ void plan_index_release(struct plan_index *index);
 /* Appends an option's value: in full for hashes, or as part of a file name ("3x224x224"). */
 void plan_option_write(const struct lab_option *row, const void *config, bool for_name,
                        struct lab_str *out);
+/* Whether the config has the row's default. */
+bool plan_option_is_default(const struct lab_option *row, const void *config);
 
 #endif

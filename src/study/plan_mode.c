@@ -2,8 +2,8 @@
  * plan_mode.c: `gpu_mode`, for studies that hold several devices against one: which gangs the list of devices
  * comes to, and which of them are worth a run.
  *
- * What `auto` goes by are the rules of a published study of training on two GPUs, on true counts of
- * parameters: below 1 M one device; up to 5 M several from batch 128 on; from 10 M on several from batch 64
+ * What `auto` goes by is what was measured on these devices, where somebody knows of it (lab_plan_strategy);
+ * else the rules of a published study of training on two GPUs, on true counts of parameters: below 1 M one device; up to 5 M several from batch 128 on; from 10 M on several from batch 64
  * on; between 5 M and 10 M they are tried.
  */
 #include "study/plan_internal.h"
@@ -75,8 +75,7 @@ int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct 
     return 0;
 }
 
-/* Why one device will do, or NULL where several may pay. */
-static const char *why_one(double parameters, double batch) {
+const char *lab_plan_why_one(double parameters, double batch) {
     if (!(parameters > 0))
         return NULL;
     if (parameters < 1e6)
@@ -86,13 +85,49 @@ static const char *why_one(double parameters, double batch) {
     return parameters >= 10e6 && batch < 64 ? "a batch below 64" : NULL;
 }
 
+static enum lab_plan_choice ask(const struct plan_book *book, const struct plan_work *work,
+                                const struct lab_run_rank *ranks, int count, const char **ret_why) {
+    if (!book->strategy)
+        return LAB_PLAN_UNKNOWN;
+    const struct lab_device_ref *first = &book->devices.items[ranks[0].gpu_id];
+    struct lab_plan_question question = {.machine = first->machine ? first->machine : book->machine,
+                                         .device = first->name,
+                                         .workload = work->workload->name,
+                                         .options = work->options,
+                                         .parameters = work->cost.parameters,
+                                         .layers = work->cost.layers,
+                                         .batch = work->cost.samples,
+                                         .devices = count};
+    return book->strategy->choose(book->strategy->state, &question, book->arena, ret_why);
+}
+
+/* What was measured on these devices decides; where nothing was, the published rules do. */
 bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
-                     const struct plan_work *work, int ranks) {
-    if (!job->keys.gpu_mode || !is(job, "auto") || ranks < 2)
+                     const struct plan_work *work, const struct lab_run_rank *ranks, int count) {
+    const char *why = NULL;
+    if (!job->keys.gpu_mode || !is(job, "auto") || count < 2)
         return false;
-    const char *why = why_one(work->cost.parameters, work->cost.samples);
-    if (!why)
+    switch (ask(book, work, ranks, count, &why)) {
+    case LAB_PLAN_ONE:
+        plan_note(book, "gpu_mode=auto leaves %s on one device: %s", work->label, why);
+        return true;
+    case LAB_PLAN_SEVERAL:
+        plan_note(book, "gpu_mode=auto takes %d devices for %s: %s", count, work->label, why);
         return false;
-    plan_note(book, "gpu_mode=auto leaves %s on one device: %s", work->label, why);
+    case LAB_PLAN_TRY:
+        plan_note(book, "gpu_mode=auto tries %d devices for %s: %s", count, work->label, why);
+        return false;
+    case LAB_PLAN_UNKNOWN:
+        break;
+    }
+    why = lab_plan_why_one(work->cost.parameters, work->cost.samples);
+    if (!why) {
+        plan_note(book,
+                  "gpu_mode=auto tries several devices for %s: by a published rule they may pay",
+                  work->label);
+        return false;
+    }
+    plan_note(book, "gpu_mode=auto leaves %s on one device, by a published rule: %s", work->label,
+              why);
     return true;
 }

@@ -284,7 +284,7 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
     int count = 0;
     if (fill_point(w, product, at, &filled) < 0 || make_ranks(w, &filled.point, ranks, &count) < 0)
         return -1;
-    if (plan_mode_skips(w->book, w->job, &w->book->works[filled.work], count))
+    if (plan_mode_skips(w->book, w->job, &w->book->works[filled.work], ranks, count))
         return LEFT_OUT;
     return book_point(w, &filled, ranks, count, NULL);
 }

@@ -58,7 +58,7 @@ static struct lab_value *options_of(const struct runner *runner, const struct ru
                                     const char *device, struct lab_arena *arena) {
     const struct lab_plan_run *planned = run->item->planned;
     struct lab_tuned none = {.config = LAB_CONFIG_DEFAULT};
-    if (planned->phase && planned->workload->launch &&
+    if (planned->phase && (planned->workload->launch || planned->workload->launches) &&
         lab_value_get(planned->options, LAB_WORKLOAD_CONFIG))
         return lab_tuned_freeze(planned->options, &none, arena);
     return lab_tuned_options(planned->workload, planned->options, runner->spec->machine, device,

@@ -100,6 +100,7 @@ static void describe(struct tuner *tuner, const struct lab_device_identity *iden
         .speedup_high = NAN,
         .confidence = tuner->confidence,
         .budget_s = plan->budget_s,
+        .warm = plan->warm,
         .start_wall_ns = lab_clock_wall_ns(),
         .start_mono_ns = tuner->start_ns,
     };

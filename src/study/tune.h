@@ -69,8 +69,10 @@ struct lab_tune_plan {
 int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
              struct lab_tuning_result *ret_result, struct lab_err *err);
 
-/* PRODUCT's "tuning result": docs/FORMATS.md. */
+/* PRODUCT's "tuning result": docs/TUNING.md. */
 struct lab_value *lab_tune_result_value(const struct lab_tuning_result *result,
                                         struct lab_arena *arena);
+/* "block_q=64,block_k=128" as {"block_q": 64, "block_k": 128}. */
+struct lab_value *lab_tune_config_value(const char *config, struct lab_arena *arena);
 
 #endif

@@ -263,8 +263,10 @@ static int halve(struct tuner *tuner, struct entrant **standing, int count, stru
 static int time_all(struct tuner *tuner, struct entrant **standing, int count,
                     struct lab_err *err) {
     int64_t before_ns = lab_clock_now(lab_clock_system());
-    if (run_rung(tuner, standing, count, 1, 1, 0, 0.1, err) || tuner->stopped)
-        return tuner->stopped ? 0 : -1;
+    if (run_rung(tuner, standing, count, 1, 1, 0, 0.1, err))
+        return -1;
+    if (tuner->stopped)
+        return 0;
     double pass_s = 0.5e-9 * (double)(lab_clock_now(lab_clock_system()) - before_ns);
     double left_s = NARROW_SHARE * tuner->plan->budget_s - tune_elapsed_s(tuner);
     int64_t iterations = pass_s > 0 ? (int64_t)(left_s / pass_s) - 1 : RUNG_MOST;
@@ -303,6 +305,17 @@ static int choose_finalists(const struct tuner *tuner, struct entrant **ret) {
     return kept;
 }
 
+/* Finalists are drawn by lot where the budget ended before anybody was timed: that must be said. */
+static void warn_of_untimed(struct tuner *tuner) {
+    int untimed = lab_tuning_result_count(tuner->result, LAB_TRIAL_VERIFIED);
+    if (untimed && !tuner->stopped)
+        tune_warn(tuner, lab_arena_printf(tuner->arena,
+                                          "the budget wasn't enough to time %d of the "
+                                          "configurations that are right: one of them may be "
+                                          "faster",
+                                          untimed));
+}
+
 /* What the conditions were; one finalist's stand for all, since they ran in turn. */
 static void warn_of_conditions(struct tuner *tuner, const struct lab_measurement *m) {
     static const enum lab_measure_warning asked[] = {LAB_WARN_LOAD, LAB_WARN_STEAL, LAB_WARN_CLOCK,
@@ -338,6 +351,7 @@ int tune_finals(struct tuner *tuner, struct finals *ret_finals, struct lab_err *
     } while (!count);
     for (int i = 0; i < count; i++)
         take_times(tuner, entrants[i], &found[i], true);
+    warn_of_untimed(tuner);
     warn_of_conditions(tuner, &found[0]);
     *ret_finals = (struct finals){entrants, found, count};
     return 0;

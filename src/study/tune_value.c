@@ -12,8 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "a=1,b=2" as a map. */
-static struct lab_value *config_value(const char *config, struct lab_arena *arena) {
+struct lab_value *lab_tune_config_value(const char *config, struct lab_arena *arena) {
     struct lab_value *map = lab_value_map(arena);
     for (const char *part = config; *part;) {
         size_t length = strcspn(part, ","), name = strcspn(part, "=");
@@ -60,7 +59,7 @@ static void add_best(const struct lab_tuning_result *result, struct lab_arena *a
     for (int i = 0; i < result->alike_count; i++)
         lab_value_append(arena, alike,
                          lab_value_string(arena, result->trials[result->alike[i]].config));
-    lab_value_set(arena, map, "best_config", config_value(best->config, arena));
+    lab_value_set(arena, map, "best_config", lab_tune_config_value(best->config, arena));
     lab_value_set_string(arena, map, "best_config_text", best->config);
     lab_value_set_float(arena, map, "best_time_ms", 1e3 * best->median_s);
     lab_value_set_float(arena, map, "best_time_low_ms", 1e3 * best->low_s);
@@ -105,6 +104,7 @@ struct lab_value *lab_tune_result_value(const struct lab_tuning_result *result,
     lab_value_set_int(arena, map, "num_configs_illegal", result->illegal);
     lab_value_set_float(arena, map, "autotune_duration_seconds", result->duration_s);
     lab_value_set_float(arena, map, "budget_seconds", result->budget_s);
+    lab_value_set_bool(arena, map, "warm", result->warm);
     lab_value_set_bool(arena, map, "interrupted", result->interrupted);
     lab_value_set_bool(arena, map, "from_cache", result->from_cache);
     lab_value_set(arena, map, "configurations", trials);

@@ -27,9 +27,11 @@ int lab_tuned_key(const struct lab_workload *workload, const void *config,
 struct lab_tuned {
     const char
         *config; /* what it resolves to: a configuration or "default"; NULL = nothing to resolve */
-    bool found;  /* it was tuned */
-    struct lab_tuning_entry entry;
-    const char *note; /* why a tuned one isn't used though there is one, and such; NULL */
+    int wanted; /* launches of different shapes that could be tuned: 0 or 1, unless it does several */
+    int found;                     /* of them were */
+    struct lab_tuning_entry entry; /* of the one launch */
+    const char *advice; /* the command that may find a faster one where some weren't; NULL */
+    const char *note;   /* why a tuned one isn't used though there is one, and such; NULL */
 };
 
 /*

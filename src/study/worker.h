@@ -40,8 +40,9 @@
  *     regret                                  [{phase, config, same, ratio, low, high, rounds}]: what was
  *                                             chosen in that phase against what was chosen alone, as times
  *     capacity                                {flops_per_second, memory_gb_per_s, h2d_gb_per_s,
- *                                             d2h_gb_per_s, clock_mhz}: what the device's resources gave
- *                                             just behind the timed pass
+ *                                             d2h_gb_per_s, clock_mhz, power_w, power_limit_w}: what the
+ *                                             device's resources gave just behind the timed pass; power is
+ *                                             the whole GPU's
  *     trace                                   {path, iterations, overhead}; path below the study's
  *                                             folder; overhead 0.01: an iteration took 1 % longer
  *

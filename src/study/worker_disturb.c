@@ -6,9 +6,9 @@
  *     cpu     arithmetic on the very CPUs of the device
  *     membw   streams of memory: on a CPU device from the cores beside it (its own where there are none),
  *             on a GPU from the slices beside it (its own multiprocessors where it isn't sliced)
- *     pcie    copies in both directions
- *     sm      a kernel on the very multiprocessors of the device
- *     power   large matrix products, from the slices beside it like membw
+ *     pcie    copies in both directions, a thread for each
+ *     sm      a product in fp32 on the very multiprocessors of the device
+ *     power   attention over random numbers in bf16, which draws most, from the slices beside it like membw
  *
  * Simulated devices plant their own (device.h: disturb).
  */
@@ -20,17 +20,36 @@
 
 #define THREADS_MAX  256
 #define STREAM_BYTES ((size_t)64 << 20) /* of each half: beyond a core's share of any cache */
-#define COPY_BYTES   ((size_t)64 << 20)
+#define COPY_BYTES   ((size_t)8 << 20)  /* others' copies wait for one of these at a time */
 #define FILL_BYTES   ((size_t)256 << 20)
-#define SM_SIDE      2048
-#define POWER_SIDE   8192
-#define AT_ONCE      4
+
+/* What kernels of a kind are like on a GPU. */
+struct load_kind {
+    const char *name;
+    bool beside; /* on the slices beside the device, where it is one */
+    int at_once; /* launches between two waits, a millisecond or a few */
+};
+
+static const struct load_kind load_kinds[] = {
+    {"membw", .beside = true, .at_once = 4},
+    {"sm", .at_once = 16},
+    {"power", .beside = true, .at_once = 8},
+    {"pcie", .at_once = 16},
+};
+
+/* Of a product's matrices, on a slice and on a whole GPU: enough for all multiprocessors, and little enough
+ * to stay in the GPU's cache, so that memory isn't what it takes. */
+#define SIDE_OF_SLICE 1024
+#define SIDE_OF_WHOLE 2048
+
+#define OPERANDS 4
 
 struct neighbour { /* a thread of it */
     struct disturber *disturber;
     pthread_t thread;
     struct lab_cpus cpus;      /* of a CPU device's */
     struct lab_device_ref ref; /* of a GPU's */
+    bool to_host;              /* which way it copies */
 };
 
 struct disturber {
@@ -93,41 +112,59 @@ static int disturb_cpus(struct neighbour *self, struct lab_err *err) {
 
 struct load { /* what one thread keeps its GPU busy with */
     struct lab_device *device;
+    const struct load_kind *kind;
     struct lab_stream *streams[2];
-    struct lab_buffer buffers[3], host[2];
+    struct lab_buffer buffers[OPERANDS], host;
     struct lab_launch launch;
+    bool to_host; /* which way it copies */
+    int turn;     /* the stream that comes next */
 };
 
-static int open_products(struct load *load, int64_t side, enum lab_dtype dtype,
-                         struct lab_err *err) {
-    struct lab_tensor *tensors[3] = {&load->launch.in[0], &load->launch.in[1], &load->launch.out};
-    load->launch.op = LAB_OP_GEMM;
-    for (int i = 0; i < 3; i++) {
-        *tensors[i] = lab_tensor_matrix(NULL, dtype, side, side);
-        if (lab_buffer_open(load->device, LAB_MEMORY_DEVICE, -1, lab_tensor_bytes(tensors[i]),
+static const struct load_kind *find_kind(const char *name) {
+    const struct load_kind *kind = load_kinds;
+    while (!lab_str_equal(kind->name, name))
+        kind++;
+    return kind;
+}
+
+/* Random operands: multipliers that see the same number again and again draw little power. */
+static int open_operands(struct load *load, struct lab_err *err) {
+    struct lab_launch *launch = &load->launch;
+    struct lab_tensor *tensors[OPERANDS] = {&launch->out, &launch->in[0], &launch->in[1],
+                                            &launch->in[2]};
+    for (int i = 0; i < (launch->op == LAB_OP_GEMM ? OPERANDS - 1 : OPERANDS); i++) {
+        struct lab_tensor *tensor = tensors[i];
+        uint64_t seed = (uint64_t)i;
+        if (lab_buffer_open(load->device, LAB_MEMORY_DEVICE, -1, lab_tensor_bytes(tensor),
                             &load->buffers[i], err) < 0)
             return -1;
-        tensors[i]->data = load->buffers[i].data;
-        struct lab_launch fill = {.op = LAB_OP_FILL, .out = *tensors[i], .value = 0.37f};
-        if (lab_launch(load->streams[0], &fill, err) < 0)
+        tensor->data = load->buffers[i].data;
+        if (lab_data_upload(load->streams[0], tensor->data, tensor->dtype, lab_tensor_count(tensor),
+                            lab_data_random, &seed, err) < 0)
             return -1;
     }
     return 0;
 }
 
-static int open_load(struct load *load, const char *kind, int node, struct lab_err *err) {
+static int open_product(struct load *load, struct lab_err *err) {
+    int64_t side = load->device->ref.slices > 1 ? SIDE_OF_SLICE : SIDE_OF_WHOLE;
+    struct lab_tensor matrix = lab_tensor_matrix(NULL, LAB_FP32, side, side);
+    load->launch = (struct lab_launch){.op = LAB_OP_GEMM, .in = {matrix, matrix}, .out = matrix};
+    return open_operands(load, err);
+}
+
+static int open_load(struct load *load, int node, struct lab_err *err) {
+    const char *kind = load->kind->name;
     for (int i = 0; i < 2; i++)
         if (lab_stream_open(load->device,
                             lab_str_equal(kind, "pcie") ? LAB_STREAM_COPY : LAB_STREAM_COMPUTE,
                             &load->streams[i], err) < 0)
             return -1;
     if (lab_str_equal(kind, "sm"))
-        return open_products(load, SM_SIDE, LAB_FP32, err);
-    if (lab_str_equal(kind, "power")) {
-        bool half = !load->device->ops->supports ||
-                    load->device->ops->supports(load->device, LAB_OP_GEMM, LAB_BF16);
-        return open_products(load, POWER_SIDE, half ? LAB_BF16 : LAB_FP32, err);
-    }
+        return open_product(load, err);
+    if (lab_str_equal(kind, "power")) /* without attention, a product draws most */
+        return worker_attention(load->device, &load->launch) ? open_operands(load, err)
+                                                             : open_product(load, err);
     if (lab_str_equal(kind, "membw")) {
         if (lab_buffer_open(load->device, LAB_MEMORY_DEVICE, -1, FILL_BYTES, &load->buffers[0],
                             err) < 0)
@@ -138,57 +175,55 @@ static int open_load(struct load *load, const char *kind, int node, struct lab_e
             .value = 1.0f};
         return 0;
     }
-    for (int i = 0; i < 2; i++)
-        if (lab_buffer_open(load->device, LAB_MEMORY_DEVICE, -1, COPY_BYTES, &load->buffers[i],
-                            err) < 0 ||
-            lab_buffer_open(load->device, LAB_MEMORY_HOST_PINNED, node, COPY_BYTES, &load->host[i],
-                            err) < 0)
-            return -1;
-    return 0;
+    return lab_buffer_open(load->device, LAB_MEMORY_DEVICE, -1, COPY_BYTES, &load->buffers[0],
+                           err) < 0 ||
+                   lab_buffer_open(load->device, LAB_MEMORY_HOST_PINNED, node, COPY_BYTES,
+                                   &load->host, err) < 0
+               ? -1
+               : 0;
 }
 
 static void close_load(struct load *load) {
     for (int i = 0; i < 2; i++)
         lab_stream_close(load->streams[i]);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < OPERANDS; i++)
         lab_buffer_close(&load->buffers[i]);
-    for (int i = 0; i < 2; i++)
-        lab_buffer_close(&load->host[i]);
+    lab_buffer_close(&load->host);
     lab_device_close(load->device);
 }
 
-/* A little work at a time, so that it ends soon when it is told to. */
-static int push(struct load *load, bool copies, struct lab_err *err) {
-    for (int i = 0; i < AT_ONCE; i++) {
-        if (!copies) {
-            if (lab_launch(load->streams[0], &load->launch, err) < 0)
-                return -1;
-        } else if (lab_copy(load->streams[0], load->buffers[0].data, load->host[0].data, COPY_BYTES,
-                            LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PINNED, err) < 0 ||
-                   lab_copy(load->streams[1], load->host[1].data, load->buffers[1].data, COPY_BYTES,
-                            LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err) < 0) {
+static int push_one(struct load *load, struct lab_stream *stream, struct lab_err *err) {
+    if (!lab_str_equal(load->kind->name, "pcie"))
+        return lab_launch(stream, &load->launch, err);
+    return load->to_host ? lab_copy(stream, load->host.data, load->buffers[0].data, COPY_BYTES,
+                                    LAB_MEMORY_HOST_PINNED, LAB_MEMORY_DEVICE, err)
+                         : lab_copy(stream, load->buffers[0].data, load->host.data, COPY_BYTES,
+                                    LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PINNED, err);
+}
+
+/* A little work at a time, so that it ends soon when it is told to; and the next is there before the last is
+ * done, so that it never pauses. */
+static int push(struct load *load, struct lab_err *err) {
+    for (int i = 0; i < load->kind->at_once; i++)
+        if (push_one(load, load->streams[load->turn], err) < 0)
             return -1;
-        }
-    }
-    return lab_stream_sync(load->streams[0], err) < 0 || lab_stream_sync(load->streams[1], err) < 0
-               ? -1
-               : 0;
+    load->turn = !load->turn;
+    return lab_stream_sync(load->streams[load->turn], err);
 }
 
 static int disturb_gpu(struct neighbour *self, struct lab_err *err) {
     struct disturber *disturber = self->disturber;
     const struct rank *rank = disturber->rank;
-    struct load load = {0};
-    bool copies = lab_str_equal(disturber->kind, "pcie");
+    struct load load = {.kind = find_kind(disturber->kind), .to_host = self->to_host};
     if (lab_device_open(rank->worker->machine, &self->ref, LAB_DEVICE_SETUP, &load.device, err) < 0)
         return -1;
-    int result = open_load(&load, disturber->kind, rank->ref.node, err);
+    int result = open_load(&load, rank->ref.node, err);
     if (result == 0)
-        result = push(&load, copies, err); /* from here on it is at work */
+        result = push(&load, err); /* from here on it is at work */
     if (result == 0)
         atomic_fetch_add(&disturber->ready, 1);
     while (result == 0 && !is_over(disturber))
-        result = push(&load, copies, err);
+        result = push(&load, err);
     close_load(&load);
     return result;
 }
@@ -240,12 +275,12 @@ static void choose_cpus(struct disturber *disturber, struct lab_arena *arena) {
 static int choose_gpus(struct disturber *disturber, struct lab_arena *arena, struct lab_err *err) {
     const struct rank *rank = disturber->rank;
     const struct lab_device_ref *ref = &rank->ref;
-    bool beside = ref->slices > 1 && (lab_str_equal(disturber->kind, "membw") ||
-                                      lab_str_equal(disturber->kind, "power"));
+    bool beside = ref->slices > 1 && find_kind(disturber->kind)->beside;
     struct lab_device_list all = {0};
     if (!beside) {
-        disturber->neighbours[disturber->count++] =
-            (struct neighbour){.disturber = disturber, .ref = *ref};
+        for (int way = 0; way < (lab_str_equal(disturber->kind, "pcie") ? 2 : 1); way++)
+            disturber->neighbours[disturber->count++] =
+                (struct neighbour){.disturber = disturber, .ref = *ref, .to_host = way == 1};
         return 0;
     }
     const char *selector =

@@ -4,7 +4,8 @@
  *   worker.c         the conversation: job in, ranks started, acknowledgement
  *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
  *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
- *   worker_phase.c   of a study with phases: tuning, choices side by side, what resources are left
+ *   worker_phase.c   of a study with phases: tuning, choices side by side
+ *   worker_probe.c   what is left of the device's resources
  *   worker_disturb.c a neighbour on purpose
  *   worker_trace.c   the short traced pass behind the timed one
  *   worker_metric.c  figures that a workload tells, at a bearable pace
@@ -75,7 +76,8 @@ struct regret { /* a choice against the first, both on this device at the same t
 };
 
 struct capacity { /* what the device's resources gave when they were probed; NaN = unknown */
-    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s, clock_mhz;
+    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
+    double clock_mhz, power_w, power_limit_w; /* of the whole GPU */
 };
 
 enum { /* parts of an iteration */
@@ -202,6 +204,12 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
                            void (*ready)(struct rank *rank), struct lab_err *err);
 /* What is left of the device's resources, all ranks of the worker at the same time. */
 void worker_probe(struct rank *rank);
+
+/*
+ * The most that a GPU computes out of the least memory: an attention in bf16 whose heads share one key and
+ * value head, 1 MB that all multiprocessors read. Without data. False: the device has none.
+ */
+bool worker_attention(const struct lab_device *device, struct lab_launch *ret_launch);
 
 /* Starts and ends the neighbour that the job asks for. */
 int worker_disturb_start(struct rank *rank, struct lab_err *err);

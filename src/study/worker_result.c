@@ -253,6 +253,8 @@ static struct lab_value *capacity_value(const struct rank *rank, struct lab_aren
     put(writer, "h2d_gb_per_s", 1e-9 * rank->capacity.h2d_bytes_per_s);
     put(writer, "d2h_gb_per_s", 1e-9 * rank->capacity.d2h_bytes_per_s);
     put(writer, "clock_mhz", rank->capacity.clock_mhz);
+    put(writer, "power_w", rank->capacity.power_w);
+    put(writer, "power_limit_w", rank->capacity.power_limit_w);
     return writer.map;
 }
 
@@ -308,7 +310,7 @@ void worker_write_result(struct rank *rank, struct lab_str *out) {
     put_validity(writer, rank);
     const struct lab_value *configuration =
         lab_value_get(rank->worker->job.options, LAB_WORKLOAD_CONFIG);
-    if (rank->worker->workload->launch && configuration)
+    if ((rank->worker->workload->launch || rank->worker->workload->launches) && configuration)
         lab_value_set(writer.arena, writer.map, "configuration",
                       rank->configuration ? lab_value_string(writer.arena, rank->configuration)
                                           : lab_value_copy(writer.arena, configuration));

@@ -17,6 +17,7 @@
 
 #include <glob.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #define MAX_SONAMES (sizeof((struct lab_dl_library *)0)->sonames / sizeof(const char *))
 
@@ -125,6 +126,42 @@ void lab_vendor_find(const struct lab_vendor_search *search, struct lab_dl_repor
         find_among(search, search->sonames, all, &folders, ret_report);
     lab_mem_free(folders.items);
     pthread_mutex_unlock(&lock);
+}
+
+/* --- whether a search would find the same --- */
+
+static void add_place(struct lab_str *text, const char *path) {
+    struct stat info;
+    if (stat(path, &info) == 0)
+        lab_str_printf(text, " %s@%lld.%09ld", path, (long long)info.st_mtim.tv_sec,
+                       info.st_mtim.tv_nsec);
+}
+
+const char *lab_vendor_places(struct lab_arena *arena) {
+    const char *home = getenv("CUDA_HOME"), *loader = getenv("LD_LIBRARY_PATH");
+    struct folders folders = {.arena = arena};
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_printf(&text, "CUDA_HOME=%s LD_LIBRARY_PATH=%s", home ? home : "",
+                   loader ? loader : "");
+    for (const char *part = loader; part && *part;) {
+        size_t length = strcspn(part, ":");
+        folders_add(&folders, lab_arena_printf(arena, "%.*s", (int)length, part));
+        part += length + (part[length] == ':');
+    }
+    if (home && *home)
+        folders_glob(&folders, lab_arena_printf(arena, "%s/" BELOW_TOOLKIT, home));
+    folders_read(&folders);
+    add_place(&text, "/etc/ld.so.cache");
+    for (int i = 0; i < folders.count; i++)
+        add_place(&text, folders.items[i]);
+    for (char *at = text.text; *at; at++)
+        if (*at == '\n')
+            *at = ' ';
+    const char *line = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    lab_mem_free(folders.items);
+    return line;
 }
 
 /* --- the list --- */

@@ -22,6 +22,12 @@ struct lab_vendor_library {
  */
 int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries);
 
+/*
+ * Where they are looked for, on one line, with when each folder was last changed: as long as it is the
+ * same, the same libraries are found. In the arena.
+ */
+const char *lab_vendor_places(struct lab_arena *arena);
+
 /* --- for the libraries' own files --- */
 
 struct lab_vendor_search {

@@ -15,7 +15,9 @@ struct gemm_config {
 };
 
 static const char *const layouts[] = {"nn", "nt", "tn", NULL};
-static const char *const epilogues[] = {"none", "bias", "bias_gelu", NULL};
+static const char *const epilogues[] = {"none", "bias", "bias_gelu", "bias_add", NULL};
+static const enum lab_op_id epilogue_ops[] = {LAB_OP_GEMM, LAB_OP_GEMM_BIAS, LAB_OP_GEMM_BIAS_GELU,
+                                              LAB_OP_GEMM_BIAS_ADD};
 
 static const struct lab_option options[] = {
     {"m", LAB_OPTION_INT, offsetof(struct gemm_config, m), .fallback = "1024", .min = 1,
@@ -29,12 +31,14 @@ static const struct lab_option options[] = {
     {"dtype", LAB_OPTION_CHOICE, offsetof(struct gemm_config, dtype), .fallback = "fp32",
      .choices = lab_dtype_names, .help = "number format of the matrices"},
     {"epilogue", LAB_OPTION_CHOICE, offsetof(struct gemm_config, epilogue), .fallback = "none",
-     .choices = epilogues, .help = "what is done to the product before it is stored"},
+     .choices = epilogues,
+     .help = "what is done to the product before it is stored; bias_add also adds a "
+             "matrix, as a residual layer does"},
     KERNEL_CONFIG_OPTION(struct gemm_config, config),
     {NULL},
 };
 
-enum { A, B, BIAS };
+enum { A, B, BIAS, ADDED };
 
 /* The launch that the config stands for, without data. */
 static void describe(const void *opaque, struct lab_launch *ret_launch) {
@@ -45,9 +49,9 @@ static void describe(const void *opaque, struct lab_launch *ret_launch) {
                                 .transpose_a = config->layout[0] == 't',
                                 .transpose_b = config->layout[1] == 't'};
     int64_t m = config->m, n = config->n, k = config->k;
-    if (!lab_str_equal(config->epilogue, "none"))
-        launch.op =
-            lab_str_equal(config->epilogue, "bias") ? LAB_OP_GEMM_BIAS : LAB_OP_GEMM_BIAS_GELU;
+    for (int i = 0; epilogues[i]; i++)
+        if (lab_str_equal(config->epilogue, epilogues[i]))
+            launch.op = epilogue_ops[i];
     launch.in[A] = launch.transpose_a ? lab_tensor(NULL, dtype, 2, (int64_t[]){k, m})
                                       : lab_tensor(NULL, dtype, 2, (int64_t[]){m, k});
     launch.in[B] = launch.transpose_b ? lab_tensor(NULL, dtype, 2, (int64_t[]){n, k})
@@ -55,6 +59,8 @@ static void describe(const void *opaque, struct lab_launch *ret_launch) {
     if (launch.op != LAB_OP_GEMM)
         launch.in[BIAS] = lab_tensor(NULL, dtype, 1, &n);
     launch.out = lab_tensor(NULL, dtype, 2, (int64_t[]){m, n});
+    if (launch.op == LAB_OP_GEMM_BIAS_ADD)
+        launch.in[ADDED] = launch.out;
     *ret_launch = launch;
 }
 
@@ -86,6 +92,8 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
             out[j] += (double)in[BIAS][j];
         if (launch->op == LAB_OP_GEMM_BIAS_GELU)
             out[j] = 0.5 * out[j] * (1 + erf(out[j] / sqrt(2.0)));
+        if (launch->op == LAB_OP_GEMM_BIAS_ADD)
+            out[j] += (double)in[ADDED][row * n + j];
     }
 }
 
@@ -112,7 +120,7 @@ static const char *const aliases[] = {"gemm_benchmark", NULL};
 const struct lab_workload lab_workload_gemm = {
     .name = "gemm",
     .aliases = aliases,
-    .help = "a matrix product, plain or with bias and GELU",
+    .help = "a matrix product, plain or with bias, GELU or a residual",
     .options = options,
     .config_size = sizeof(struct gemm_config),
     .label = label,

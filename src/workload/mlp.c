@@ -218,6 +218,7 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
         .host_bytes = LAB_MLP_TAIL * sizeof(float),
         .dtype = shape.dtype,
         .parameters = (double)lab_mlp_parameters(&shape.mlp),
+        .layers = lab_mlp_layers(&shape.mlp),
     };
 }
 

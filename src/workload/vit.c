@@ -6,6 +6,7 @@
 #include "workload/vit/vit.h"
 
 #include "machine/machine.h"
+#include "workload/kernel/kernel.h"
 
 static const char *const back_choices[] = {"output", "input", NULL};
 static const char *const fill_choices[] = {"random", "sequential", "zeros", NULL};
@@ -49,6 +50,10 @@ static const struct lab_option options[] = {
      .help = "copies run beside compute; false = one stage after the other"},
     {"forward", LAB_OPTION_FLAG, AT(forward), .fallback = "true", .later = true,
      .help = "false = the copies alone, the same bytes each way: what the link would allow"},
+    {LAB_WORKLOAD_CONFIG, LAB_OPTION_STRING, AT(config), .fallback = LAB_CONFIG_TUNED,
+     .suggestions = kernel_config_words, .value_name = "CONFIG", .later = true,
+     .help = "how the products are done: tuned (where they were, see 'gpulab tune gemm'), default, "
+             "or SHAPE:name=value,… for each, joined by ;"},
     {NULL},
 };
 
@@ -106,6 +111,7 @@ static void canonical(void *opaque) {
         config->mlp_dim = 0;
         config->d2h = back_choices[0];
         config->forward = true;
+        config->config = LAB_CONFIG_TUNED;
     }
     if (config->mlp_dim == 0)
         config->mlp_dim = 4 * config->dim;
@@ -153,6 +159,13 @@ static struct lab_device_setup setup(const void *opaque) {
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
     setup.copy_cores = (int)config->copy_cores;
     return setup;
+}
+
+static void launches(const void *opaque, lab_launch_visit *visit, void *state) {
+    const struct vit_config *config = opaque;
+    struct vit_shape shape = vit_shape_of(config);
+    if (config->depth > 0 && config->forward)
+        vit_products(&shape, config->compile_model, visit, state);
 }
 
 static int vit_open(const void *config, const struct lab_rank *rank, void **ret_state,
@@ -215,5 +228,6 @@ const struct lab_workload lab_workload_vit = {
     .close = vit_close,
     .run = run,
     .verify = verify,
+    .launches = launches,
     .prove_placement = prove_placement,
 };

@@ -52,6 +52,7 @@ struct lab_workload_cost {
     int64_t device_bytes, host_bytes; /* memory it will ask for */
     enum lab_dtype dtype;             /* in which the flops are done */
     double parameters;                /* values that the model learns; 0 = it is none */
+    double layers;                    /* that have them; 0 = it has none, or nobody counts them */
 };
 
 struct lab_verification {
@@ -68,6 +69,9 @@ struct lab_verification {
 #define LAB_CONFIG_TUNED                                                                           \
     "tuned" /* who runs it looks it up first (study/tuned.h); else the default */
 #define LAB_CONFIG_DEFAULT "default"
+
+/* One of several launches. */
+typedef void lab_launch_visit(const struct lab_launch *launch, void *state);
 
 struct lab_workload {
     const char *name;
@@ -136,6 +140,13 @@ struct lab_workload {
      */
     void (*launch)(const void *config, struct lab_launch *ret_launch);
     int (*configure)(void *state, const struct lab_tuning *tuning, struct lab_err *err);
+
+    /*
+     * optional, of one that does several launches: those that could be tuned, without data; the same one
+     * may come twice. Such a workload has the key `config` too: "SHAPE:CONFIGURATION", several joined by
+     * ';', with the launch's lab_tunable_shape_name. What isn't named has its default.
+     */
+    void (*launches)(const void *config, lab_launch_visit *visit, void *state);
 
     /* optional: proves that its memory lies where the rank says; NULL = holds no host memory */
     int (*prove_placement)(void *state, struct lab_err *err);

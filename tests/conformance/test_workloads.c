@@ -25,6 +25,7 @@ static const struct {
     {"gemm", {"m=33", "n=17", "k=65"}},
     {"gemm", {"m=33", "n=17", "k=65", "layout=nt", "epilogue=bias"}},
     {"gemm", {"m=33", "n=17", "k=65", "layout=tn", "epilogue=bias_gelu"}},
+    {"gemm", {"m=33", "n=17", "k=65", "epilogue=bias_add"}},
     {"flash_attention_v2", {"batch=2", "heads=4", "kv_heads=2", "seq=67", "causal=true"}},
     {"flash_attention_v2", {"batch=1", "heads=1", "seq=130", "head_dim=96", "config=default"}},
     {"gemm", {"m=33", "n=17", "k=65", "config='tile_m=64,tile_n=64'"}},
@@ -196,6 +197,44 @@ static void labels_are_stable(void **state) {
     }
 }
 
+static void check_launch(const struct lab_launch *launch, void *count) {
+    struct lab_launch complete = *launch;
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_launch_complete(&complete, &err))
+        fail_msg("%s: %s", lab_op_get(launch->op)->name, err.text);
+    assert_null(launch->out.data);
+    assert_int_equal(launch->tuning.count, 0);
+    ++*(int *)count;
+}
+
+static void what_can_be_tuned_is_a_launch_and_has_its_key(void **state) {
+    (void)state;
+    for (int i = 0; lab_workloads[i]; i++) {
+        const struct lab_workload *w = lab_workloads[i];
+        struct lab_arena arena;
+        struct lab_launch launch;
+        const struct lab_option *key = w->options;
+        int count = 0;
+        assert_true(!w->launch == !w->configure && !(w->launch && w->launches));
+        if (!w->launch && !w->launches)
+            continue;
+        lab_arena_init(&arena);
+        if (w->launch) {
+            w->launch(lab_workload_config(w, &arena), &launch);
+            check_launch(&launch, &count);
+        } else {
+            w->launches(lab_workload_config(w, &arena), check_launch, &count);
+        }
+        assert_true(count > 0);
+        lab_arena_release(&arena);
+        while (key->name && !lab_str_equal(key->name, LAB_WORKLOAD_CONFIG))
+            key++;
+        /* `later`: runs that were made before it was there have the same identity */
+        assert_true(key->name && key->type == LAB_OPTION_STRING && key->later);
+        assert_string_equal(key->fallback, LAB_CONFIG_TUNED);
+    }
+}
+
 /* --- on devices --- */
 
 struct place {
@@ -334,6 +373,7 @@ int main(void) {
         cmocka_unit_test(defaults_are_within_bounds),
         cmocka_unit_test(costs_are_countable),
         cmocka_unit_test(labels_are_stable),
+        cmocka_unit_test(what_can_be_tuned_is_a_launch_and_has_its_key),
         cmocka_unit_test(they_work_on_every_backend),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,25 +7,28 @@ cd "$work" || exit 1
 export HOME=$work XDG_CONFIG_HOME=$work/config XDG_STATE_HOME=$work/state XDG_DATA_HOME=$work/data
 export XDG_CACHE_HOME=$work/cache GPULAB_LOCK_DIR=$work
 
-# simulated WORDS...: a short study of a simulated GPU; its verdict is the output for json
+# simulated STATUS WORDS...: a short study of a simulated GPU; its verdict is the output for json, and what a
+# script learns of it
 simulated() {
+    local found=$1
+    shift
     run run contention device=sim:rtx4070tis-2 'experiment.hardware.gpu_ids=[0]' repeat=3 \
-        'experiment.workload=[gemm,softmax]' experiment.duration=3s -q --no-report "$@"
+        'experiment.workload=[softmax]' experiment.duration=1.5s -q --no-report "$@"
     expect_status 0
     local folder
     folder=$(sed -n 's/^ *Folder *//p' "$work/out")
-    run analyze contention "$folder" --json
-    expect_status 0
+    run analyze contention "$folder" --json --fail
+    expect_status "$found"
 }
 
 # 1. Nothing is found where nothing is
-simulated 'experiment.phases=[baseline,baseline_again]' seed=1
+simulated 0 'experiment.phases=[baseline,baseline_again]' seed=1
 json '(d["phases"][0]["slowed"] == 0 and d["phases"][0]["resource"].startswith("none")
       and "slows nothing" in d["answer"])'
 
 # 2. Each neighbour's resource is named first
 for kind in pcie membw sm power; do
-    simulated 'experiment.phases=[baseline]' experiment.disturb=$kind seed=1
+    simulated 3 'experiment.phases=[baseline]' experiment.disturb=$kind seed=1
     json 'd["phases"][0]["resource"] == "'$kind'" and "A neighbour on purpose ('$kind')" in d["answer"]'
 done
 
@@ -45,7 +48,7 @@ refuse 'on GPUs it must be pcie, membw, sm or power' device=sim:dgx-h100 experim
 # 4. For real, on CPUs: tuned afresh in each phase, the choices at the end, its files beside the report
 two=cpu:0/2
 [ "$(nproc)" -ge 2 ] || two=cpu:0
-run run contention device=$two repeat=1 experiment.duration=1s experiment.cooldown=0 \
+run run contention device=$two repeat=1 experiment.duration=0.4s experiment.cooldown=0 \
     'experiment.workload=[softmax]' experiment.softmax.rows=64 experiment.softmax.columns=256
 expect_status 0
 expect_out '^(Two devices at once|Phase|There is but one phase)'

@@ -42,6 +42,14 @@ while read -r id; do
 done <"$work/acknowledged"
 python3 -m json.tool "$folder/results.json" >/dev/null || fail "results.json is torn"
 
+# a tuning that can't be kept is shown all the same
+dd if=/dev/zero of="$small/fill2" bs=4k 2>/dev/null
+XDG_CACHE_HOME=$small/cache run tune softmax rows=8 columns=8 --device cpu:0 --budget 0.1s
+expect_status 0
+expect_out '^softmax8x8 on cpu:0'
+expect_err "the result isn't kept: .*full"
+rm "$small/fill2"
+
 # no room yet: the same error, nothing worse
 run "${study[@]}"
 expect_status 1

@@ -19,12 +19,21 @@ show() {
 
 # 1. Two simulated GPUs sum through host memory: not worth it, and the report says so, batch by batch
 run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=compare \
-    'experiment.batch_sizes=[32,128]' experiment.runs=3 -q
+    'experiment.batch_sizes=[32,64,128]' experiment.runs=3 -q
 expect_status 0
-expect_out "one for the (medium|large) model at batch (32|128): stay"
+expect_out "one for the (medium|large) model at batch (32|64|128): stay"
 report=$(folder)/report
+# samples/s on one GPU and two as published (a framework's steps), to a fifth; speed-ups within 0.1
+show "$(folder)/results.json"
+json '(lambda rate: all(
+          abs(rate(model, 1, batch) / one - 1) < 0.2 and abs(rate(model, 2, batch) / two - 1) < 0.2
+          and abs(rate(model, 2, batch) / rate(model, 1, batch) - two / one) < 0.1
+          for model, batch, one, two in [("medium", 32, 4156, 3567), ("medium", 128, 16883, 12345),
+                                         ("large", 32, 1245, 1123)]))(
+          lambda model, ranks, batch: [r["samples_per_second"] for r in d if len(r["gpu_ids"]) == ranks
+              and "_%s_batch%d_" % (model, batch) in r["run_id"] + "_"][0])'
 show "$report/benchmark_medium_multi_gpu.json"
-json '([b["batch_size"] for b in d] == [32, 128]
+json '([b["batch_size"] for b in d] == [32, 64, 128]
       and all(b["model_parameters"] == 54403 and b["num_runs"] == 3 and b["simulated"] for b in d)
       and all(r["communication_time_ms"] > 0 for b in d for r in b["detailed_runs"])
       and all(0 < r["communication_time_ms"] < r["training_time_ms"] for b in d for r in b["detailed_runs"]))'
@@ -34,7 +43,36 @@ show "$report/comparison_report_medium.md"
 expect_out "^\| 128 \| 2 \| .* Single device preferred \|$"
 expect_out "said to have 258 K parameters; its layers have 54403"
 
-# 2. CPU slices, for real: a gang's throughput counts the batch once, and its parts are told
+# 2. The law of these points, and what it says of a model that was never run; simulated figures speak when asked
+run analyze training train_scaling --json
+json '(lambda s: len(s["comparison"]) == 6 and all(r["recommendation"] == "one" for r in s["comparison"])
+      and len(s["timeline"]) == 12 and len(s["published"]) == 10
+      and all(0 < r["exposed_ms"] < r["step_ms"] for r in s["timeline"] if r["devices"] == 2)
+      and all(0.7 < r["predicted"] < 1 for r in s["predicted"]))(d["sets"][0])'
+run advise --workload mlp widths=50-1024-1024-3 batch_size=64 train_scaling --json
+json '(d["simulated"] and d["training"]["parameters"] == 1104899 and d["training"]["points"] == 12
+      and [s["devices"] for s in d["training"]["speedups"]] == [2, 4]
+      and d["training"]["speedups"][0]["verdict"] == "stay"
+      and 0.75 < d["training"]["speedups"][0]["speedup"] < 0.95 and d["training"]["warning"])'
+run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
+    experiment.model=large experiment.runs=1 --dry-run # which asks the law of these devices, no other's
+expect_out "leaves mlp_large_batch48 on one device: by the law"
+run run train_scaling device=cpu:0/2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
+    experiment.model=large experiment.runs=1 --dry-run
+expect_out "mlp_large_batch48 on one device, by a"
+run advise --workload mlp model=large batch_size=64
+expect_status 0
+expect_out "no study has trained a model"
+expect_out "stay on one$|device \(fewer than 5 M parameters and a batch below 128\)"
+expect_out "gpulab run train_scaling .*experiment.batch_sizes=\[16,32,64,128\]"
+run advise --workload mlp widths=50-0-3
+expect_status 2
+expect_err "each width must be 1 to"
+run advise --workload mlp batch_size=0
+expect_status 2
+expect_err "batch_size=0: must be 1 to"
+
+# 3. CPU slices, for real: a gang's throughput counts the batch once, and its parts are told
 run run train_scaling device=cpu:0/2 experiment.model=medium experiment.batch_sizes=33 experiment.runs=1 \
     experiment.test.num_steps=20 -q
 expect_status 0
@@ -47,7 +85,7 @@ json '(len(d) == 2 and all(r["success"] for r in d)
               and sum(k["samples"] for k in r["ranks"]) == 33 * 20
               for r in d if len(r["gpu_ids"]) == 2))'
 
-# 3. What can't be had is refused before it starts
+# 4. What can't be had is refused before it starts
 run run train_scaling device=cpu:0 experiment.runs=1
 expect_status 2
 expect_err "has 1 here \(0 is cpu:0\).*add: device=cpu:0/2"
@@ -58,7 +96,7 @@ run run train_scaling device=cpu:0/2 experiment.gpu_mode=both
 expect_status 2
 expect_err "must be single, multi, auto or compare"
 
-# 4. What a rank can't do ends all of them, and the run says why
+# 5. What a rank can't do ends all of them, and the run says why
 run run train_scaling device=cpu:0/2 experiment.gpu_mode=multi experiment.model=medium \
     experiment.batch_sizes=1 experiment.runs=1 experiment.max_retries=0 -q --no-report
 expect_status 1

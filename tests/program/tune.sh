@@ -55,6 +55,32 @@ run cache import tuning "$work/tuned.json"
 expect_out 'Took in 1 of 1'
 run bench "${small[@]}" --device cpu:0 --iterations 5 --no-limits
 expect_out "Configuration +$best, as tuned"
+# the published fields are there, though the other machine's times are not
+run tune "${small[@]}" --device cpu:0 --json
+json 'd["from_cache"] and d["gpu"] == "cpu:0" and set(d["best_config"]) == {"block_q", "block_k"}'
+json '{"all_benchmark_times", "detailed_timings", "num_configs_tested", "autotune_duration_seconds"} <= set(d)'
+
+# a cache that can't be written answers all the same
+mkdir "$XDG_CACHE_HOME/gpulab/tuning.db.lock.folder"
+mv "$XDG_CACHE_HOME/gpulab/tuning.db.lock" "$work/lock"
+mv "$XDG_CACHE_HOME/gpulab/tuning.db.lock.folder" "$XDG_CACHE_HOME/gpulab/tuning.db.lock"
+run tune "${small[@]}" --device cpu:0 --json
+json 'd["from_cache"] and d["lookup_ms"] > 0'
+rmdir "$XDG_CACHE_HOME/gpulab/tuning.db.lock"
+
+# what was tuned for another shape of the class and can't do this one is no answer
+python3 - "$XDG_CACHE_HOME/gpulab/tuning.db" <<'EOF'
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1])
+db.execute("UPDATE entry SET config = 'block_q=512,block_k=64'")
+db.commit()
+EOF
+run tune "${small[@]}" --device cpu:0 --budget 0.1s --warm --json
+json 'not d["from_cache"] and d["warm"] and d["best_config"]["block_q"] < 512'
+
+# nor is one with warm caches where empty ones are asked for
+run tune "${small[@]}" --device cpu:0 --budget 0.1s --json
+json 'not d["from_cache"] and not d["warm"]'
 
 # a cache of another version is set aside with a note, and the tuning goes on
 python3 - "$XDG_CACHE_HOME/gpulab/tuning.db" <<'EOF'
@@ -93,12 +119,13 @@ run tune softmax rows=300 columns=100 --device cpu:0 --budget 0.5s
 expect_status 0
 [ "$(trials)" = 0 ] || fail "a tuning that came to its end left $(trials) trials"
 
-# two tuners of one device: the second waits for the first, and both find something
-"$gpulab" tune "${small[@]}" causal=true --device cpu:0 --budget 0.5s >/dev/null 2>"$work/first" &
+# two tuners of the same at once: one waits for the other and takes its answer
+"$gpulab" tune "${small[@]}" causal=true --device cpu:0 --budget 0.5s --json >"$work/first" &
 pid=$!
-run tune "${small[@]}" causal=true head_dim=96 --device cpu:0 --budget 0.3s
+run tune "${small[@]}" causal=true --device cpu:0 --budget 0.5s --json
 expect_status 0
 wait "$pid" || fail "the first of two tuners failed: $(cat "$work/first")"
+json "d['from_cache'] != json.load(open('$work/first'))['from_cache']"
 run cache list tuning --json
 json 'len(d["tunings"]) >= 3'
 

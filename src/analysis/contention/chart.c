@@ -15,8 +15,9 @@ static struct lab_chart_series bars(const char *title,
     for (int i = 0; i < count; i++) {
         x[i] = i;
         y[i] = 100 * (effects[i]->ratio - 1);
-        low[i] = 100 * (effects[i]->low - 1);
-        high[i] = 100 * (effects[i]->high - 1);
+        bool shown = effects[i]->high / effects[i]->low <= CONTENTION_UNEVEN;
+        low[i] = shown ? 100 * (effects[i]->low - 1) : (double)NAN;
+        high[i] = shown ? 100 * (effects[i]->high - 1) : (double)NAN;
     }
     return (struct lab_chart_series){.title = title,
                                      .mark = LAB_CHART_BARS,
@@ -73,7 +74,9 @@ bool contention_chart(const struct contention *made, struct lab_chart *ret_chart
         .title = "Phases against the baseline",
         .caption =
             "Above by how much longer kernels take, below by how much more or less is left of "
-            "the resources; whiskers span the 95 % interval over blocks.",
+            "the resources; whiskers span the 95 % interval over blocks, and are left out where "
+            "blocks are too "
+            "uneven to tell.",
         .panels = panels,
         .panel_count = panels[1].x.name_count > 0 ? 2 : 1,
         .simulated = made->phases.simulated};

@@ -16,8 +16,9 @@
 struct contention_effect {
     double ratio, low, high; /* NaN = unknown */
     double p;
-    int blocks;      /* that had both sides */
-    bool within;     /* from one run each: the interval is from within them */
+    double confidence; /* of low and high */
+    int blocks;        /* that had both sides */
+    bool within;       /* from one run each: the interval is from within them */
     bool more, less; /* than 1, for certain, and enough to matter; all effects of a kind together */
 };
 
@@ -27,6 +28,11 @@ struct contention_sum { /* differences by block, as they are gathered */
     double sum[CONTENTION_BLOCKS_MAX];
     int count[CONTENTION_BLOCKS_MAX];
 };
+
+/* An interval whose ends lie this far apart, as a ratio, says nothing: it isn't shown. */
+#define CONTENTION_UNEVEN 4
+/* Neither end is so far from 1 that there may be much after all. */
+bool contention_is_same(const struct contention_effect *effect);
 
 void contention_add(struct contention_sum *sum, int block, double difference);
 struct contention_effect contention_estimate(const struct contention_sum *sum);
@@ -53,6 +59,13 @@ enum {
     CONTENTION_RESOURCES
 };
 
+struct contention_power { /* means of what was read behind the probes; NaN = unknown */
+    double drawn_w, limit_w;
+};
+
+#define CONTENTION_AT_LIMIT                                                                        \
+    0.9 /* of the limit, as it swings: then power is what holds clocks back */
+
 /* --- all of it --- */
 
 struct contention_kernel { /* kernels of all devices of one name */
@@ -73,6 +86,7 @@ struct contention {
     int kernel_count;
     struct contention_effect *overall;                      /* by phase: all kernels and devices */
     struct contention_effect (*left)[CONTENTION_RESOURCES]; /* by phase: of each resource */
+    struct contention_power *power;                         /* by phase, the base's too */
     struct contention_regret *regrets;                      /* by phase */
     int own_pairs,
         own_other;     /* tunings of the baseline against each other, and those that differ */
@@ -85,9 +99,11 @@ struct contention {
 void contention_make(const struct lab_study_table *study, const struct lab_analysis_input *input,
                      struct lab_arena *arena, struct contention *ret);
 
-/* Where least is left for certain, by the nearer end of the interval, so that what merely varies much
- * doesn't come first; -1 = nowhere is less. */
+/* Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
+ * what merely varies much doesn't come first; -1 = nowhere is less. */
 int contention_first_resource(const struct contention *made, int phase);
+/* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
+bool contention_is_found(const struct contention *made);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);
 

@@ -1,6 +1,7 @@
 /* effects.c: figures by block, and what they come to. */
 #include "analysis/contention/contention.h"
 
+#include "analysis/analysis_words.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -11,6 +12,8 @@
 #define EQUAL      1e-9
 #define TIME_LEAST 0.01 /* a slow-down of less is none that anybody would act upon */
 #define LEFT_LEAST 0.02 /* likewise of resources, whose probes are short */
+#define LEFT_CLEAR 0.10 /* and where it isn't even from block to block */
+#define RANK_LEVEL 0.10 /* two-sided: three blocks that are all below three others have just that */
 
 /* --- effects --- */
 
@@ -27,8 +30,12 @@ struct contention_effect contention_estimate(const struct contention_sum *sum) {
     for (int b = 0; b < CONTENTION_BLOCKS_MAX; b++)
         if (sum->count[b] > 0)
             values[n++] = sum->sum[b] / sum->count[b];
-    struct contention_effect effect = {
-        .ratio = NAN, .low = NAN, .high = NAN, .p = NAN, .blocks = (int)n};
+    struct contention_effect effect = {.ratio = NAN,
+                                       .low = NAN,
+                                       .high = NAN,
+                                       .p = NAN,
+                                       .confidence = CONFIDENCE,
+                                       .blocks = (int)n};
     if (n == 0)
         return effect;
     double mean = lab_stats_mean(values, n);
@@ -59,6 +66,11 @@ void contention_judge(struct contention_effect *effects, int count, double least
         effect->less = sure && effect->high < 1 && effect->ratio <= 1 - least;
     }
     lab_mem_free(p);
+}
+
+bool contention_is_same(const struct contention_effect *effect) {
+    return !effect->more && !effect->less && effect->high - 1 <= LAB_WORDS_BOUND_MOST &&
+           1 / effect->low - 1 <= LAB_WORDS_BOUND_MOST;
 }
 
 /* --- runs of a unit --- */
@@ -109,6 +121,7 @@ static void take_within(const struct contention *made, const char *kernel, int p
                                              .low = worst->low,
                                              .high = worst->high,
                                              .p = worst->p,
+                                             .confidence = CONFIDENCE,
                                              .blocks = 1,
                                              .within = true};
 }
@@ -135,30 +148,38 @@ static void make_times(struct contention *made) {
 
 /* --- resources --- */
 
-/* The logarithm of how much there was of it for a run; NaN = unknown. Kernels that share cores or
- * multiprocessors get less of memory, too: only what is lost beyond that is memory's. */
+/*
+ * The logarithm of how much there was of it for a run; NaN = unknown. A clock that is held back slows all that
+ * a GPU does, and kernels that share cores or multiprocessors get less of memory, too: only what is lost
+ * beyond that is another resource's.
+ */
 static double amount_of(const struct lab_study_run *run, int resource) {
     double compute = log(lab_study_number(run, "result.capacity.flops_per_second"));
     double memory = log(lab_study_number(run, "result.capacity.memory_gb_per_s"));
+    double copies = (log(lab_study_number(run, "result.capacity.h2d_gb_per_s")) +
+                     log(lab_study_number(run, "result.capacity.d2h_gb_per_s"))) /
+                    2;
     double clock = log(lab_study_number(run, "result.capacity.clock_mhz"));
-    double share = isfinite(clock) ? compute - clock : compute;
+    double beside = isfinite(clock) ? clock : 0;
     switch (resource) {
     case CONTENTION_COMPUTE:
-        return share;
+        return compute - beside;
     case CONTENTION_MEMORY:
-        return memory - share;
+        return memory - compute;
     case CONTENTION_PCIE:
-        return (log(lab_study_number(run, "result.capacity.h2d_gb_per_s")) +
-                log(lab_study_number(run, "result.capacity.d2h_gb_per_s"))) /
-               2;
+        return copies - beside;
     default:
         return clock;
     }
 }
 
+struct amounts { /* of a resource: in the baseline, in a phase, and of that against the baseline */
+    struct contention_sum base, phase, differences;
+};
+
 /* Every kernel's run of a block is a replicate here: what is probed doesn't depend on the kernel. */
 static void add_resource(const struct contention *made, int phase, int resource,
-                         struct contention_sum *sum) {
+                         struct amounts *amounts) {
     const struct lab_phases *phases = &made->phases;
     int blocks = count_blocks(phases);
     for (int u = 0; u < phases->unit_count; u++) {
@@ -169,33 +190,111 @@ static void add_resource(const struct contention *made, int phase, int resource,
             const struct lab_study_run *base =
                                            run_in(&phases->units[u].points[phases->base], b, NULL),
                                        *other = run_in(&phases->units[u].points[phase], b, NULL);
-            if (base && other)
-                contention_add(sum, b + kernel * blocks,
-                               amount_of(other, resource) - amount_of(base, resource));
+            if (!base || !other)
+                continue;
+            double before = amount_of(base, resource), after = amount_of(other, resource);
+            if (!isfinite(before) || !isfinite(after))
+                continue;
+            contention_add(&amounts->base, b + kernel * blocks, before);
+            contention_add(&amounts->phase, b + kernel * blocks, after);
+            contention_add(&amounts->differences, b + kernel * blocks, after - before);
         }
     }
 }
 
+static size_t by_block(const struct contention_sum *sum, double ret_values[CONTENTION_BLOCKS_MAX]) {
+    size_t n = 0;
+    for (int b = 0; b < CONTENTION_BLOCKS_MAX; b++)
+        if (sum->count[b] > 0)
+            ret_values[n++] = sum->sum[b] / sum->count[b];
+    return n;
+}
+
+/*
+ * A neighbour may take much in one block and little in the next: a virtual machine's cores share a path to
+ * memory only while they happen to lie beside each other. Then the differences vary so much that Student's
+ * interval holds 1, though hardly a run has as much left as any of the baseline's. Ranks see that; they
+ * are asked only about losses that are large, and must leave no doubt by the interval that goes with them.
+ */
+static void ask_ranks(const struct amounts *amounts, struct contention_effect *effect) {
+    double base[CONTENTION_BLOCKS_MAX], phase[CONTENTION_BLOCKS_MAX];
+    size_t n_base = by_block(&amounts->base, base), n_phase = by_block(&amounts->phase, phase);
+    if (effect->less || effect->more || n_base < 3 || n_phase < 3 ||
+        !(lab_stats_mann_whitney(phase, n_phase, base, n_base).p <= RANK_LEVEL + EQUAL))
+        return;
+    struct lab_effect shift = lab_stats_shift(phase, n_phase, base, n_base, CONFIDENCE);
+    if (!(exp(shift.value) <= 1 - LEFT_CLEAR) || !(shift.interval.high < 0))
+        return;
+    effect->ratio = exp(shift.value);
+    effect->low = exp(shift.interval.low);
+    effect->high = exp(shift.interval.high);
+    effect->confidence = shift.interval.confidence;
+    effect->less = true;
+}
+
 static void make_resources(struct contention *made) {
     int count = made->phases.count, effects = count * CONTENTION_RESOURCES;
+    struct amounts *amounts = lab_arena_alloc(made->arena, (size_t)effects + 1, sizeof *amounts);
     made->left = lab_arena_alloc(made->arena, (size_t)count, sizeof *made->left);
-    for (int p = 0; p < count; p++)
-        for (int r = 0; r < CONTENTION_RESOURCES; r++) {
-            struct contention_sum *sum = lab_arena_alloc(made->arena, 1, sizeof *sum);
-            if (p != made->phases.base)
-                add_resource(made, p, r, sum);
-            made->left[p][r] = contention_estimate(sum);
+    struct contention_effect *left = &made->left[0][0];
+    for (int i = 0; i < effects; i++) {
+        if (i / CONTENTION_RESOURCES != made->phases.base)
+            add_resource(made, i / CONTENTION_RESOURCES, i % CONTENTION_RESOURCES, &amounts[i]);
+        left[i] = contention_estimate(&amounts[i].differences);
+    }
+    contention_judge(left, effects, LEFT_LEAST);
+    for (int i = 0; i < effects; i++)
+        ask_ranks(&amounts[i], &left[i]);
+}
+
+static double mean_over(const struct contention *made, int phase, const char *field) {
+    double sum = 0;
+    int count = 0;
+    for (int u = 0; u < made->phases.unit_count; u++) {
+        const struct lab_study_point *point = &made->phases.units[u].points[phase].point;
+        for (int i = 0; i < point->count; i++) {
+            double value = lab_study_number(point->runs[i], field);
+            sum += isfinite(value) ? value : 0;
+            count += isfinite(value);
         }
-    contention_judge(&made->left[0][0], effects, LEFT_LEAST);
+    }
+    return count > 0 ? sum / count : (double)NAN;
+}
+
+static void make_power(struct contention *made) {
+    made->power = lab_arena_alloc(made->arena, (size_t)made->phases.count + 1, sizeof *made->power);
+    for (int p = 0; p < made->phases.count; p++)
+        made->power[p] =
+            (struct contention_power){mean_over(made, p, "result.capacity.power_w"),
+                                      mean_over(made, p, "result.capacity.power_limit_w")};
+}
+
+/* Halfway between what is thought to be left and the most that may be: of two that are lost alike the surer
+ * one is the lower. */
+static double surely_left(const struct contention_effect *left) {
+    return sqrt(left->ratio * left->high);
 }
 
 int contention_first_resource(const struct contention *made, int phase) {
+    const struct contention_effect *left = made->left[phase];
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
-        if (made->left[phase][r].less &&
-            (first < 0 || made->left[phase][r].high < made->left[phase][first].high))
+        if (left[r].less && (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
             first = r;
     return first;
+}
+
+bool contention_is_found(const struct contention *made) {
+    for (int p = 0; p < made->phases.count; p++) {
+        if (p != made->main && !made->list[p].disturb[0])
+            continue;
+        for (int k = 0; k < made->kernel_count; k++)
+            if (made->kernels[k].times[p].more)
+                return true;
+        if (contention_first_resource(made, p) >= 0)
+            return true;
+    }
+    return false;
 }
 
 /* --- what was chosen --- */
@@ -322,6 +421,7 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
     make_kernels(ret);
     make_times(ret);
     make_resources(ret);
+    make_power(ret);
     make_regrets(ret);
 }
 

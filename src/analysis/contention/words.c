@@ -120,6 +120,11 @@ static void add_resource(const struct contention *made, int phase, struct lab_st
     else
         lab_str_printf(out, " Less is left of the %s all the same: by %s.",
                        contention_resource_title(made, first), less);
+    const struct contention_power *power = &made->power[phase],
+                                  *base = &made->power[made->phases.base];
+    if (first == CONTENTION_CLOCK && power->drawn_w > 0 && power->limit_w > 0 && base->drawn_w > 0)
+        lab_str_printf(out, " The GPU draws %.0f W instead of %.0f W, and its limit is %.0f W.",
+                       power->drawn_w, base->drawn_w, power->limit_w);
 }
 
 static void add_choices(const struct contention *made, int phase, struct lab_str *out) {
@@ -194,6 +199,17 @@ static const char *how_to(const char *apart) {
     return NULL;
 }
 
+static const char *neighbour_words(const struct contention *made) {
+    int first = contention_first_resource(made, made->main);
+    const char *found = first >= 0 ? contention_resource_key(made, first) : "";
+    if (strcmp(found, made->list[made->main].disturb) == 0)
+        return "The neighbour was there on purpose, and what it takes was found.";
+    if (contention_is_found(made))
+        return "The neighbour was there on purpose; that there is one was found, but not what it "
+               "takes.";
+    return "The neighbour was there on purpose and wasn't felt by these kernels.";
+}
+
 const char *contention_recommendation(const struct contention *made) {
     if (made->main < 0 || made->phases.pair_count == 0)
         return NULL;
@@ -202,9 +218,7 @@ const char *contention_recommendation(const struct contention *made) {
     struct lab_str text;
     lab_str_init(&text);
     if (made->list[made->main].disturb[0])
-        lab_str_add(&text, slowed ? "The neighbour was there on purpose, and was found."
-                                  : "The neighbour was there on purpose and wasn't felt by these "
-                                    "kernels.");
+        lab_str_add(&text, neighbour_words(made));
     else if (!slowed && !(bound_of(made, made->main) <= LAB_WORDS_BOUND_MOST))
         lab_str_add(&text,
                     "Run it again on a quieter machine, or with more blocks (repeat=10), before "

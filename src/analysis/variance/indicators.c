@@ -5,12 +5,14 @@
 #include "analysis/variance/phases.h"
 
 #include "analysis/analysis_resource.h"
+#include "analysis/analysis_words.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LEVEL       0.05
+#define SPREAD_TOLD 10     /* how far a bound of it says something */
 #define MORE_SPREAD 1.5    /* a spread that may be larger than this isn't known to be the same */
 #define SLOWER      1.05   /* likewise a best time */
 #define SEEN        0.5    /* a correlation that would have been seen is at most this */
@@ -84,9 +86,13 @@ static void judge_spread(const struct lab_phases *phases, struct lab_arena *aren
         indicator->evidence = lab_arena_printf(arena, "nowhere did it grow to more than %.2f×",
                                                ceil(100 * tally.bound) / 100);
     } else {
-        indicator->evidence = lab_arena_printf(
-            arena, "none grew for certain, but it may be up to %.2f×: more runs would tell",
-            tally.bound);
+        indicator->evidence =
+            tally.bound <= SPREAD_TOLD
+                ? lab_arena_printf(
+                      arena,
+                      "none grew for certain, but it may be up to %.2f×: more runs would tell",
+                      tally.bound)
+                : "none grew for certain, but the runs differ too much to tell: more would";
     }
 }
 
@@ -124,9 +130,13 @@ static void judge_convergence(const struct lab_phases *phases, struct lab_arena 
                              "longer",
                              ceil(1000 * (tally.bound - 1)) / 10);
     } else {
-        indicator->evidence = lab_arena_printf(
-            arena, "none is slower for certain, but by up to %.1f %%: more runs would tell",
-            100 * (tally.bound - 1));
+        indicator->evidence =
+            tally.bound - 1 <= LAB_WORDS_BOUND_MOST
+                ? lab_arena_printf(
+                      arena,
+                      "none is slower for certain, but by up to %.1f %%: more runs would tell",
+                      100 * (tally.bound - 1))
+                : "none is slower for certain, but the tunings differ too much to tell: more would";
     }
 }
 

@@ -69,6 +69,27 @@ static int choose_node(struct bench *bench, struct lab_err *err) {
     return lab_bind_thread_to_node(bench->machine, bench->report->numa_node, err);
 }
 
+/* NULL where there is nothing to choose from. */
+static const char *describe_configuration(const struct lab_workload *workload,
+                                          const struct lab_tuned *tuned, struct lab_arena *arena) {
+    if (!tuned->wanted)
+        return workload->launch ? "the only one that there is here" : NULL;
+    struct lab_str text;
+    lab_str_init(&text);
+    if (!tuned->found)
+        lab_str_add(&text, "the default");
+    else if (workload->launch)
+        lab_str_printf(&text, "%s, as tuned", tuned->config);
+    else
+        lab_str_printf(&text, "%d of %d products as tuned: %s", tuned->found, tuned->wanted,
+                       tuned->config);
+    if (tuned->found < tuned->wanted && tuned->advice)
+        lab_str_printf(&text, "; '%s' may find a faster one", tuned->advice);
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
 /* What config=tuned means on this device; the report says so. */
 static int choose_configuration(struct bench *bench, struct lab_err *err) {
     const struct lab_workload *workload = bench->request->workload;
@@ -81,7 +102,7 @@ static int choose_configuration(struct bench *bench, struct lab_err *err) {
     if (!tuned.config) {
         const struct lab_value *wish =
             lab_value_get(bench->request->config_value, LAB_WORKLOAD_CONFIG);
-        if (workload->launch && wish && wish->type == LAB_VALUE_STRING)
+        if ((workload->launch || workload->launches) && wish && wish->type == LAB_VALUE_STRING)
             bench->report->configuration = wish->string;
         return 0;
     }
@@ -93,9 +114,7 @@ static int choose_configuration(struct bench *bench, struct lab_err *err) {
         return -1;
     bench->config = config;
     bench->report->config = lab_tuned_freeze(bench->request->config_value, &tuned, bench->arena);
-    bench->report->configuration =
-        tuned.found ? lab_arena_printf(bench->arena, "%s, as tuned", tuned.config)
-                    : "the default; 'gpulab tune' may find a faster one";
+    bench->report->configuration = describe_configuration(workload, &tuned, bench->arena);
     return 0;
 }
 

@@ -25,10 +25,14 @@ static int open_cache(const struct lab_command_call *call, bool writable,
     return 0;
 }
 
+static const char *plural(int count) {
+    return count == 1 ? "tuning" : "tunings";
+}
+
 /* --- list --- */
 
 static void print_json(const struct lab_command_call *call, const char *path,
-                       const struct lab_tuning_entry *entries, int count) {
+                       const struct lab_tuning_entry *entries, int count, int unfinished) {
     struct lab_arena *arena = call->arena;
     struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
     for (int i = 0; i < count; i++) {
@@ -46,60 +50,66 @@ static void print_json(const struct lab_command_call *call, const char *path,
     }
     lab_value_set_string(arena, map, "file", path);
     lab_value_set(arena, map, "tunings", list);
+    lab_value_set_int(arena, map, "interrupted", unfinished);
     lab_command_print_json(call, map);
 }
 
+/* Two lines each: neither shapes nor configurations may be cut short, and tables are too narrow. */
+static void add_entry(const struct lab_tuning_entry *entry, struct lab_str *text) {
+    time_t tuned = (time_t)(entry->tuned_wall_ns / LAB_NS_PER_S);
+    struct tm parts;
+    char when[32] = "";
+    if (localtime_r(&tuned, &parts))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+    lab_str_printf(text, "  %s, tuned on %s\n      %s: ", entry->shape, when, entry->config);
+    lab_str_add_time(text, entry->time_s);
+    lab_str_add(text, entry->certain ? "\n" : ", others alike\n");
+}
+
+/* By device: entries of the same one come together, the latest first. */
 static void print_text(const struct lab_command_call *call, const char *path,
-                       const struct lab_tuning_entry *entries, int count) {
-    struct lab_table *table = lab_table_open();
+                       const struct lab_tuning_entry *entries, int count, int unfinished) {
     struct lab_str text;
     lab_str_init(&text);
-    lab_table_column(table, "tuned", LAB_ALIGN_WHOLE);
-    lab_table_column(table, "shape", LAB_ALIGN_LEFT);
-    lab_table_column(table, "device", LAB_ALIGN_LEFT);
-    lab_table_column(table, "time", LAB_ALIGN_RIGHT);
-    lab_table_column(table, "configuration", LAB_ALIGN_WHOLE);
-    for (int i = 0; i < count; i++) {
-        time_t tuned = (time_t)(entries[i].tuned_wall_ns / LAB_NS_PER_S);
-        struct tm parts;
-        char when[32] = "";
-        if (localtime_r(&tuned, &parts))
-            strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
-        lab_str_clear(&text);
-        lab_str_add_time(&text, entries[i].time_s);
-        lab_table_cell(table, "%s", when);
-        lab_table_cell(table, "%s", entries[i].shape);
-        lab_table_cell(table, "%s", entries[i].device);
-        lab_table_cell(table, "%s", text.text);
-        lab_table_cell(table, "%s", entries[i].config);
+    bool *done = lab_mem_alloc((size_t)count + 1, sizeof *done);
+    for (int first = 0; first < count; first++) {
+        if (done[first])
+            continue;
+        lab_text_heading(entries[first].device, call->style, &text);
+        for (int i = first; i < count; i++)
+            if (lab_str_equal(entries[i].device, entries[first].device)) {
+                add_entry(&entries[i], &text);
+                done[i] = true;
+            }
+        lab_str_add(&text, "\n");
     }
-    lab_str_clear(&text);
-    if (count) {
-        lab_table_write(table, call->style, &text);
-        lab_str_printf(&text, "\n%d %s, in %s\n", count, count == 1 ? "tuning" : "tunings", path);
-    } else {
+    lab_mem_free(done);
+    if (count)
+        lab_str_printf(&text, "%d %s, in %s\n", count, plural(count), path);
+    else
         lab_str_printf(&text, "No tunings are kept in %s.\n", path);
-    }
+    if (unfinished)
+        lab_str_printf(&text, "%d interrupted: the same command goes on.\n", unfinished);
     lab_command_print(call, &text);
     lab_str_release(&text);
-    lab_table_close(table);
 }
 
 int lab_cache_list_tuning(const struct lab_command_call *call, struct lab_err *err) {
     struct lab_tuning_cache *cache = NULL;
     struct lab_tuning_entry *entries;
     const char *path;
-    int count;
+    int count, unfinished;
     if (open_cache(call, false, &cache, &path, err))
         return -1;
-    int result = lab_tuning_cache_list(cache, call->arena, &entries, &count, err);
+    int result = lab_tuning_cache_list(cache, call->arena, &entries, &count, err) ||
+                 lab_tuning_cache_unfinished(cache, &unfinished, err);
     lab_tuning_cache_close(cache);
     if (result)
         return -1;
     if (call->shared->json)
-        print_json(call, path, entries, count);
+        print_json(call, path, entries, count, unfinished);
     else
-        print_text(call, path, entries, count);
+        print_text(call, path, entries, count, unfinished);
     return 0;
 }
 
@@ -120,10 +130,6 @@ static void say(const struct lab_command_call *call, const char *name, int count
     lab_str_printf(&text, "%s\n", line);
     lab_command_print(call, &text);
     lab_str_release(&text);
-}
-
-static const char *plural(int count) {
-    return count == 1 ? "tuning" : "tunings";
 }
 
 int lab_cache_clear_tuning(const struct lab_command_call *call, struct lab_err *err) {
@@ -180,7 +186,8 @@ int lab_cache_import_tuning(const struct lab_command_call *call, const char *fil
     lab_tuning_cache_close(cache);
     if (result == 0)
         say(call, "imported", taken, path,
-            lab_arena_printf(call->arena, "Took in %d of %d %s from %s; the others were known.",
-                             taken, count, plural(count), file));
+            lab_arena_printf(call->arena, "Took in %d of %d %s from %s%s.", taken, count,
+                             plural(count), file,
+                             taken < count ? "; the others, or later ones, were here" : ""));
     return result;
 }

@@ -8,7 +8,10 @@
  */
 #include "command/support/report_internal.h"
 
+#include "analysis/analysis_published.h"
 #include "analysis/analysis_study.h"
+#include "analysis/analysis_training.h"
+#include "analysis/analysis_training_words.h"
 #include "base/json.h"
 #include "stats/stats.h"
 
@@ -18,25 +21,6 @@
 
 #define MODELS_MAX 16
 #define CONFIDENCE 0.95
-
-struct published {
-    const char *model;
-    int batch;
-    double one, two; /* samples a second on one RTX 4070 Ti SUPER, and on two */
-};
-
-static const struct published published[] = {
-    {"medium", 8, 1234, 1012},  {"medium", 16, 2422, 2039},    {"medium", 32, 4156, 3567},
-    {"medium", 64, 8234, 6789}, {"medium", 128, 16883, 12345}, {"large", 4, 234, 189},
-    {"large", 8, 431, 336},     {"large", 16, 789, 678},       {"large", 32, 1245, 1123},
-    {"large", 64, 2101, 1841},
-};
-
-struct published_size {
-    const char *model, *claimed;
-};
-
-static const struct published_size published_sizes[] = {{"medium", "258 K"}, {"large", "6.9 M"}};
 
 /* --- runs --- */
 
@@ -244,17 +228,14 @@ static double here(const struct lab_analysis_table *table, const char *model, in
 
 static void add_published(struct lab_str *text, const struct lab_analysis_table *table,
                           const char *model, double parameters, struct lab_arena *arena) {
-    const char *claimed = NULL;
-    for (size_t i = 0; i < sizeof published_sizes / sizeof *published_sizes; i++)
-        if (lab_str_equal(published_sizes[i].model, model))
-            claimed = published_sizes[i].claimed;
+    const char *claimed = lab_published_size(model);
     if (!claimed)
         return;
     double least_ms = INFINITY, most_ms = 0;
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++)
-        if (lab_str_equal(published[i].model, model)) {
-            least_ms = fmin(least_ms, 1e3 * published[i].batch / published[i].one);
-            most_ms = fmax(most_ms, 1e3 * published[i].batch / published[i].one);
+    for (const struct lab_published *row = lab_published; row->model; row++)
+        if (lab_str_equal(row->model, model)) {
+            least_ms = fmin(least_ms, 1e3 * row->batch / row->one);
+            most_ms = fmax(most_ms, 1e3 * row->batch / row->one);
         }
     lab_str_printf(
         text,
@@ -264,8 +245,7 @@ static void add_published(struct lab_str *text, const struct lab_analysis_table 
         "the less time a step takes, the more its sums weigh.\n\n"
         "| Batch Size | One | Two | Speedup | Here |\n|---:|---:|---:|---:|---:|\n",
         claimed, parameters, least_ms, most_ms);
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        const struct published *row = &published[i];
+    for (const struct lab_published *row = lab_published; row->model; row++) {
         if (!lab_str_equal(row->model, model))
             continue;
         double ours = here(table, model, row->batch, arena);
@@ -287,8 +267,44 @@ static void add_findings(struct lab_str *text, double log_sum, int count) {
                    conclusion, mean, count);
 }
 
+/* What the law of a step's time says of this model: where so many devices begin to pay. */
+static void add_law(struct lab_str *text, const struct lab_study_table *study, const char *model,
+                    struct lab_arena *arena) {
+    struct lab_training_set *sets;
+    struct lab_training training;
+    const struct lab_training_row *last = NULL;
+    if (lab_training_sets(study, arena, &sets) == 0)
+        return;
+    lab_training_fit(sets[0].rows, sets[0].count, &training);
+    for (int i = 0; i < training.row_count && training.law_count > 0; i++) {
+        const struct lab_training_row *row = &training.rows[i];
+        if (row->work.devices > 1 && lab_str_equal(row->model, model) &&
+            (!last || row->work.batch > last->work.batch))
+            last = row;
+    }
+    if (!last)
+        return;
+    struct lab_training_even batch = lab_training_even_batch(&training, &last->work);
+    lab_str_printf(
+        text, "\n**Break-even**: by the law of a step's time %s",
+        lab_training_even_words(&batch, true, last->work.devices, "for this model", arena));
+    if (training.model_count > 1) {
+        struct lab_training_even size = lab_training_even_parameters(&training, &last->work);
+        const char *where = lab_arena_printf(arena, "at batch %.0f", last->work.batch);
+        lab_str_printf(text, "; %s",
+                       lab_training_even_words(&size, false, last->work.devices, where, arena));
+    }
+    double error = training.laws[0].error;
+    if (!isnan(error))
+        lab_str_printf(text, ". Points left out of its fit were predicted %.1f %% wrong",
+                       100 * error);
+    lab_str_add(text, ".\n");
+}
+
 static void add_comparison(struct report_found *found, const struct lab_analysis_table *table,
-                           const char *model, double parameters, bool simulated) {
+                           const struct lab_study_table *study, const char *model,
+                           double parameters) {
+    bool simulated = study->simulated;
     struct lab_arena *arena = found->arena;
     struct lab_str text;
     double log_sum = 0;
@@ -312,6 +328,7 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
     }
     if (count > 0) {
         add_findings(&text, log_sum, count);
+        add_law(&text, study, model, arena);
         add_published(&text, table, model, parameters, arena);
         add_file(found, lab_arena_printf(arena, "comparison_report_%s.md", model), &text);
     }
@@ -347,6 +364,6 @@ void report_training_files(struct report_found *found, const struct lab_study_ta
         add_benchmark(found, points, count, models[m], false, study->simulated);
         add_benchmark(found, points, count, models[m], true, study->simulated);
         if (table)
-            add_comparison(found, table, models[m], parameters[m], study->simulated);
+            add_comparison(found, table, study, models[m], parameters[m]);
     }
 }

@@ -21,7 +21,8 @@ static int count_work(const struct lab_workload *workload, const struct lab_valu
                                         .h2d_bytes = cost.h2d_bytes,
                                         .d2h_bytes = cost.d2h_bytes,
                                         .samples = cost.samples,
-                                        .parameters = cost.parameters};
+                                        .parameters = cost.parameters,
+                                        .layers = cost.layers};
     return 0;
 }
 

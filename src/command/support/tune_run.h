@@ -23,7 +23,9 @@ struct lab_tune_request {
 
 struct lab_tune_outcome {
     struct lab_tuning_result result;
+    const char *device;            /* its name */
     bool cached;                   /* it was tuned before: `entry` says what came of it */
+    double lookup_s;               /* that it took to find that out, once the device was chosen */
     struct lab_tuning_entry entry; /* as it is in the cache now */
     bool kept;                     /* in the cache */
     int selected;                  /* devices that the selector names */

@@ -39,6 +39,7 @@ const struct lab_device_ops cuda_device_ops = {
     .close = cuda_close,
     .limits = cuda_limits,
     .clock_mhz = cuda_clock_mhz,
+    .power_w = cuda_power_w,
     .buffer_open = cuda_buffer_open,
     .buffer_close = cuda_buffer_close,
     .stream_open = cuda_stream_open,

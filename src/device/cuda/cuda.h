@@ -10,6 +10,7 @@
  *   plan*.c      which kernel does an op, and how      module.c   kernels loaded on a device
  *   compile.c    kernels' code, by NVRTC               gemm.c, gemm_tune.c  products by cuBLASLt
  *   trace.c      what the GPU did, by CUPTI            tune.c     what can be chosen, and for whom
+ *   compiler.c   NVRTC's version, without NVRTC
  *   sum*.c       sums over several devices             fault.c    waits that others may hold up
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
@@ -198,6 +199,7 @@ const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
 int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena,
                   struct lab_device_identity *ret_identity, struct lab_err *err);
 double cuda_clock_mhz(struct lab_device *device); /* of the multiprocessors */
+double cuda_power_w(struct lab_device *device);
 
 /* --- limits.c --- */
 

@@ -4,6 +4,8 @@
  */
 #include "device/cuda/cuda.h"
 
+#include <sched.h>
+
 #define LOOK_NS (200 * LAB_NS_PER_US) /* between two looks at what may have failed */
 
 void cuda_fault_add(struct cuda_device *device, struct cuda_fault *fault) {
@@ -47,8 +49,10 @@ int cuda_faults_wait(struct cuda_device *device, lab_cu_stream stream, lab_cu_ev
         if (result != LAB_CU_NOT_READY)
             return cuda_check(result, stream ? "cuStreamQuery" : "cuEventQuery", err);
         int64_t now_ns = lab_clock_now(clock);
-        if (now_ns - looked_ns < LOOK_NS)
+        if (now_ns - looked_ns < LOOK_NS) {
+            sched_yield();
             continue;
+        }
         looked_ns = now_ns;
         if (cuda_faults_check(device, err))
             return -1;

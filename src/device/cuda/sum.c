@@ -40,7 +40,6 @@ struct memory_sum {
     struct cuda_variant variant;
     struct cuda_fault fault;
     struct lab_group_watch watch;
-    bool joined;
 };
 
 /* --- whether --- */
@@ -104,12 +103,16 @@ static void on_failed(void *state) {
 
 /* --- life --- */
 
-static void memory_close(void *state) {
+static void memory_leave(void *state) {
     struct memory_sum *sum = state;
-    if (sum->joined) {
-        lab_group_unwatch(sum->place.group, &sum->watch);
-        cuda_fault_remove(sum->device, &sum->fault);
-    }
+    lab_group_unwatch(sum->place.group, &sum->watch);
+    cuda_fault_remove(sum->device, &sum->fault);
+}
+
+static void memory_close(void *state, bool all_left) {
+    struct memory_sum *sum = state;
+    if (!all_left)
+        return;
     lab_buffer_close(&sum->notice_buffer);
     cuda_memory_free(sum->device, sum->own_seats);
     lab_mem_free(sum);
@@ -139,7 +142,7 @@ static int memory_open(const struct lab_sum_place *place, void **ret_state, stru
     /* compiled here: the others' kernels don't wait for it */
     if (cuda_kernels_get(sum->device, &sum->variant, &module, err) ||
         (place->rank == 0 && open_shared(sum, err))) {
-        memory_close(sum);
+        memory_close(sum, true);
         return -1;
     }
     *ret_state = sum;
@@ -162,7 +165,6 @@ static int memory_join(void *state, void *const *states, struct lab_err *err) {
     sum->watch = (struct lab_group_watch){.failed = on_failed, .state = sum};
     cuda_fault_add(sum->device, &sum->fault);
     lab_group_watch(sum->place.group, &sum->watch);
-    sum->joined = true;
     return 0;
 }
 
@@ -195,6 +197,7 @@ const struct lab_sum_kind cuda_sum_memory = {
     .join = memory_join,
     .enqueue = memory_enqueue,
     .check = check,
+    .leave = memory_leave,
     .close = memory_close,
 };
 

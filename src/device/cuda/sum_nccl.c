@@ -22,7 +22,6 @@ struct nccl_sum {
     _Atomic(lab_nccl_comm) comm;
     struct cuda_fault fault;
     struct lab_group_watch watch;
-    bool joined;
 };
 
 /* --- whether --- */
@@ -93,12 +92,16 @@ static int check(void *state, struct lab_err *err) {
 
 /* --- life --- */
 
-static void nccl_close(void *state) {
+static void nccl_leave(void *state) {
     struct nccl_sum *sum = state;
-    if (sum->joined) {
-        lab_group_unwatch(sum->place.group, &sum->watch);
-        cuda_fault_remove(sum->device, &sum->fault);
-    }
+    lab_group_unwatch(sum->place.group, &sum->watch);
+    cuda_fault_remove(sum->device, &sum->fault);
+}
+
+static void nccl_close(void *state, bool all_left) {
+    struct nccl_sum *sum = state;
+    if (!all_left)
+        abort_comm(sum);
     lab_nccl_comm comm = atomic_exchange(&sum->comm, NULL);
     if (comm)
         sum->nccl->ncclCommDestroy(comm);
@@ -133,7 +136,7 @@ static int nccl_open(const struct lab_sum_place *place, void **ret_state, struct
     sum->device = (struct cuda_device *)place->device;
     sum->nccl = lab_nccl_load(NULL);
     if (cuda_enter(sum->device, err) || (place->rank == 0 && make_all(sum, err))) {
-        nccl_close(sum);
+        nccl_close(sum, true);
         return -1;
     }
     *ret_state = sum;
@@ -155,7 +158,6 @@ static int nccl_join(void *state, void *const *states, struct lab_err *err) {
     sum->watch = (struct lab_group_watch){.failed = on_failed, .state = sum};
     cuda_fault_add(sum->device, &sum->fault);
     lab_group_watch(sum->place.group, &sum->watch);
-    sum->joined = true;
     return 0;
 }
 
@@ -184,5 +186,6 @@ const struct lab_sum_kind cuda_sum_nccl = {
     .join = nccl_join,
     .enqueue = nccl_enqueue,
     .check = check,
+    .leave = nccl_leave,
     .close = nccl_close,
 };

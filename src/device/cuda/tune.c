@@ -1,13 +1,13 @@
 /*
  * tune.c: what can be chosen of an op's kernels, and what a choice holds for: the GPU's model, its
  * multiprocessors, driver, compiler and power limit. All of it without CUDA (see cuda.h), since a
- * runner asks too. And the clock, which says whether times can be compared.
+ * runner asks too. And clock and power, which say whether times can be compared.
  */
 #include "device/cuda/compile.h"
+#include "device/cuda/compiler.h"
 #include "device/cuda/cuda.h"
 #include "device/cuda/plan_internal.h"
 #include "vendor/nvml_session.h"
-#include "vendor/nvrtc.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -135,7 +135,6 @@ int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena
                   struct lab_device_identity *ret_identity, struct lab_err *err) {
     const struct lab_device_ref *ref = place->ref;
     struct cuda_inventory inventory;
-    int version = lab_nvrtc_version();
     cuda_inventory_read(arena, &inventory);
     const struct cuda_gpu *gpu = find_gpu(&inventory, ref);
     if (!gpu)
@@ -144,32 +143,61 @@ int cuda_identity(const struct lab_tunable_place *place, struct lab_arena *arena
         .model = *gpu->name ? gpu->name : "an NVIDIA GPU",
         .compute_units = ref->compute_units,
         .driver = "",
-        .compiler =
-            version ? lab_arena_printf(arena, "NVRTC %d.%d", version / 1000, version % 1000 / 10)
-                    : "",
+        .compiler = "",
     };
     ask_nvml(gpu->address, arena, &identity);
+    int version = cuda_compiler_version(identity.driver, arena);
+    if (version)
+        identity.compiler =
+            lab_arena_printf(arena, "NVRTC %d.%d", version / 1000, version % 1000 / 10);
     *ret_identity = identity;
     return 0;
 }
 
-/* --- the clock --- */
+/* --- clock and power --- */
 
-double cuda_clock_mhz(struct lab_device *base) {
-    struct cuda_device *device = (struct cuda_device *)base;
-    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+/* Inside a session; NULL = NVML doesn't know the GPU. */
+static lab_nvml_device handle_of(struct cuda_device *device, const struct lab_nvml *nvml,
+                                 unsigned generation) {
     char address[32] = "";
-    unsigned generation, mhz = 0;
-    if (lab_nvml_enter(&generation, NULL))
-        return 0;
     if (!device->nvml || device->nvml_generation != generation) {
         device->cuda->cuDeviceGetPCIBusId(address, sizeof address, device->ordinal);
         device->nvml = handle_at(nvml, address);
         device->nvml_generation = generation;
     }
-    if (!device->nvml || !nvml->nvmlDeviceGetClockInfo ||
-        nvml->nvmlDeviceGetClockInfo(device->nvml, LAB_NVML_CLOCK_SM, &mhz) != LAB_NVML_SUCCESS)
+    return device->nvml;
+}
+
+double cuda_clock_mhz(struct lab_device *base) {
+    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+    unsigned generation, mhz = 0;
+    if (lab_nvml_enter(&generation, NULL))
+        return 0;
+    lab_nvml_device device = handle_of((struct cuda_device *)base, nvml, generation);
+    if (!device || !nvml->nvmlDeviceGetClockInfo ||
+        nvml->nvmlDeviceGetClockInfo(device, LAB_NVML_CLOCK_SM, &mhz) != LAB_NVML_SUCCESS)
         mhz = 0;
     lab_nvml_leave();
     return mhz;
+}
+
+/* What it draws at this moment where the driver tells; the other figure is a mean over a second on GPUs that
+ * have both. */
+double cuda_power_w(struct lab_device *base) {
+    const struct lab_nvml *nvml = lab_nvml_load(NULL);
+    struct lab_nvml_field field = {.id = LAB_NVML_FI_POWER_INSTANT,
+                                   .result = LAB_NVML_NOT_SUPPORTED};
+    unsigned generation, milliwatts = 0;
+    if (lab_nvml_enter(&generation, NULL))
+        return 0;
+    lab_nvml_device device = handle_of((struct cuda_device *)base, nvml, generation);
+    if (device && nvml->nvmlDeviceGetFieldValues &&
+        nvml->nvmlDeviceGetFieldValues(device, 1, &field) == LAB_NVML_SUCCESS &&
+        field.result == LAB_NVML_SUCCESS)
+        milliwatts = field.value.as_unsigned;
+    else if (!device || !nvml->nvmlDeviceGetPowerUsage ||
+             nvml->nvmlDeviceGetPowerUsage(device, &milliwatts) != LAB_NVML_SUCCESS)
+        milliwatts = 0;
+    lab_nvml_leave();
+    return milliwatts / 1000.0;
 }

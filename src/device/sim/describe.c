@@ -29,6 +29,7 @@ static const struct lab_option top_keys[] = {
     ELSEWHERE("gpus"),
     ELSEWHERE("noise"),
     ELSEWHERE("effects"),
+    ELSEWHERE("framework"),
     {NULL},
 };
 
@@ -157,6 +158,15 @@ static const struct lab_option effect_keys[] = {
 static const struct lab_option remote_keys[] = {
     {"size_kb", LAB_OPTION_FLOAT, offsetof(struct sim_remote, size_kb), .min = 0.001, .max = LARGE},
     {"slowdown", LAB_OPTION_FLOAT, offsetof(struct sim_remote, slowdown), .max = 100},
+    {NULL},
+};
+
+static const struct lab_option framework_keys[] = {
+    NUMBER("layer_us", sim_framework, layer_us, .fallback = "0"),
+    NUMBER("parameter_ns", sim_framework, parameter_ns, .fallback = "0"),
+    NUMBER("gflops", sim_framework, gflops, .fallback = "0"),
+    NUMBER("sum_layer_us", sim_framework, sum_layer_us, .fallback = "0"),
+    NUMBER("sum_gb_s", sim_framework, sum_gb_s, .fallback = "0"),
     {NULL},
 };
 
@@ -493,10 +503,14 @@ static int read_chance(const struct sim_reader *reader, const struct lab_value *
     const struct lab_value *noise = lab_value_get(tree, "noise");
     const struct lab_value *effects = lab_value_get(tree, "effects");
     noise = noise ? noise : &none;
+    const struct lab_value *framework = lab_value_get(tree, "framework");
     effects = effects ? effects : &none;
+    framework = framework ? framework : &none;
     char unused = 0;
     return sim_read_map(reader, noise, "noise", noise_keys, noise_nested, &reader->machine->noise) <
                        0 ||
+                   sim_read_map(reader, framework, "framework", framework_keys, NULL,
+                                &reader->machine->framework) < 0 ||
                    sim_read_map(reader, effects, "effects", effect_keys, NULL, &unused) < 0 ||
                    read_remotes(reader, effects) < 0 ||
                    read_slow(reader, effects, "slow_gpu", slow_keys) < 0 ||

@@ -66,6 +66,8 @@ int sim_event_record(struct lab_event *event, struct lab_stream *stream, struct 
 
 int sim_event_wait(struct lab_event *event, struct lab_stream *stream, struct lab_err *err) {
     (void)err;
+    if (event->device != stream->device)
+        sim_framework_sum((struct sim_device *)stream->device);
     return add(event, stream, SIM_WAIT);
 }
 

@@ -62,6 +62,14 @@ static double sim_clock_mhz(struct lab_device *base) {
     return clock_mhz;
 }
 
+static double sim_device_power_w(struct lab_device *base) {
+    struct sim_device *device = (struct sim_device *)base;
+    pthread_mutex_lock(&device->world->lock);
+    double power_w = device->condition.power_w;
+    pthread_mutex_unlock(&device->world->lock);
+    return power_w;
+}
+
 static void sim_op_times(const struct lab_device *base,
                          struct lab_op_time ret_times[LAB_OP_COUNT]) {
     const struct sim_device *device = (const struct sim_device *)base;
@@ -74,6 +82,7 @@ static const struct lab_device_ops device_ops = {
     .limits = sim_limits,
     .op_times = sim_op_times,
     .clock_mhz = sim_clock_mhz,
+    .power_w = sim_device_power_w,
     .buffer_open = sim_buffer_open,
     .buffer_close = sim_buffer_close,
     .stream_open = sim_stream_open,

@@ -9,7 +9,7 @@
  *   power.c     power, heat and clocks               sample.c    what a sampler would have seen
  *   stream.c    commands, copies, launches           event.c     marks in streams
  *   graph.c     commands kept and replayed           memory.c    buffers without content
- *   trace.c     what the streams did, and when
+ *   trace.c     what the streams did, and when       framework.c the host's part of a training step
  *
  * How it works. Nothing is computed and nothing is copied: a command is priced. A world is one machine
  * for the length of one run: its GPUs that are in use, its links, its chance. A host is a thread that
@@ -118,6 +118,14 @@ struct sim_neighbour { /* planted: somebody who comes and goes */
     int links[SIM_PATH_MAX], link_count;
 };
 
+struct sim_framework {   /* the host's time for a step of training; all 0 = its calls alone count */
+    double layer_us;     /* for each layer, in each of forward, backward and update */
+    double parameter_ns; /* for each parameter that is updated */
+    double gflops;       /* at which it gets through a batch's arithmetic; 0 = of no account */
+    double sum_layer_us; /* for each layer whose gradients are summed over devices */
+    double sum_gb_s;     /* at which it moves gradients, down and up again; 0 = of no account */
+};
+
 struct sim_machine {
     const char *name;  /* as selectors have it: "l40s-10", "./mine.yaml" */
     const char *title; /* "10 × L40S on 4 nodes" */
@@ -135,6 +143,7 @@ struct sim_machine {
     struct sim_remote remotes[SIM_REMOTES_MAX];
     int remote_count;
     struct sim_neighbour neighbour;
+    struct sim_framework framework;
     struct lab_machine *shown; /* the same as others see it */
 };
 
@@ -317,6 +326,8 @@ struct sim_device {
     bool used_op[LAB_OP_COUNT];
     struct lab_op_time op_times[LAB_OP_COUNT];
     struct sim_chance chance;
+    struct sim_chance host_chance; /* of the host's own time: never asked by the engine */
+    double owed_s;                 /* the host's time for sums that haven't begun */
     struct sim_condition condition;
     struct sim_load load;
     double to_bytes, from_bytes; /* in all */
@@ -381,6 +392,13 @@ void sim_sample_release(struct sim_world *world);
 /* The world has reached a tick: conditions go on, a row is kept of everything. */
 void sim_sample_tick(struct sim_world *world);
 void sim_samples(struct lab_device *device, const struct lab_sink_samples *sink);
+
+/* --- a framework's host --- */
+
+/* The host gets through a launch of training; nothing where the machine's description has no framework. */
+void sim_framework_launch(struct sim_device *device, const struct lab_launch *launch);
+/* Devices wait for each other: the sums that are due begin. */
+void sim_framework_sum(struct sim_device *device);
 
 /* --- slots --- */
 

@@ -93,6 +93,8 @@ int sim_launch(struct lab_stream *base, const struct lab_launch *launch, struct 
         sim_host_spend(device, 1e-6 * model->first_us);
     device->used_op[launch->op] = true;
     spend(stream, model->launch_us);
+    if (!stream->capture)
+        sim_framework_launch(device, launch);
     struct sim_command *command = sim_stream_add(stream, SIM_LAUNCH);
     command->correlation = correlation;
     command->launch.op = launch->op;

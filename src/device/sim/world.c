@@ -16,6 +16,7 @@
 /* Which of the seed's numbers are whose. */
 #define CHANCE_OF_NEIGHBOUR 999
 #define CHANCE_OF_GPUS      1000 /* and on */
+#define CHANCE_OF_HOSTS     2000 /* and on */
 
 static pthread_mutex_t worlds_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sim_world *worlds; /* those that wait for somebody to join */
@@ -163,6 +164,8 @@ static void add_device(struct sim_world *world, struct sim_device *device) {
     device->host = (struct sim_host){.state = SIM_HOST_RUNNING, .time_ns = world->start_ns};
     uint64_t seed = lab_random_bits(world->seed, CHANCE_OF_GPUS + (uint64_t)device->unit);
     sim_chance_init(&device->chance, &world->machine->noise, seed, world->start_ns);
+    seed = lab_random_bits(world->seed, CHANCE_OF_HOSTS + (uint64_t)device->unit);
+    sim_chance_init(&device->host_chance, &world->machine->noise, seed, world->start_ns);
     sim_condition_init(&device->condition, device->gpu->model);
     world->joined++;
 }

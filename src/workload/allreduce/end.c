@@ -153,7 +153,8 @@ static int enqueue_group(struct allreduce_end *end, int count, struct lab_err *e
 static int enqueue(void *state, int group, struct lab_err *err) {
     struct allreduce_end *end = state;
     int count = group_of(end, group);
-    if (end->sums + 2 * count > sums_most(end) * end->slots && allreduce_end_refresh(end, err))
+    if (end->sums + (int64_t)2 * count > sums_most(end) * end->slots &&
+        allreduce_end_refresh(end, err))
         return -1;
     /* ranks begin a stretch at different times: what the first sums wait for isn't theirs */
     if (group == 0 && end->ranks > 1 && enqueue_group(end, count, err))

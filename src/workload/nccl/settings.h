@@ -29,12 +29,12 @@ extern const char *const nccl_algos[],
 #define NCCL_CHOICE(at, key, field, list, text)                                                    \
     {                                                                                              \
         key, LAB_OPTION_CHOICE, (at) + offsetof(struct nccl_settings, field),                      \
-            .fallback = "auto", .choices = list, .help = text, .later = true                       \
+            .fallback = "auto", .choices = (list), .help = (text), .later = true                   \
     }
 #define NCCL_COUNT(at, key, field, text)                                                           \
     {                                                                                              \
         key, LAB_OPTION_INT, (at) + offsetof(struct nccl_settings, field),                         \
-            .fallback = "0", .max = NCCL_CHANNELS_MAX, .unit = "channels", .help = text,           \
+            .fallback = "0", .max = NCCL_CHANNELS_MAX, .unit = "channels", .help = (text),         \
             .later = true                                                                          \
     }
 

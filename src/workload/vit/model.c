@@ -216,10 +216,13 @@ static int emit_prepare(void *state, const struct lab_launch *launch, struct lab
     return 0;
 }
 
-int vit_model_open(const struct vit_shape *shape, bool fused, struct lab_stream *stream,
-                   uint64_t seed, struct vit_model *ret_model, struct lab_err *err) {
+int vit_model_open(const struct vit_shape *shape, bool fused, const char *config,
+                   struct lab_stream *stream, uint64_t seed, struct vit_model *ret_model,
+                   struct lab_err *err) {
     struct vit_model model;
     vit_model_plan(shape, fused, &model);
+    if (vit_tune(&model, stream->device, config, err))
+        goto fail;
     /* kernels are compiled while the weights are drawn and copied */
     vit_model_forward(&model, NULL, NULL, emit_prepare, stream->device, NULL);
     if (lab_buffer_open(stream->device, LAB_MEMORY_DEVICE, -1, model.weights_bytes, &model.weights,
@@ -282,6 +285,7 @@ static struct lab_tensor wide(const struct forward *f, int64_t rows, int64_t col
 }
 
 static int emit(const struct forward *f, struct lab_launch launch) {
+    launch.tuning = vit_tuning_of(f->model, &launch);
     return f->emit(f->state, &launch, f->err);
 }
 

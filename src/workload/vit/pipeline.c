@@ -130,7 +130,8 @@ static int open_model(struct vit_pipeline *pipeline, struct lab_err *err) {
     struct lab_stream *stream = pipeline->streams[LAB_STAGE_COMPUTE];
     bool compile = pipeline->config->compile_model;
     if (lab_data_require(pipeline->device, LAB_OP_GEMM, pipeline->shape.dtype, err) ||
-        vit_model_open(&pipeline->shape, compile, stream, pipeline->seed, &pipeline->model, err))
+        vit_model_open(&pipeline->shape, compile, pipeline->config->config, stream, pipeline->seed,
+                       &pipeline->model, err))
         return -1;
     for (int i = 0; compile && i < VIT_BUFFERS; i++)
         if (capture_forward(pipeline, i, err))

@@ -4,6 +4,7 @@
  *   ../vit.c     the descriptor: keys, rules between them, label, cost
  *   pipeline.c   host pool → h2d → forward → d2h on three streams and two buffers
  *   model.c      the forward pass as launches; weights and where they lie
+ *   tuned.c      the products that were tuned, and how each is done then
  *   reference.c  the same forward pass in double precision, by itself
  *   verify.c     the one against the other
  */
@@ -16,7 +17,7 @@ struct vit_config {
     int64_t patch_size, depth, heads, dim, mlp_dim;
     int64_t batch_size, memory_size_mb, sync_frequency, copy_cores;
     struct lab_option_ints tensor_shape;
-    const char *dtype, *d2h, *fill;
+    const char *dtype, *d2h, *fill, *config;
     bool compile_model, overlap, forward;
 };
 
@@ -85,6 +86,14 @@ void vit_parameter_draw(const struct vit_shape *shape, uint64_t seed, int index,
 
 /* --- the model on a device --- */
 
+enum { VIT_PRODUCTS = 5 }; /* kinds of them: embedding; qkv, out, up and down of a block */
+
+struct vit_tuned { /* how the products of this shape are done */
+    enum lab_op_id op;
+    int64_t rows, columns, terms;
+    struct lab_tuning tuning;
+};
+
 struct vit_model {
     struct vit_shape shape;
     bool fused; /* compile_model: fused ops instead of elementary ones */
@@ -92,14 +101,17 @@ struct vit_model {
     size_t *weight_offsets; /* bytes; one for each parameter */
     size_t weights_bytes, activations_bytes;
     size_t stream_at, normed_at, attended_at, wide_at; /* bytes into activations */
+    struct vit_tuned tuned[VIT_PRODUCTS];
+    int tuned_count;
 };
 
 /* Sizes and offsets only: enough for the cost and for vit_model_forward without data. */
 void vit_model_plan(const struct vit_shape *shape, bool fused, struct vit_model *ret_model);
 
-/* Plans, takes memory and draws the weights. On failure nothing is left. */
-int vit_model_open(const struct vit_shape *shape, bool fused, struct lab_stream *stream,
-                   uint64_t seed, struct vit_model *ret_model, struct lab_err *err);
+/* Plans, takes memory and draws the weights; `config` is the key's text. On failure nothing is left. */
+int vit_model_open(const struct vit_shape *shape, bool fused, const char *config,
+                   struct lab_stream *stream, uint64_t seed, struct vit_model *ret_model,
+                   struct lab_err *err);
 void vit_model_close(struct vit_model *model); /* accepts a zeroed or closed one */
 
 typedef int vit_emit(void *state, const struct lab_launch *launch, struct lab_err *err);
@@ -110,6 +122,18 @@ int vit_model_forward(const struct vit_model *model, void *images, void *out, vi
 
 /* Flops and bytes of one forward pass as it is launched. */
 struct lab_cost vit_model_cost(const struct vit_model *model);
+
+/* --- tuned products (tuned.c) --- */
+
+/* Each product of the model, once, without data. */
+void vit_products(const struct vit_shape *shape, bool fused, lab_launch_visit *visit, void *state);
+
+/* Takes the key's text into the planned model; "tuned" and "default" leave it as it is. */
+int vit_tune(struct vit_model *model, const struct lab_device *device, const char *config,
+             struct lab_err *err);
+
+/* How this launch is done: none unless its shape was tuned. */
+struct lab_tuning vit_tuning_of(const struct vit_model *model, const struct lab_launch *launch);
 
 /* --- the reference --- */
 

@@ -91,7 +91,7 @@ static void test_the_break_even_is_found_with_its_interval(void **state) {
     (void)state;
     static const double sizes[] = {2e6, 6e6, 18e6, 54e6};
     struct given_study given;
-    given_begin(&given, "train_scaling");
+    given_begin(&given, "throughput_study");
     for (int i = 0; i < 4; i++) {
         double share = pow(sizes[i] / 18e6, 0.3); /* of the speed of one that two have */
         struct gang gang = {.model = lab_arena_printf(&given.arena, "mlp%d", i),

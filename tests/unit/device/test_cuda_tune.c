@@ -4,9 +4,14 @@
  */
 #include "cuda_fixture.h"
 
+#include "base/file.h"
+#include "device/cuda/compiler.h"
+#include "device/kernel_cache.h"
 #include "device/tunable.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static struct lab_tunable_place place_of(struct cuda_fixture *fixture, const char *selector) {
     struct lab_device_list list = {0};
@@ -45,22 +50,47 @@ static void a_gpu_that_is_gone_has_none(void **state) {
                  "isn't there any more");
 }
 
-static void an_open_device_tells_its_clock(void **state) {
+static void an_open_device_tells_its_clock_and_power(void **state) {
     struct lab_device *device = cuda_fixture_device(*state, "cuda:0", 0);
-    double mhz = lab_device_clock_mhz(device);
+    double mhz = lab_device_clock_mhz(device), watts = lab_device_power_w(device);
     assert_true(mhz > 0 && mhz < 10000);
+    assert_true(watts > 1 && watts < 2000);
     lab_device_close(device);
+}
+
+static void the_compilers_version_is_known_while_the_file_stays(void **state) {
+    struct cuda_fixture *fixture = *state;
+    char folder[] = "/tmp/gpulab-compiler-XXXXXX";
+    assert_non_null(mkdtemp(folder));
+    const char *library = lab_arena_printf(&fixture->arena, "%s/libnvrtc.so.13", folder);
+    ASSERT_OK(lab_file_write_atomic(library, "one", 3, err));
+    /* given a library that was found in some places, then its version is known there alone */
+    assert_int_equal(cuda_compiler_recall(folder, "here", &fixture->arena), 0);
+    cuda_compiler_remember(folder, "here", library, 13010, &fixture->arena);
+    assert_int_equal(cuda_compiler_recall(folder, "here", &fixture->arena), 13010);
+    assert_int_equal(cuda_compiler_recall(folder, "elsewhere", &fixture->arena), 0);
+    /* when another one is put in its place, then nothing is known, nor when it is gone */
+    ASSERT_OK(lab_file_write_atomic(library, "another", 7, err));
+    assert_int_equal(cuda_compiler_recall(folder, "here", &fixture->arena), 0);
+    assert_int_equal(unlink(library), 0);
+    assert_int_equal(cuda_compiler_recall(folder, "here", &fixture->arena), 0);
+    int count;
+    int64_t bytes;
+    ASSERT_OK(lab_kernel_cache_clear(folder, &count, &bytes, err));
+    assert_int_equal(rmdir(folder), 0);
 }
 
 int main(int argc, char **argv) {
     (void)argc;
     cuda_use_fake(argv);
+    setenv("XDG_CACHE_HOME", "/dev/null", 1); /* what is found out stays out of the user's cache */
     if (cuda_is_absent())
         return CUDA_TESTS_SKIPPED;
     const struct CMUnitTest tests[] = {
         TEST(the_identity_names_what_speed_depends_on),
         TEST(a_gpu_that_is_gone_has_none),
-        TEST(an_open_device_tells_its_clock),
+        TEST(an_open_device_tells_its_clock_and_power),
+        TEST(the_compilers_version_is_known_while_the_file_stays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,7 +272,7 @@ static void a_way_that_is_not_there_gives_way_to_the_ring_and_says_so(void **sta
         assert_int_equal(ranks[i].failed, 0);
         assert_int_equal(ranks[i].taken, LAB_SUM_RING);
         assert_string_equal(ranks[i].note, "allreduce=nccl: sums went by ring through host memory "
-                                           "instead: only NVIDIA GPUs have it");
+                                           "instead: only real NVIDIA GPUs have it");
     }
     release(ranks, 2);
 }

@@ -186,22 +186,77 @@ static void every_configuration_computes_the_same(void **state) {
     free(scratch.memory);
 }
 
-/* Rows of lengths that no example has, so that parts of rows are used too. */
-static void long_rows_come_in_parts(void **state) {
+/*
+ * Whatever the examples are: each choice of each parameter is tried here, with lengths that no block
+ * divides, and more than one block of the largest each way.
+ */
+static const struct lab_launch *large_launches(enum lab_op_id op, int *ret_count) {
+    static struct lab_launch list[3];
+    int count = 0;
+    if (op == LAB_OP_FLASH_ATTENTION) {
+        list[count] = attention_of(1031);
+        list[count].in[1] = list[count].in[2] =
+            lab_tensor(NULL, LAB_FP32, 4, (int64_t[]){1, 1031, 1, 64});
+        list[count++].causal = true;
+    } else if (op == LAB_OP_SOFTMAX) {
+        struct lab_tensor tall = lab_tensor_matrix(NULL, LAB_FP32, 2051, 5);
+        struct lab_tensor wide = lab_tensor_matrix(NULL, LAB_FP32, 3, 70001);
+        list[count++] = (struct lab_launch){.op = op, .in = {tall}, .out = tall};
+        list[count++] = (struct lab_launch){.op = op, .in = {wide}, .out = wide};
+    } else {
+        static const int64_t sizes[][3] = {{1027, 65, 33}, {17, 2051, 33}, {19, 67, 1031}};
+        for (; count < 3; count++)
+            list[count] = (struct lab_launch){
+                .op = op,
+                .in = {lab_tensor_matrix(NULL, LAB_FP32, sizes[count][0], sizes[count][2]),
+                       lab_tensor_matrix(NULL, LAB_FP32, sizes[count][1], sizes[count][2])},
+                .out = lab_tensor_matrix(NULL, LAB_FP32, sizes[count][0], sizes[count][1]),
+                .transpose_b = true};
+    }
+    *ret_count = count;
+    return list;
+}
+
+static void assert_all_are_tried(const struct lab_launch *launches, int count) {
+    const struct lab_tunable *tunable = tunable_of(&launches[0]);
+    for (int p = 0; p < tunable->count; p++)
+        for (int c = 0; c < tunable->parameters[p].choice_count; c++) {
+            bool legal = false;
+            for (int l = 0; l < count; l++)
+                for (int64_t i = 0; i < lab_tunable_size(tunable) && !legal; i++) {
+                    struct lab_tuning tuning = lab_tunable_at(tunable, i);
+                    legal = tuning.values[p] == tunable->parameters[p].choices[c] &&
+                            !lab_tuning_check(tunable, NULL, &launches[l], &tuning, NULL);
+                }
+            if (!legal)
+                fail_msg("%s: nothing is tried with %s=%d", tunable->kernel,
+                         tunable->parameters[p].name, tunable->parameters[p].choices[c]);
+        }
+}
+
+static void every_choice_does_several_blocks_of_odd_lengths(void **state) {
     (void)state;
+    static const enum lab_op_id ops[] = {LAB_OP_GEMM, LAB_OP_SOFTMAX, LAB_OP_FLASH_ATTENTION};
     struct cpu_scratch scratch = {0};
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    struct lab_tensor x = lab_tensor_matrix(NULL, LAB_FP32, 3, 70001);
-    struct op_case c = {.op = lab_op_get(LAB_OP_SOFTMAX),
-                        .launch = {.op = LAB_OP_SOFTMAX, .in = {x}, .out = x},
-                        .name = "softmax of long rows",
-                        .count = INT64_C(3) * 70001};
-    const double *in[] = {op_case_fill(&arena, &c, 0, 5)};
-    c.expected = lab_arena_alloc(&arena, (size_t)c.count, sizeof *c.expected);
-    c.op->reference(&c.launch, in, c.expected);
-    assert_int_equal(try_all(&c, &scratch), 1 * 2 * 4);
-    lab_arena_release(&arena);
+    for (size_t o = 0; o < sizeof ops / sizeof *ops; o++) {
+        int count;
+        const struct lab_launch *launches = large_launches(ops[o], &count);
+        assert_all_are_tried(launches, count);
+        for (int l = 0; l < count; l++) {
+            struct op_case c = {.op = lab_op_get(ops[o]), .launch = launches[l]};
+            const double *in[LAB_LAUNCH_INPUTS] = {NULL};
+            struct lab_arena arena;
+            lab_arena_init(&arena);
+            for (int i = 0; i < c.op->inputs; i++)
+                in[i] = op_case_fill(&arena, &c, i, 5);
+            snprintf(c.name, sizeof c.name, "%s, large case %d", c.op->name, l);
+            c.count = lab_tensor_count(&c.launch.out);
+            c.expected = lab_arena_alloc(&arena, (size_t)c.count, sizeof *c.expected);
+            c.op->reference(&c.launch, in, c.expected);
+            assert_true(try_all(&c, &scratch) > 1);
+            lab_arena_release(&arena);
+        }
+    }
     free(scratch.memory);
 }
 
@@ -222,7 +277,7 @@ int main(void) {
         cmocka_unit_test(what_does_not_fit_says_why),
         cmocka_unit_test(lengths_near_each_other_share_their_tuning),
         cmocka_unit_test(every_configuration_computes_the_same),
-        cmocka_unit_test(long_rows_come_in_parts),
+        cmocka_unit_test(every_choice_does_several_blocks_of_odd_lengths),
         cmocka_unit_test(other_dtypes_and_ops_have_nothing_to_tune),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -165,6 +166,93 @@ static void what_is_no_cache_is_set_aside_too(void **state) {
     lab_tuning_cache_close(cache);
 }
 
+/* Given a cache with one tuning that is damaged like that, it can be cleared, and tuning goes on. */
+static void check_damaged(void) {
+    const char *note = NULL;
+    struct lab_tuning_entry entry;
+    int count;
+    /* when it is read, then it is said or counts as not there; the file stays */
+    struct lab_tuning_cache *cache = open_cache(false, &note);
+    struct lab_err why = LAB_ERR_INIT;
+    int found = lab_tuning_cache_find(cache, "a", &arena, &entry, &why);
+    assert_true(found < 0 || (found == 0 && strstr(note, "damaged")));
+    lab_tuning_cache_close(cache);
+    /* when it is to be written, then a new one takes its place */
+    cache = open_cache(true, &note);
+    if (!note || !strstr(note, "is damaged: it was set aside as"))
+        fail_msg("%s", note ? note : "no note");
+    assert_int_equal(lab_tuning_cache_clear(cache, &count, &err), 0);
+    put(cache, entry_of("a", "x=2", 10));
+    assert_string_equal(config_of(cache, "a"), "x=2");
+    lab_tuning_cache_close(cache);
+}
+
+static void a_damaged_one_is_set_aside(void **state) {
+    (void)state;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    put(cache, entry_of("a", "x=1", 10));
+    lab_tuning_cache_close(cache);
+    /* all but the first page, which says what the file is */
+    FILE *file = fopen(path, "r+");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    long size = ftell(file);
+    assert_int_equal(fseek(file, 4096, SEEK_SET), 0);
+    for (long i = 4096; i < size; i++)
+        fputc(0xaa, file);
+    assert_int_equal(fclose(file), 0);
+    check_damaged();
+    exec("DROP TABLE trial");
+    check_damaged();
+}
+
+static void what_a_killed_process_left_is_played_back(void **state) {
+    (void)state;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    put(cache, entry_of("a", "x=1", 10));
+    lab_tuning_cache_close(cache);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) { /* it ends in a transaction that has changed the file already */
+        sqlite3 *db;
+        int status = sqlite3_open(path, &db) ||
+                     sqlite3_exec(db,
+                                  "PRAGMA cache_size = 1; BEGIN IMMEDIATE;"
+                                  "DELETE FROM entry;"
+                                  "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                                  " LIMIT 500) INSERT INTO trial SELECT 's', hex(zeroblob(200)) || "
+                                  "i, 0, '', 0, 0, 0, 0 FROM n",
+                                  NULL, NULL, NULL);
+        _exit(status);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(access(lab_arena_printf(&arena, "%s-journal", path), F_OK), 0);
+    const char *note = NULL;
+    cache = open_cache(false, &note);
+    assert_null(note);
+    assert_string_equal(config_of(cache, "a"), "x=1");
+    lab_tuning_cache_close(cache);
+}
+
+/* What is no fault of the file's must not cost the user his tunings. */
+static void a_file_that_can_not_be_read_stays(void **state) {
+    (void)state;
+    struct lab_tuning_cache *cache = open_cache(true, NULL);
+    put(cache, entry_of("a", "x=1", 10));
+    lab_tuning_cache_close(cache);
+    const char *journal = lab_arena_printf(&arena, "%s-journal", path);
+    assert_int_equal(mkdir(journal, 0700), 0); /* SQLite looks into it first */
+    struct lab_err why = LAB_ERR_INIT;
+    assert_int_equal(lab_tuning_cache_open(path, true, &arena, &cache, NULL, &why), -1);
+    assert_int_equal(rmdir(journal), 0);
+    assert_int_not_equal(access(lab_arena_printf(&arena, "%s.old", path), F_OK), 0);
+    cache = open_cache(false, NULL);
+    assert_string_equal(config_of(cache, "a"), "x=1");
+    lab_tuning_cache_close(cache);
+}
+
 enum { WRITERS = 3, ENTRIES = 15 };
 
 static void write_some(int writer) {
@@ -220,7 +308,8 @@ static void trials_are_kept_until_they_are_forgotten(void **state) {
         .config = "x=2", .state = LAB_TRIAL_WRONG, .reason = "far off", .median_s = NAN};
     assert_int_equal(lab_tuning_cache_keep(cache, "s", &wrong, &err), 0);
     assert_int_equal(lab_tuning_cache_keep(cache, "s", &right, &err), 0);
-    assert_int_equal(lab_tuning_cache_keep(cache, "s", &right, &err), 0); /* once more: no other */
+    const struct lab_trial *again[] = {&right, &wrong}; /* once more: no others */
+    assert_int_equal(lab_tuning_cache_keep_all(cache, "s", again, 2, &err), 0);
     assert_int_equal(lab_tuning_cache_keep(cache, "other", &right, &err), 0);
     assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
     assert_int_equal(count, 2);
@@ -228,6 +317,8 @@ static void trials_are_kept_until_they_are_forgotten(void **state) {
     assert_true(list[0].rung == 2 && list[0].median_s == 1.5 && isnan(list[0].low_s));
     assert_null(list[0].reason);
     assert_string_equal(list[1].reason, "far off");
+    assert_int_equal(lab_tuning_cache_unfinished(cache, &count, &err), 0);
+    assert_int_equal(count, 2);
     assert_int_equal(lab_tuning_cache_forget(cache, "s", &err), 0);
     assert_int_equal(lab_tuning_cache_trials(cache, "s", &arena, &list, &count, &err), 0);
     assert_int_equal(count, 0);
@@ -287,6 +378,9 @@ int main(void) {
         TEST(one_that_is_not_there_is_empty_and_stays_away),
         TEST(another_version_is_set_aside_with_a_note),
         TEST(what_is_no_cache_is_set_aside_too),
+        TEST(a_damaged_one_is_set_aside),
+        TEST(what_a_killed_process_left_is_played_back),
+        TEST(a_file_that_can_not_be_read_stays),
         TEST(several_processes_lose_nothing),
         TEST(trials_are_kept_until_they_are_forgotten),
         TEST(the_later_of_two_tunings_stands_after_an_import),

@@ -17,6 +17,9 @@
 static struct lab_plan plan;
 static struct lab_err plan_err;
 
+static struct lab_plan_strategy
+    plan_strategy; /* without a function: nobody has measured anything */
+
 static inline int plan_words(const char *topology, const char *const *texts) {
     struct lab_machine *machine = NULL;
     struct lab_override words[PLAN_WORDS_MAX];
@@ -34,7 +37,8 @@ static inline int plan_words(const char *topology, const char *const *texts) {
     if (result == 0)
         result = lab_sweep_init(&path, words, count, multirun, &arena, &sweep, &plan_err);
     if (result == 0)
-        result = lab_plan_make(machine, &path, &sweep, &arena, &plan, &plan_err);
+        result = lab_plan_make_by(plan_strategy.choose ? &plan_strategy : NULL, machine, &path,
+                                  &sweep, &arena, &plan, &plan_err);
     lab_machine_close(machine);
     return result;
 }

@@ -48,6 +48,9 @@ static void kernels_and_blocks_share_a_phases_time(void **state) {
     assert_true(run->tune_s == 5 && run->duration_s == 5); /* 60 s / 3 kernels / 2 blocks, halved */
     run = find_run("gpu0_gemm1024x1024x1024_regret_r1");
     assert_true(run->tune_s == 0 && run->duration_s == 10);
+    /* a model has told all within a second of its time */
+    PLAN("experiment=contention", "device=sim:rtx4070tis-2", "experiment.duration=60s");
+    assert_true(find_run("gpu0_gemm1024x1024x1024_baseline_r1")->duration_s == 1);
 }
 
 static void what_needs_a_choice_comes_behind_it(void **state) {

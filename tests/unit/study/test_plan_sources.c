@@ -137,6 +137,43 @@ static void studies_that_ship_have_their_figures(void **state) {
     }
 }
 
+struct given_law { /* what somebody says who has measured */
+    enum lab_plan_choice medium, large;
+    int asked;
+};
+
+static enum lab_plan_choice given_choice(void *state, const struct lab_plan_question *question,
+                                         struct lab_arena *for_words, const char **ret_why) {
+    struct given_law *law = state;
+    law->asked++;
+    assert_string_equal(question->workload, "mlp");
+    assert_true(question->devices > 1 && question->layers >= 4);
+    *ret_why = lab_arena_strdup(for_words, "so it was measured");
+    return question->parameters < 1e6 ? law->medium : law->large;
+}
+
+/* What was measured decides, and the published rule only where nothing was. */
+static void measurements_decide_before_the_published_rule(void **state) {
+    (void)state;
+    struct given_law law = {LAB_PLAN_SEVERAL, LAB_PLAN_ONE, 0};
+    plan_strategy = (struct lab_plan_strategy){given_choice, &law};
+    PLAN("experiment=train_scaling", "experiment.gpu_mode=auto", "experiment.runs=1");
+    assert_int_equal(plan.run_count, 4 * 3 + 4); /* medium on 1, 2 and 4 devices, large on one */
+    bool takes = false, leaves = false;
+    for (int i = 0; plan.notes[i]; i++) {
+        takes |= strstr(plan.notes[i], "takes 2 devices for mlp_medium_batch16: so it was") != NULL;
+        leaves |= strstr(plan.notes[i], "leaves mlp_large_batch128 on one device: so it") != NULL;
+    }
+    assert_true(takes && leaves);
+    law = (struct given_law){LAB_PLAN_UNKNOWN, LAB_PLAN_UNKNOWN, 0};
+    PLAN("experiment=train_scaling", "experiment.gpu_mode=auto", "experiment.runs=1");
+    assert_int_equal(plan.run_count, 4 + 4 + 2);
+    law.asked = 0;
+    PLAN("experiment=train_scaling", "experiment.gpu_mode=compare", "experiment.runs=1");
+    assert_int_equal(law.asked, 0);
+    plan_strategy = (struct lab_plan_strategy){NULL, NULL};
+}
+
 /* The line of the published study, as it was meant, and what each gpu_mode comes to on four devices. */
 static void training_is_planned_by_its_mode(void **state) {
     (void)state;
@@ -157,7 +194,7 @@ static void training_is_planned_by_its_mode(void **state) {
     /* 54,403 parameters are too few for any batch; 2,021,379 enough from batch 128 on */
     PLAN("experiment=train_scaling", "experiment.gpu_mode=auto", "experiment.runs=1");
     assert_int_equal(plan.run_count, 4 + 4 + 2);
-    assert_non_null(strstr(plan.notes[0], "on one device: fewer than"));
+    assert_non_null(strstr(plan.notes[0], "on one device, by a published rule: fewer than"));
     /* gangs that are named stay as they are */
     PLAN(LINE, "experiment.hardware.gpu_ids=[0,[1,2]]", "experiment.batch_sizes=16");
     assert_int_equal(plan.run_count, 2 * 20);
@@ -176,6 +213,8 @@ int main(void) {
         cmocka_unit_test_setup_teardown(published_lines_plan_as_they_were_meant, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_study_of_ones_own_is_added, set_up, tear_down),
         cmocka_unit_test_setup_teardown(training_is_planned_by_its_mode, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(measurements_decide_before_the_published_rule, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(studies_that_ship_have_their_figures, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

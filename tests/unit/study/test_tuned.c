@@ -1,6 +1,7 @@
 /* What config=tuned means: from the cache, if what was tuned is what will run. */
 #include "study/tuned.h"
 #include "unit/workload/on_cpu.h"
+#include "workload/vit/vit.h"
 
 #include <ftw.h>
 #include <stdlib.h>
@@ -36,23 +37,28 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static struct lab_tuned_key key_of(const void *config) {
+static struct lab_tuned_key key_of(const struct lab_workload *workload, const void *config) {
     struct lab_tuned_key key;
     struct lab_err err = LAB_ERR_INIT;
-    if (lab_tuned_key(flash, config, &place, &cpu.arena, &key, &err))
+    if (lab_tuned_key(workload, config, &place, &cpu.arena, &key, &err))
         fail_msg("%s", err.text);
     return key;
 }
 
-static void tune_to(const void *config, const char *text) {
+static void tune_workload_to(const struct lab_workload *workload, const void *config,
+                             const char *text) {
     struct lab_tuning_cache *cache;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_tuned_key key = key_of(config);
+    struct lab_tuned_key key = key_of(workload, config);
     struct lab_tuning_entry entry = {.key = key.text, .config = text, .time_s = 1};
     if (lab_tuning_cache_open(path, true, &cpu.arena, &cache, NULL, &err) ||
         lab_tuning_cache_put(cache, &entry, &err))
         fail_msg("%s", err.text);
     lab_tuning_cache_close(cache);
+}
+
+static void tune_to(const void *config, const char *text) {
+    tune_workload_to(flash, config, text);
 }
 
 static struct lab_tuned find(const void *config) {
@@ -66,18 +72,18 @@ static void the_key_says_all_that_a_tuning_holds_for(void **state) {
     void *one = on_cpu_configure(&cpu, flash, WORDS("seq=1000"));
     void *near = on_cpu_configure(&cpu, flash, WORDS("seq=1024"));
     void *causal = on_cpu_configure(&cpu, flash, WORDS("seq=1024", "causal=true"));
-    assert_string_equal(key_of(one).text, key_of(near).text);
-    assert_string_not_equal(key_of(causal).text, key_of(near).text);
-    assert_non_null(strstr(key_of(one).text, "kernel=cpu flash_attention 1|"));
-    assert_non_null(strstr(key_of(one).text, "s1024"));
-    assert_non_null(strstr(key_of(one).text, "fp32"));
-    assert_non_null(strstr(key_of(one).text, "units="));
+    assert_string_equal(key_of(flash, one).text, key_of(flash, near).text);
+    assert_string_not_equal(key_of(flash, causal).text, key_of(flash, near).text);
+    assert_non_null(strstr(key_of(flash, one).text, "kernel=cpu flash_attention 1|"));
+    assert_non_null(strstr(key_of(flash, one).text, "s1024"));
+    assert_non_null(strstr(key_of(flash, one).text, "fp32"));
+    assert_non_null(strstr(key_of(flash, one).text, "units="));
     /* another number of cores is another device */
     struct lab_device_ref half = cpu.device->ref;
     half.cpus.count = half.cpus.count + 1;
-    const char *whole = key_of(one).text;
+    const char *whole = key_of(flash, one).text;
     place.ref = &half;
-    assert_string_not_equal(key_of(one).text, whole);
+    assert_string_not_equal(key_of(flash, one).text, whole);
 }
 
 static void what_was_tuned_is_used_and_nothing_else(void **state) {
@@ -153,6 +159,80 @@ static void the_frozen_text_opens_and_runs(void **state) {
     assert_ptr_equal(lab_workload_find("gemm_benchmark", NULL), lab_workload_find("gemm", NULL));
 }
 
+static void tune_product(const char *const *words, const char *text) {
+    const struct lab_workload *gemm = lab_workload_find("gemm", NULL);
+    tune_workload_to(gemm, on_cpu_configure(&cpu, gemm, words), text);
+}
+
+static int count_tuned(void *state, const struct lab_launch *launch, struct lab_err *err) {
+    (void)err;
+    *(int *)state += launch->tuning.count > 0;
+    return 0;
+}
+
+static void a_model_gets_those_of_its_products_that_were_tuned(void **state) {
+    (void)state;
+    const struct lab_workload *vit = lab_workload_find("vit", NULL);
+    const char *const *small = WORDS("depth=1", "heads=2", "dim=64", "batch_size=2",
+                                     "patch_size=32", "tensor_shape=[3,64,96]", "memory_size_mb=1");
+    void *config = on_cpu_configure(&cpu, vit, small);
+    struct lab_tuned tuned;
+    struct lab_err err = LAB_ERR_INIT;
+    /* given an empty cache, then all has its default, and the advice is a command that would help */
+    lab_tuned_find(vit, config, &place, path, &cpu.arena, &tuned);
+    assert_string_equal(tuned.config, "default");
+    assert_true(tuned.wanted >= 4 && tuned.found == 0);
+    assert_string_equal(tuned.advice,
+                        "gpulab tune gemm m=12 n=64 k=3072 layout=nt dtype=fp32 epilogue=bias");
+    /* given that it and another were tuned as kernels of their own, 14 = 2 images of 7 tokens */
+    tune_product(WORDS("m=12", "n=64", "k=3072", "layout=nt", "epilogue=bias"),
+                 "tile_m=64,tile_n=64,tile_k=256");
+    tune_product(WORDS("m=14", "n=64", "k=256", "layout=nt", "epilogue=bias_add"),
+                 "tile_m=64,tile_n=64,tile_k=0");
+    lab_tuned_find(vit, config, &place, path, &cpu.arena, &tuned);
+    assert_int_equal(tuned.found, 2);
+    assert_string_equal(tuned.config,
+                        "gemm_bias m12 n64 k3072 nt fp32:tile_m=64,tile_n=64,tile_k=256;"
+                        "gemm_bias_add m16 n64 k256 nt fp32:tile_m=64,tile_n=64,tile_k=0");
+    /* when it is frozen into a job, then that opens, and its results are right */
+    struct lab_value *options = lab_options_to_map(vit->options, config, &cpu.arena);
+    options = lab_tuned_freeze(options, &tuned, &cpu.arena);
+    assert_true(lab_options_set_value(vit->options, config, &cpu.arena, "config",
+                                      lab_value_get(options, "config"), &err) >= 0);
+    void *running = NULL;
+    struct lab_verification found;
+    if (vit->open(config, &cpu.rank, &running, &err) || vit->verify(running, 5, &found, &err))
+        fail_msg("%s", err.text);
+    assert_true(found.passed);
+    int tuned_launches = 0;
+    vit_model_forward(&((struct vit_pipeline *)running)->model, NULL, NULL, count_tuned,
+                      &tuned_launches, &err);
+    assert_int_equal(tuned_launches, 2);
+    vit->close(running);
+}
+
+static void what_no_product_of_a_model_is_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *word, *part;
+    } cases[] = {
+        {"config='fast'", "'fast' must be tuned, default, or SHAPE:name=value"},
+        {"config='gemm m7 n7 k7 nt fp32:tile_m=64'", "no product of this model is 'gemm m7"},
+        {"config='gemm m128 n384 k64 nt fp32:tile_m=3'", "tile_m=3: must be 0, 64"},
+    };
+    const struct lab_workload *vit = lab_workload_find("vit", NULL);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct lab_err err = LAB_ERR_INIT;
+        void *running;
+        void *config = on_cpu_configure(&cpu, vit,
+                                        WORDS("depth=1", "heads=2", "dim=64", "batch_size=2",
+                                              "memory_size_mb=3", cases[i].word));
+        assert_int_equal(vit->open(config, &cpu.rank, &running, &err), -1);
+        if (!strstr(err.text, cases[i].part))
+            fail_msg("'%s' lacks '%s'", err.text, cases[i].part);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -162,6 +242,8 @@ int main(void) {
         TEST(a_cache_that_can_not_be_read_is_no_failure),
         TEST(a_plan_gets_the_configuration_frozen_in),
         TEST(the_frozen_text_opens_and_runs),
+        TEST(a_model_gets_those_of_its_products_that_were_tuned),
+        TEST(what_no_product_of_a_model_is_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void it_sums_over_the_slices_of_its_device(void **state) {
     void *config =
         on_cpu_configure(cpu, workload, WORDS("bytes=40006", "wait=30s", "allreduce=nccl"));
     void *all = NULL;
-    struct lab_iteration records[7];
+    struct lab_iteration records[7] = {{0}};
     struct lab_verification v = {0};
     require(workload->open(config, &rank, &all, &err) || workload->run(all, 7, records, &err) ||
                 workload->verify(all, 3, &v, &err),
@@ -87,7 +87,7 @@ static void it_sums_over_the_slices_of_its_device(void **state) {
 static void one_rank_is_its_own_sum(void **state) {
     struct on_cpu *cpu = *state;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_iteration records[3];
+    struct lab_iteration records[3] = {{0}};
     struct lab_verification v = {0};
     void *all = on_cpu_start(cpu, workload, WORDS("bytes=12", "flush=true"));
     require(workload->run(all, 3, records, &err) || workload->verify(all, 3, &v, &err), &err);
@@ -110,7 +110,7 @@ struct rank {
 
 static void *rank_main(void *argument) {
     struct rank *rank = argument;
-    struct lab_iteration records[40];
+    struct lab_iteration records[40] = {{0}};
     void *all = NULL;
     rank->err = LAB_ERR_INIT;
     rank->failed = workload->open(rank->config, &rank->place, &all, &rank->err) ||

@@ -1,0 +1,126 @@
+/* analysis_training_words.c: see the header. */
+#include "analysis/analysis_training_words.h"
+
+#include "analysis/analysis_words.h"
+#include "base/str.h"
+
+#include <math.h>
+
+const char *lab_training_count(double value, struct lab_arena *arena) {
+    static const char *const units[] = {"", " k", " M", " G", " T"};
+    int unit = 0;
+    double scaled = value;
+    while (scaled >= 999.5 && unit < 4) {
+        scaled /= 1e3;
+        unit++;
+    }
+    int digits = unit == 0 || scaled >= 100 ? 0 : scaled >= 10 ? 1 : 2;
+    return lab_arena_printf(arena, "%.*f%s", digits, scaled, units[unit]);
+}
+
+const char *lab_training_step(double seconds, struct lab_arena *arena) {
+    return lab_words_time(seconds, arena);
+}
+
+const char *lab_training_times(const struct lab_training_speedup *speedup,
+                               struct lab_arena *arena) {
+    return isnan(speedup->low) ? lab_arena_printf(arena, "%.2f×", speedup->value)
+                               : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", speedup->value,
+                                                  speedup->low, speedup->high);
+}
+
+static const char *place(double value, bool batch, struct lab_arena *arena) {
+    return batch ? lab_arena_printf(arena, "%.0f", value) : lab_training_count(value, arena);
+}
+
+/* A turn with an interval that is open at both ends. */
+static bool is_guess(const struct lab_training_even *even) {
+    return (even->state == LAB_TRAINING_FROM || even->state == LAB_TRAINING_UNTIL) &&
+           !isnan(even->low) && !(even->low > 0 && isfinite(even->low)) && !isfinite(even->high);
+}
+
+/* " [7.2 M, 12 M]"; an end that was looked for in vain is said to be open. */
+static const char *bounds(const struct lab_training_even *even, bool batch,
+                          struct lab_arena *arena) {
+    bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
+    if (isnan(even->low) || isnan(even->high))
+        return "";
+    if (low && high)
+        return lab_arena_printf(arena, " [%s, %s]", place(even->low, batch, arena),
+                                place(even->high, batch, arena));
+    return low ? lab_arena_printf(arena, " [at least %s]", place(even->low, batch, arena))
+               : lab_arena_printf(arena, " [at most %s]", place(even->high, batch, arena));
+}
+
+const char *lab_training_even_figure(const struct lab_training_even *even, bool batch,
+                                     struct lab_arena *arena) {
+    if (is_guess(even))
+        return "can't be told";
+    switch (even->state) {
+    case LAB_TRAINING_NEVER:
+        return lab_arena_printf(arena, "never, up to %s", place(even->until, batch, arena));
+    case LAB_TRAINING_ALWAYS:
+        return lab_arena_printf(arena, "throughout, from %s to %s", place(even->from, batch, arena),
+                                place(even->until, batch, arena));
+    case LAB_TRAINING_FROM:
+        return lab_arena_printf(arena, "from %s on%s", place(even->at, batch, arena),
+                                bounds(even, batch, arena));
+    case LAB_TRAINING_UNTIL:
+        break;
+    }
+    return lab_arena_printf(arena, "up to %s%s", place(even->at, batch, arena),
+                            bounds(even, batch, arena));
+}
+
+const char *lab_training_even_words(const struct lab_training_even *even, bool batch, int devices,
+                                    const char *where, struct lab_arena *arena) {
+    const char *before = batch ? "batch " : "", *behind = batch ? "" : " parameters";
+    const char *at = isnan(even->at) ? "" : place(even->at, batch, arena);
+    if (is_guess(even))
+        return lab_arena_printf(arena, "it can't be told from which %s on %d devices pay %s",
+                                batch ? "batch" : "size", devices, where);
+    switch (even->state) {
+    case LAB_TRAINING_NEVER:
+        return lab_arena_printf(arena, "%d devices don't pay up to %s%s%s %s", devices, before,
+                                place(even->until, batch, arena), behind, where);
+    case LAB_TRAINING_ALWAYS:
+        return lab_arena_printf(arena, "%d devices pay from %s%s%s on %s", devices, before,
+                                place(even->from, batch, arena), behind, where);
+    case LAB_TRAINING_FROM:
+        return lab_arena_printf(arena, "%d devices begin to pay near %s%s%s%s %s%s", devices,
+                                before, at, behind, bounds(even, batch, arena), where,
+                                isnan(even->low) ? ", which nothing has tested" : "");
+    case LAB_TRAINING_UNTIL:
+        break;
+    }
+    return lab_arena_printf(arena, "%d devices pay up to %s%s%s%s %s alone", devices, before, at,
+                            behind, bounds(even, batch, arena), where);
+}
+
+static const char *range_words(const struct lab_training_range *range, struct lab_arena *arena) {
+    const char *low = lab_training_count(range->low, arena);
+    return range->low == range->high
+               ? low
+               : lab_arena_printf(arena, "%s to %s", low, lab_training_count(range->high, arena));
+}
+
+#define HARDLY 1.005 /* beyond, by rounding */
+
+const char *lab_training_beyond(const struct lab_training_speedup *speedup,
+                                const struct lab_training *training, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    if (speedup->parameters_beyond > HARDLY)
+        lab_str_printf(&text, "its size is %.1f times beyond the models that were run (%s)",
+                       speedup->parameters_beyond, range_words(&training->parameters, arena));
+    if (speedup->batch_beyond > HARDLY)
+        lab_str_printf(&text, "%sits batch is %.1f times beyond those that were run (%.0f to %.0f)",
+                       text.length ? ", " : "", speedup->batch_beyond, training->batch.low,
+                       training->batch.high);
+    if (speedup->devices_beyond)
+        lab_str_printf(&text, "%smore than %d devices were never run", text.length ? ", " : "",
+                       training->devices_most);
+    const char *copy = text.length ? lab_arena_strdup(arena, text.text) : NULL;
+    lab_str_release(&text);
+    return copy;
+}

@@ -1,0 +1,230 @@
+/* chart.c: speed-ups over the batch as measured and as the law has them, and what steps are made of. */
+#include "analysis/training/training.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PANELS_MAX 4
+#define SIZES_MAX  3  /* of gangs, in one panel */
+#define CURVE      48 /* places of a curve */
+
+/* --- models and sizes --- */
+
+struct models {
+    const struct lab_training_row *items[PANELS_MAX]; /* one of each */
+    int count;
+};
+
+static struct models find_models(const struct training_part *part) {
+    const struct lab_training_row **rows = training_order(part);
+    struct models models = {.count = 0};
+    for (int i = 0; i < part->training.row_count; i++) {
+        bool known = false;
+        for (int k = 0; k < models.count; k++)
+            known |= strcmp(models.items[k]->model, rows[i]->model) == 0 &&
+                     models.items[k]->work.weak == rows[i]->work.weak;
+        if (!known && models.count < PANELS_MAX)
+            models.items[models.count++] = rows[i];
+    }
+    return models;
+}
+
+static bool is_of(const struct lab_training_row *row, const struct lab_training_row *model) {
+    return strcmp(row->model, model->model) == 0 && row->work.weak == model->work.weak;
+}
+
+/* Sizes of gangs, ascending; returns how many. */
+static int find_sizes(const struct training_part *part, const struct lab_training_row *model,
+                      int *ret_sizes) {
+    int count = 0;
+    for (int size = 2; size <= part->training.devices_most && count < SIZES_MAX; size++)
+        for (int i = 0; i < part->test_count; i++)
+            if (is_of(part->tests[i].row, model) && part->tests[i].row->work.devices == size) {
+                ret_sizes[count++] = size;
+                break;
+            }
+    return count;
+}
+
+static double *room(const struct training_part *part, size_t count) {
+    return lab_arena_alloc(part->arena, count + 1, sizeof(double));
+}
+
+/* --- speed-ups --- */
+
+static struct lab_chart_series measured_series(const struct training_part *part,
+                                               const struct lab_training_row *model, int size,
+                                               int colour) {
+    size_t count = 0, most = (size_t)part->test_count;
+    double *x = room(part, most), *y = room(part, most), *low = room(part, most),
+           *high = room(part, most);
+    for (int i = 0; i < part->test_count; i++) {
+        const struct training_test *test = &part->tests[i];
+        if (!is_of(test->row, model) || test->row->work.devices != size)
+            continue;
+        x[count] = test->row->work.batch;
+        y[count] = test->measured.ratio;
+        low[count] = test->measured.low;
+        high[count++] = test->measured.high;
+    }
+    return (struct lab_chart_series){
+        .title = lab_arena_printf(part->arena, "%d devices, measured", size),
+        .mark = LAB_CHART_POINTS,
+        .x = x,
+        .y = y,
+        .low = low,
+        .high = high,
+        .count = count,
+        .colour = colour};
+}
+
+/* The law and its interval, as a band and dashes. */
+static void add_law(const struct training_part *part, const struct lab_training_row *model,
+                    int size, int colour, struct lab_chart_series *ret_pair) {
+    const struct lab_training_range *range = &part->training.batch;
+    double *x = room(part, CURVE), *y = room(part, CURVE), *low = room(part, CURVE),
+           *high = room(part, CURVE);
+    for (int i = 0; i < CURVE; i++) {
+        struct lab_training_work work = model->work;
+        /* whole shares: the law's own steps of a row would be teeth here */
+        double at = range->low * pow(range->high / range->low, i / (CURVE - 1.0)) / size;
+        work.batch = x[i] = fmax(1, round(at)) * size;
+        work.devices = size;
+        struct lab_training_speedup made = lab_training_predict(&part->training, &work);
+        y[i] = made.value;
+        low[i] = made.low;
+        high[i] = made.high;
+    }
+    ret_pair[0] = (struct lab_chart_series){.title = NULL,
+                                            .mark = LAB_CHART_BAND,
+                                            .x = x,
+                                            .y = y,
+                                            .low = low,
+                                            .high = high,
+                                            .count = CURVE,
+                                            .colour = colour};
+    ret_pair[1] = (struct lab_chart_series){
+        .title = lab_arena_printf(part->arena, "%d devices, by the law", size),
+        .mark = LAB_CHART_DASHES,
+        .x = x,
+        .y = y,
+        .count = CURVE,
+        .colour = colour};
+}
+
+static struct lab_chart_panel speedup_panel(const struct training_part *part,
+                                            const struct lab_training_row *model) {
+    int sizes[SIZES_MAX], size_count = find_sizes(part, model, sizes), count = 0;
+    struct lab_chart_series *series =
+        lab_arena_alloc(part->arena, 3 * (size_t)SIZES_MAX + 1, sizeof *series);
+    double *x = room(part, 2), *y = room(part, 2);
+    for (int i = 0; i < size_count && part->training.batch.high > part->training.batch.low; i++) {
+        add_law(part, model, sizes[i], i, &series[count]);
+        count += 2;
+    }
+    for (int i = 0; i < size_count; i++)
+        series[count++] = measured_series(part, model, sizes[i], i);
+    x[0] = part->training.batch.low;
+    x[1] = part->training.batch.high;
+    y[0] = y[1] = 1;
+    series[count] = (struct lab_chart_series){.title = "one device",
+                                              .mark = LAB_CHART_DASHES,
+                                              .x = x,
+                                              .y = y,
+                                              .count = 2,
+                                              .colour = SIZES_MAX};
+    count++;
+    return (struct lab_chart_panel){
+        .title = lab_arena_printf(part->arena, "%s%s", model->model,
+                                  model->work.weak ? ", a batch each" : ""),
+        .x = {.title = "Batch [samples]", .log = true, .low = NAN, .high = NAN},
+        .y = {.title = "Speed-up over one device [×]", .low = NAN, .high = NAN},
+        .series = series,
+        .series_count = count};
+}
+
+/* --- parts of a step --- */
+
+enum { STEP_PARTS = 4 };
+
+static const struct {
+    const char *key, *title;
+} step_parts[STEP_PARTS] = {{"result.forward_ms", "forward"},
+                            {"result.backward_ms", "backward"},
+                            {"result.exposed_communication_ms", "all-reduce, exposed"},
+                            {"result.update_ms", "update"}};
+
+static struct lab_chart_panel step_panel(const struct training_part *part,
+                                         const struct lab_training_row *model, bool *ret_any) {
+    const struct lab_training_row **rows = training_order(part);
+    size_t most = (size_t)part->training.row_count, count = 0;
+    struct lab_chart_series *series = lab_arena_alloc(part->arena, STEP_PARTS, sizeof *series);
+    const char **names = lab_arena_alloc(part->arena, most + 1, sizeof *names);
+    for (int p = 0; p < STEP_PARTS; p++)
+        series[p] = (struct lab_chart_series){.title = step_parts[p].title,
+                                              .mark = LAB_CHART_BARS,
+                                              .x = room(part, most),
+                                              .y = room(part, most),
+                                              .colour = p};
+    for (size_t i = 0; i < most; i++) {
+        if (!is_of(rows[i], model))
+            continue;
+        for (int p = 0; p < STEP_PARTS; p++) {
+            double value = lab_study_point_figure(rows[i]->point, step_parts[p].key, 1).value;
+            ((double *)series[p].x)[count] = (double)count;
+            ((double *)series[p].y)[count] = value;
+            *ret_any |= !isnan(value);
+        }
+        names[count++] =
+            lab_arena_printf(part->arena, "%.0f on %d", rows[i]->work.batch, rows[i]->work.devices);
+    }
+    for (int p = 0; p < STEP_PARTS; p++)
+        series[p].count = count;
+    return (struct lab_chart_panel){.title = model->model,
+                                    .x = {.title = "Batch on devices",
+                                          .low = NAN,
+                                          .high = NAN,
+                                          .names = names,
+                                          .name_count = (int)count},
+                                    .y = {.title = "Time of a step [ms]", .low = 0, .high = NAN},
+                                    .series = series,
+                                    .series_count = STEP_PARTS};
+}
+
+/* --- both --- */
+
+static struct lab_chart make_chart(const struct training_part *part, const char *name,
+                                   const char *suffix, struct lab_chart_panel *panels, int count) {
+    return (struct lab_chart){.name = lab_arena_printf(part->arena, "%s%s", name, suffix),
+                              .panels = panels,
+                              .panel_count = count,
+                              .columns = count > 1 ? 2 : 1,
+                              .simulated = part->simulated};
+}
+
+int training_charts(const struct training_part *part, const char *suffix,
+                    struct lab_chart *ret_charts) {
+    struct models models = find_models(part);
+    struct lab_chart_panel *speedups = lab_arena_alloc(part->arena, PANELS_MAX, sizeof *speedups);
+    struct lab_chart_panel *steps = lab_arena_alloc(part->arena, PANELS_MAX, sizeof *steps);
+    int count = 0;
+    bool any = false;
+    for (int i = 0; i < models.count; i++) {
+        speedups[i] = speedup_panel(part, models.items[i]);
+        steps[i] = step_panel(part, models.items[i], &any);
+    }
+    if (part->test_count > 0) {
+        ret_charts[count] = make_chart(part, "training_law", suffix, speedups, models.count);
+        ret_charts[count].title = "Several devices against one, measured and by the law";
+        ret_charts[count++].caption =
+            "Whiskers are 95 % intervals of what was measured; the band holds 90 % of speed-ups "
+            "that the law hasn't seen, by what it got wrong about points left out.";
+    }
+    if (any) {
+        ret_charts[count] = make_chart(part, "training_step", suffix, steps, models.count);
+        ret_charts[count].title = "What a training step is made of";
+        ret_charts[count++].caption =
+            "The all-reduce counts as far as the backward pass doesn't hide it.";
+    }
+    return count;
+}

@@ -1,0 +1,67 @@
+/*
+ * training.h: what the files of `training` share: a study's points, the laws fitted to them, and their tables.
+ * For training.c and this folder alone; the laws themselves are analysis_training.h's.
+ */
+#ifndef LAB_ANALYSIS_TRAINING_TRAINING_H
+#define LAB_ANALYSIS_TRAINING_TRAINING_H
+
+#include "analysis/analysis.h"
+#include "analysis/analysis_group.h"
+#include "analysis/analysis_training.h"
+
+struct
+    training_test { /* a speed-up that was measured, and what was said of it without having seen it */
+    const struct lab_training_row *row, *base;
+    struct lab_study_ratio measured;
+    struct lab_training_speedup left_out;
+    bool told; /* there is an interval */
+    bool within;
+};
+
+struct training_part {
+    const char *name;
+    const struct lab_training_set *set;
+    struct lab_training training;
+    struct training_test *tests;
+    int test_count, told_count, within_count;
+    bool simulated;
+    struct lab_arena *arena;
+};
+
+/* Fits and tests; a part without a law has its reason in training.lacks. */
+void training_part_make(const struct lab_training_set *set, struct training_part *part);
+/* Rows in the order in which tables show them: by model, batch, devices. */
+const struct lab_training_row **training_order(const struct training_part *part);
+
+/* --- tables --- */
+
+/* "weak" where each device has a batch of that size; empty where they share it. */
+struct lab_analysis_cell training_scaling_cell(const struct lab_training_row *row);
+
+struct lab_analysis_table training_comparison_table(const struct training_part *part);
+/* Rows of models of the same name; none = there are no such models. */
+struct lab_analysis_table training_published_table(const struct training_part *part);
+
+struct lab_analysis_table training_timeline_table(const struct training_part *part);
+struct lab_analysis_table training_test_table(const struct training_part *part);
+struct lab_analysis_table training_law_table(const struct training_part *part);
+struct lab_analysis_table training_even_table(const struct training_part *part);
+
+/* --- pictures: returns how many were made, at most TRAINING_CHARTS --- */
+
+#define TRAINING_CHARTS 2
+
+int training_charts(const struct training_part *part, const char *suffix,
+                    struct lab_chart *ret_charts);
+
+/* --- words --- */
+
+/* "break-even of two devices is near 9.0 M parameters [7.1 M, 12 M] at batch 128", by the laws. */
+const char *training_even_words(const struct training_part *part);
+/* "A step takes …": the best law, and how wrong it is. */
+const char *training_law_words(const struct training_part *part);
+/* One term: "1.67 ms a layer"; NULL = the law has none of it. */
+const char *training_term_words(const struct lab_training_law *law, enum lab_training_term term,
+                                struct lab_arena *arena);
+
+#endif

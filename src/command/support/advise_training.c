@@ -1,0 +1,373 @@
+/* support/advise_training.c: see the header. */
+#include "command/support/advise_training.h"
+
+#include "analysis/analysis_training_words.h"
+#include "command/support/study_view.h"
+#include "study/plan.h"
+
+#include <math.h>
+
+#define SIZES_MAX  5 /* 2, 4, … 32 devices */
+#define BENEFICIAL 1.10
+#define MARGINAL   0.95 /* down to here it is hardly a difference */
+
+enum verdict { USE, HARDLY, STAY, UNSURE };
+
+struct size {
+    struct lab_training_work work;
+    struct lab_training_speedup predicted;
+    const struct lab_training_row *row, *base; /* measured; NULL = it wasn't */
+    struct lab_study_ratio measured;
+    enum verdict verdict;
+};
+
+struct advice {
+    const struct lab_training_question *question;
+    const struct lab_training_known *known;
+    struct size sizes[SIZES_MAX];
+    int count;
+    struct lab_training_even batch, parameters;
+    struct lab_arena *arena;
+};
+
+/* --- judging --- */
+
+static enum verdict judge(double low, double high) {
+    if (low >= BENEFICIAL)
+        return USE;
+    if (high < 1)
+        return STAY;
+    return low >= MARGINAL && high < BENEFICIAL ? HARDLY : UNSURE;
+}
+
+static void look_up(const struct lab_training *training, struct size *size) {
+    for (int i = 0; i < training->row_count; i++) {
+        const struct lab_training_row *row = &training->rows[i];
+        if (row->work.parameters != size->work.parameters ||
+            row->work.layers != size->work.layers || row->work.batch != size->work.batch ||
+            row->work.devices != size->work.devices || row->work.weak != size->work.weak)
+            continue;
+        size->row = row;
+        size->base = lab_training_base(training, row);
+    }
+    if (size->row && size->base)
+        size->measured = lab_study_compare(size->base->point, size->row->point, LAB_STUDY_RATE);
+}
+
+/* What was measured is surer than what follows from the law. */
+static bool is_measured(const struct size *size) {
+    return size->row && size->base && !isnan(size->measured.low);
+}
+
+static double low_of(const struct size *size) {
+    return is_measured(size) ? size->measured.low : size->predicted.low;
+}
+
+static double high_of(const struct size *size) {
+    return is_measured(size) ? size->measured.high : size->predicted.high;
+}
+
+static double value_of(const struct size *size) {
+    return is_measured(size) ? size->measured.ratio : size->predicted.value;
+}
+
+/* Up to twice as many as were run, or four: beyond that nothing is known. */
+static void make_sizes(struct advice *advice) {
+    const struct lab_training *training = &advice->known->training;
+    int most = 2 * training->devices_most > 4 ? 2 * training->devices_most : 4;
+    for (int devices = 2; devices <= most && advice->count < SIZES_MAX; devices *= 2) {
+        struct size size = {.work = advice->question->work};
+        size.work.devices = devices;
+        if (!size.work.weak && size.work.batch < devices)
+            break;
+        size.predicted = lab_training_predict(training, &size.work);
+        look_up(training, &size);
+        size.verdict = judge(low_of(&size), high_of(&size));
+        advice->sizes[advice->count++] = size;
+    }
+}
+
+/* The fewest of those that pay most, as far as intervals tell; NULL = none pays for sure. */
+static const struct size *best_of(const struct advice *advice) {
+    const struct size *best = NULL;
+    for (int i = 0; i < advice->count; i++) {
+        const struct size *size = &advice->sizes[i];
+        if (size->verdict == USE && !size->predicted.devices_beyond &&
+            (!best || low_of(size) > high_of(best)))
+            best = size;
+    }
+    return best;
+}
+
+/* --- words --- */
+
+static const char *times(const struct size *size, struct lab_arena *arena) {
+    return isnan(low_of(size)) ? lab_arena_printf(arena, "%.2f×", value_of(size))
+                               : lab_arena_printf(arena, "%.2f× [%.2f, %.2f]", value_of(size),
+                                                  low_of(size), high_of(size));
+}
+
+static const char *subject(const struct advice *advice) {
+    const struct lab_training_work *work = &advice->question->work;
+    return lab_arena_printf(advice->arena, "%s, %s parameters", advice->question->model,
+                            lab_training_count(work->parameters, advice->arena));
+}
+
+static const char *answer_of(const struct advice *advice) {
+    const struct size *best = best_of(advice), *two = &advice->sizes[0];
+    const char *what = subject(advice);
+    if (advice->count == 0)
+        return lab_arena_printf(advice->arena,
+                                "%s: stay on one device: a batch of one can't be shared.", what);
+    if (best)
+        return lab_arena_printf(advice->arena, "%s: use %d devices, which %s %s one.", what,
+                                best->work.devices, is_measured(best) ? "were" : "would be",
+                                times(best, advice->arena));
+    const char *verb = is_measured(two) ? "were" : "would be";
+    switch (two->verdict) {
+    case STAY:
+        return lab_arena_printf(advice->arena, "%s: stay on one device; two %s %s of it.", what,
+                                verb, times(two, advice->arena));
+    case HARDLY:
+        return lab_arena_printf(advice->arena,
+                                "%s: one device will do; two %s hardly different, %s.", what, verb,
+                                times(two, advice->arena));
+    default:
+        return lab_arena_printf(advice->arena,
+                                "%s: it can't be told whether two devices pay; they %s %s one%s.",
+                                what, verb, times(two, advice->arena),
+                                isnan(low_of(two)) ? ", but nothing has tested that" : "");
+    }
+}
+
+static const char *evens_words(const struct advice *advice) {
+    const struct lab_training_work *work = &advice->question->work;
+    const char *batch =
+        lab_training_even_words(&advice->batch, true, 2, "for this model", advice->arena);
+    const char *where = lab_arena_printf(advice->arena, "at batch %.0f", work->batch);
+    const char *size = lab_training_even_words(&advice->parameters, false, 2, where, advice->arena);
+    if (advice->known->training.model_count < 2)
+        return lab_arena_printf(advice->arena, "By the law %s.", batch);
+    return lab_arena_printf(advice->arena, "By the law %s; %s.", batch, size);
+}
+
+/* "1 model (54.4 k parameters)", "2 models (54.4 k to 2.02 M parameters)" */
+static const char *models_words(const struct lab_training *training, struct lab_arena *arena) {
+    const char *low = lab_training_count(training->parameters.low, arena);
+    if (training->model_count == 1)
+        return lab_arena_printf(arena, "1 model (%s parameters)", low);
+    return lab_arena_printf(arena, "%d models (%s to %s parameters)", training->model_count, low,
+                            lab_training_count(training->parameters.high, arena));
+}
+
+static const char *basis_words(const struct advice *advice) {
+    const struct lab_training *training = &advice->known->training;
+    double error = training->laws[0].error;
+    const char *tested = "they are too few to leave any out, so that predictions have no interval";
+    if (!isnan(error))
+        tested = lab_arena_printf(advice->arena,
+                                  "points left out of the fit were predicted %.1f %% wrong, and "
+                                  "intervals of predictions are at %.0f %%",
+                                  100 * error, 100 * LAB_TRAINING_CONFIDENCE);
+    return lab_arena_printf(
+        advice->arena,
+        "It rests on %s%s: %d points of %s, batches %.0f to %.0f, up to %d devices of %s; %s.",
+        lab_study_view_shorten(advice->known->folder, advice->arena),
+        advice->known->simulated ? " (simulated)" : "", training->row_count,
+        models_words(training, advice->arena), training->batch.low, training->batch.high,
+        training->devices_most, advice->known->device ? advice->known->device : "?", tested);
+}
+
+/* What to mind: how far beyond what was run, and models that weren't. */
+static const char *warning_words(const struct advice *advice) {
+    const struct lab_training *training = &advice->known->training;
+    if (advice->count == 0)
+        return NULL;
+    const struct lab_training_speedup *two = &advice->sizes[0].predicted;
+    const char *beyond = lab_training_beyond(two, training, advice->arena);
+    if (beyond)
+        return lab_arena_printf(advice->arena,
+                                "Beyond what was run: %s. The law may not hold there.", beyond);
+    if (!two->model_run && training->model_count < 3)
+        return lab_arena_printf(advice->arena, "A model of this size wasn't run, and %s.",
+                                training->model_count < 2
+                                    ? "one model alone tells little of others"
+                                    : "what two models say of a third hasn't been tested");
+    return NULL;
+}
+
+/* --- for people --- */
+
+static void add_paragraph(struct lab_str *text, const char *words, int columns) {
+    lab_text_wrap(words, 0, 0, columns, text);
+    lab_str_add(text, "\n");
+}
+
+static void add_table(struct lab_str *text, const struct advice *advice, struct lab_style style) {
+    struct lab_table *table = lab_table_open();
+    const struct lab_training_work *work = &advice->question->work;
+    lab_table_column(table, "Devices", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Step", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Samples/s", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "Speed-up", LAB_ALIGN_RIGHT);
+    lab_table_column(table, "", LAB_ALIGN_LEFT);
+    double one_s = lab_training_time(&advice->known->training, work);
+    lab_table_cell(table, "1");
+    lab_table_cell(table, "%s", lab_training_step(one_s, advice->arena));
+    lab_table_cell(table, "%.0f", work->batch / one_s);
+    lab_table_cell(table, "1.00×");
+    lab_table_cell(table, "by the law");
+    for (int i = 0; i < advice->count; i++) {
+        const struct size *size = &advice->sizes[i];
+        bool measured = is_measured(size);
+        double step_s = measured ? size->row->time_s : size->predicted.many_s;
+        double samples = work->batch * (work->weak ? size->work.devices : 1);
+        lab_table_cell(table, "%d", size->work.devices);
+        lab_table_cell(table, "%s", lab_training_step(step_s, advice->arena));
+        lab_table_cell(table, "%.0f", samples / step_s);
+        lab_table_cell(table, "%s", times(size, advice->arena));
+        lab_table_cell(table, "%s",
+                       measured                         ? "measured"
+                       : size->predicted.devices_beyond ? "by the law, never run"
+                                                        : "by the law");
+    }
+    lab_table_write(table, style, text);
+    lab_table_close(table);
+}
+
+static void print_text(const struct lab_command_call *call, const struct advice *advice) {
+    int columns = call->style.columns;
+    struct lab_str text;
+    lab_str_init(&text);
+    add_paragraph(&text, answer_of(advice), columns);
+    if (advice->known->simulated)
+        lab_str_add(&text, "These are simulated devices.\n");
+    lab_str_add(&text, "\n");
+    add_table(&text, advice, call->style);
+    lab_str_add(&text, "\n");
+    if (advice->count > 0)
+        add_paragraph(&text, evens_words(advice), columns);
+    const char *warning = warning_words(advice);
+    if (warning)
+        add_paragraph(&text, warning, columns);
+    add_paragraph(&text, basis_words(advice), columns);
+    bool sure = best_of(advice) || advice->count == 0 || advice->sizes[0].verdict != UNSURE;
+    if (!sure || warning)
+        lab_str_printf(&text, "To measure it:\n\n  %s\n", advice->question->run);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}
+
+/* --- for programs --- */
+
+static struct lab_value *even_value(const struct lab_training_even *even, struct lab_arena *arena) {
+    static const char *const names[] = {[LAB_TRAINING_NEVER] = "never",
+                                        [LAB_TRAINING_ALWAYS] = "always",
+                                        [LAB_TRAINING_FROM] = "from",
+                                        [LAB_TRAINING_UNTIL] = "until"};
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "pays", names[even->state]);
+    lab_value_set_float(arena, map, "at", even->at);
+    lab_value_set_float(arena, map, "low", isfinite(even->low) ? even->low : (double)NAN);
+    lab_value_set_float(arena, map, "high", isfinite(even->high) ? even->high : (double)NAN);
+    lab_value_set_float(arena, map, "looked_from", even->from);
+    lab_value_set_float(arena, map, "looked_until", even->until);
+    return map;
+}
+
+static struct lab_value *size_value(const struct size *size, struct lab_arena *arena) {
+    static const char *const verdicts[] = {
+        [USE] = "use", [HARDLY] = "hardly", [STAY] = "stay", [UNSURE] = "unsure"};
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "devices", size->work.devices);
+    lab_value_set_float(arena, map, "speedup", value_of(size));
+    lab_value_set_float(arena, map, "low", low_of(size));
+    lab_value_set_float(arena, map, "high", high_of(size));
+    lab_value_set_float(arena, map, "confidence",
+                        is_measured(size) ? size->measured.confidence : LAB_TRAINING_CONFIDENCE);
+    lab_value_set_bool(arena, map, "measured", is_measured(size));
+    lab_value_set_bool(arena, map, "beyond", size->predicted.devices_beyond);
+    lab_value_set_float(arena, map, "step_ms",
+                        1e3 * (is_measured(size) ? size->row->time_s : size->predicted.many_s));
+    lab_value_set_string(arena, map, "verdict", verdicts[size->verdict]);
+    return map;
+}
+
+static struct lab_value *question_value(const struct lab_training_question *question,
+                                        struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "model", question->model);
+    lab_value_set_int(arena, map, "parameters", (int64_t)question->work.parameters);
+    lab_value_set_int(arena, map, "batch_size", (int64_t)question->work.batch);
+    return map;
+}
+
+static void print_json(const struct lab_command_call *call, const struct advice *advice) {
+    struct lab_arena *arena = call->arena;
+    const struct lab_training *training = &advice->known->training;
+    struct lab_value *map = lab_value_map(arena), *sizes = lab_value_list(arena);
+    struct lab_value *made = question_value(advice->question, arena);
+    struct lab_value *evens = lab_value_map(arena);
+    for (int i = 0; i < advice->count; i++)
+        lab_value_append(arena, sizes, size_value(&advice->sizes[i], arena));
+    lab_value_set(arena, made, "speedups", sizes);
+    lab_value_set(arena, evens, "batch", even_value(&advice->batch, arena));
+    lab_value_set(arena, evens, "parameters", even_value(&advice->parameters, arena));
+    lab_value_set(arena, made, "break_even", evens);
+    lab_value_set_string(arena, made, "study", advice->known->folder);
+    lab_value_set_int(arena, made, "points", training->row_count);
+    lab_value_set_int(arena, made, "models", training->model_count);
+    lab_value_set_float(arena, made, "leave_one_out_error", training->laws[0].error);
+    lab_value_set_string(arena, made, "warning", warning_words(advice));
+    lab_value_set_string(arena, map, "answer", answer_of(advice));
+    lab_value_set_bool(arena, map, "simulated", advice->known->simulated);
+    lab_value_set(arena, map, "models", lab_value_list(arena));
+    lab_value_set(arena, map, "training", made);
+    lab_value_set_string(arena, map, "run", advice->question->run);
+    lab_command_print_json(call, map);
+}
+
+/* --- both --- */
+
+void lab_advise_training(const struct lab_command_call *call,
+                         const struct lab_training_question *question,
+                         const struct lab_training_known *known) {
+    struct advice advice = {.question = question, .known = known, .arena = call->arena};
+    struct lab_training_work two = question->work;
+    two.devices = 2;
+    make_sizes(&advice);
+    advice.batch = lab_training_even_batch(&known->training, &two);
+    advice.parameters = lab_training_even_parameters(&known->training, &two);
+    if (call->shared->json)
+        print_json(call, &advice);
+    else
+        print_text(call, &advice);
+}
+
+void lab_advise_training_nothing(const struct lab_command_call *call,
+                                 const struct lab_training_question *question,
+                                 const char *why_none) {
+    const char *why = lab_plan_why_one(question->work.parameters, question->work.batch);
+    const char *rule = why ? lab_arena_printf(call->arena, "stay on one device (%s)", why)
+                           : "several devices may pay";
+    const char *answer = lab_arena_printf(
+        call->arena, "%s, %s parameters: %s. Until then a published rule is all there is: %s.",
+        question->model, lab_training_count(question->work.parameters, call->arena), why_none,
+        rule);
+    if (call->shared->json) {
+        struct lab_value *map = lab_value_map(call->arena);
+        lab_value_set_string(call->arena, map, "answer", answer);
+        lab_value_set_bool(call->arena, map, "simulated", false);
+        lab_value_set(call->arena, map, "models", lab_value_list(call->arena));
+        lab_value_set(call->arena, map, "training", question_value(question, call->arena));
+        lab_value_set_string(call->arena, map, "run", question->run);
+        lab_command_print_json(call, map);
+        return;
+    }
+    struct lab_str text;
+    lab_str_init(&text);
+    add_paragraph(&text, answer, call->style.columns);
+    lab_str_printf(&text, "This study would tell:\n\n  %s\n", question->run);
+    lab_command_print(call, &text);
+    lab_str_release(&text);
+}

@@ -1,0 +1,151 @@
+/* support/training_known.c: see the header. */
+#include "command/support/training_known.h"
+
+#include "analysis/analysis_training_words.h"
+#include "base/str.h"
+#include "command/support/studies.h"
+#include "command/support/study_view.h"
+#include "machine/machine.h"
+#include "store/store.h"
+#include "study/folder.h"
+
+#include <math.h>
+
+#define STUDIES_MAX 100 /* whose headers are looked at, newest first */
+
+static bool agrees(const struct lab_study_run *run, const struct lab_value *keys) {
+    for (int i = 0; keys && i < keys->count; i++) {
+        const struct lab_value *value = lab_value_get(run->options, keys->keys[i]);
+        if (!lab_training_knows(keys->keys[i]) &&
+            (!value || !lab_value_equal(value, keys->items[i])))
+            return false;
+    }
+    return true;
+}
+
+bool lab_training_of_study(const struct lab_study_table *table, const struct lab_value *keys,
+                           struct lab_arena *arena, struct lab_training_known *ret_known) {
+    struct lab_training_set *sets;
+    int count = lab_training_sets(table, arena, &sets);
+    for (int i = 0; i < count; i++) {
+        struct lab_training_known known = {
+            .folder = table->folder, .simulated = table->simulated, .set = &sets[i]};
+        if (!agrees(sets[i].rows[0].point->runs[0], keys))
+            continue;
+        lab_training_fit(sets[i].rows, sets[i].count, &known.training);
+        for (int k = 0; k < sets[i].count && !known.device; k++)
+            if (sets[i].rows[k].work.devices == 1)
+                known.device = sets[i].rows[k].point->runs[0]->ranks[0].device;
+        if (known.training.law_count == 0)
+            continue;
+        *ret_known = known;
+        return true;
+    }
+    return false;
+}
+
+/* From its header alone, so that other studies cost little. */
+static bool may_have(const char *folder, uint64_t machine_identity, struct lab_arena *arena) {
+    struct lab_store *store;
+    struct lab_store_study study;
+    const char *path = lab_arena_printf(arena, "%s/study.db", folder);
+    if (lab_store_open(path, LAB_STORE_READ, &store, NULL) < 0)
+        return false;
+    bool may = lab_store_study(store, arena, &study, NULL) == 0 &&
+               study.machine_identity == machine_identity &&
+               lab_str_equal(study.option, "train_scaling");
+    lab_store_close(store);
+    return may;
+}
+
+bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_arena *arena,
+                       struct lab_training_known *ret_known) {
+    const char *const *paths;
+    int count;
+    lab_folder_known(arena, &paths, &count);
+    for (int i = 0; i < count && i < STUDIES_MAX; i++) {
+        struct lab_study_table table;
+        struct lab_training_known known;
+        if (!may_have(paths[i], wanted->machine_identity, arena) ||
+            lab_studies_read_one(paths[i], 0, arena, &table, NULL) < 0 ||
+            (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
+            !lab_training_of_study(&table, wanted->keys, arena, &known))
+            continue;
+        if (wanted->device ? !lab_str_equal(known.device, wanted->device) : known.simulated)
+            continue;
+        *ret_known = known;
+        return true;
+    }
+    return false;
+}
+
+/* --- gpu_mode=auto --- */
+
+#define FAR_BEYOND                                                                                 \
+    4.0 /* times the sizes and batches that were run: there the law decides nothing */
+
+struct memory { /* the law that was found last: points of a plan mostly ask for the same */
+    struct lab_arena *arena;
+    bool asked, found;
+    uint64_t machine_identity;
+    const char *device;
+    const struct lab_value *options;
+    struct lab_training_known known;
+};
+
+static bool same_keys(const struct lab_value *a, const struct lab_value *b) {
+    for (int i = 0; i < a->count; i++) {
+        const struct lab_value *other = lab_value_get(b, a->keys[i]);
+        if (!lab_training_knows(a->keys[i]) && (!other || !lab_value_equal(a->items[i], other)))
+            return false;
+    }
+    return a->count == b->count;
+}
+
+static const struct lab_training_known *recall(struct memory *memory,
+                                               const struct lab_plan_question *question) {
+    uint64_t identity = lab_machine_identity(question->machine);
+    if (!memory->asked || memory->machine_identity != identity ||
+        !lab_str_equal(memory->device, question->device) ||
+        !same_keys(memory->options, question->options)) {
+        struct lab_training_wanted wanted = {.machine_identity = identity,
+                                             .device = question->device,
+                                             .keys = question->options,
+                                             .done = true};
+        memory->asked = true;
+        memory->machine_identity = identity;
+        memory->device = question->device;
+        memory->options = question->options;
+        memory->found = lab_training_find(&wanted, memory->arena, &memory->known);
+    }
+    return memory->found ? &memory->known : NULL;
+}
+
+static enum lab_plan_choice choose(void *state, const struct lab_plan_question *question,
+                                   struct lab_arena *arena, const char **ret_why) {
+    const struct lab_training_known *known = recall(state, question);
+    const struct lab_value *scaling = lab_value_get(question->options, "scaling");
+    struct lab_training_work work = {.parameters = question->parameters,
+                                     .layers = question->layers,
+                                     .batch = question->batch,
+                                     .devices = question->devices,
+                                     .weak = scaling && scaling->type == LAB_VALUE_STRING &&
+                                             lab_str_equal(scaling->string, "weak")};
+    if (!known)
+        return LAB_PLAN_UNKNOWN;
+    struct lab_training_speedup made = lab_training_predict(&known->training, &work);
+    if (isnan(made.low) || made.devices_beyond || made.parameters_beyond > FAR_BEYOND ||
+        made.batch_beyond > FAR_BEYOND)
+        return LAB_PLAN_UNKNOWN;
+    *ret_why = lab_arena_printf(arena, "by the law of %s%s %d devices would be %s one",
+                                lab_study_view_shorten(known->folder, arena),
+                                known->simulated ? " (simulated)" : "", question->devices,
+                                lab_training_times(&made, arena));
+    return made.high < 1 ? LAB_PLAN_ONE : made.low > 1 ? LAB_PLAN_SEVERAL : LAB_PLAN_TRY;
+}
+
+struct lab_plan_strategy lab_training_strategy(struct lab_arena *arena) {
+    struct memory *memory = lab_arena_alloc(arena, 1, sizeof *memory);
+    memory->arena = arena;
+    return (struct lab_plan_strategy){choose, memory};
+}
