@@ -223,7 +223,7 @@ static int carry_out(struct worker *worker) {
 
 /* As lab_worker_run, on a worker that is set up. */
 static int converse(struct worker *worker, struct lab_err *err) {
-    const char *text = NULL;
+    const char *text = "";
     struct lab_err refused = LAB_ERR_INIT;
     if (receive_job(worker, &text, err) < 0)
         return -1;
