@@ -1,7 +1,7 @@
 /*
- * analysis_published.h: what a published study of training measured on two RTX 4070 Ti SUPER without peer access,
- * with TensorFlow: samples a second on one of them and on both. Its models are `medium` and `large`; it gave them
- * sizes that their layers don't have.
+ * analysis_published.h: what a published study of training measured on two RTX 4070 Ti SUPER
+ * without peer access, with TensorFlow: samples a second on one of them and on both. Its models are
+ * `medium` and `large`; it gave them sizes that their layers don't have.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_PUBLISHED_H
 #define LAB_ANALYSIS_ANALYSIS_PUBLISHED_H

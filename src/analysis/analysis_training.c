@@ -1,4 +1,5 @@
-/* analysis_training.c: laws of a training step's time: fitted, tested on what was left out, and used. */
+/* analysis_training.c: laws of a training step's time: fitted, tested on what was left out, and
+ * used. */
 #include "analysis/analysis_training.h"
 
 #include "base/mem.h"

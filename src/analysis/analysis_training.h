@@ -1,21 +1,23 @@
 /*
- * analysis_training.h: what a step of data-parallel training takes, as a law fitted to the runs of a study:
+ * analysis_training.h: what a step of data-parallel training takes, as a law fitted to the runs of
+ * a study:
  *
- *     time = launches + parameters · u + parameters · rows · c              on each device
- *          + rounds(n) · latency + bytes(n) / bandwidth                     where n > 1 devices sum gradients
- *          + parameters · rows · d · (1 − 1/n)                              where they hinder each other
+ *     time = launches + parameters · u + parameters · rows · c      on each device
+ *          + rounds(n) · latency + bytes(n) / bandwidth             where n > 1 sum gradients
+ *          + parameters · rows · d · (1 − 1/n)                      where they hinder each other
  *
- * rows are those of the device that has most, rounds(n) = 2 (n − 1) and bytes(n) = 4 · parameters · 2 (n − 1) / n
- * as a ring has them. No coefficient is below 0. Sums are counted as far as the backward pass doesn't hide them:
- * latency and bandwidth are what is left to be seen.
+ * rows are those of the device that has most, rounds(n) = 2 (n − 1) and bytes(n) = 4 · parameters ·
+ * 2 (n − 1) / n as a ring has them. No coefficient is below 0. Sums are counted as far as the
+ * backward pass doesn't hide them: latency and bandwidth are what is left to be seen.
  *
- * A study rarely tells all of it. With two models nobody knows whether a launch is paid for each step or for each
- * layer; so there are several laws, and those that predict left-out points about as well as the best all count:
- * a prediction's interval spans them.
+ * A study rarely tells all of it. With two models nobody knows whether a launch is paid for each
+ * step or for each layer; so there are several laws, and those that predict left-out points about
+ * as well as the best all count: a prediction's interval spans them.
  *
- * How wide it is comes from points that were left out: each model and batch in turn is predicted from all the
- * others, and the scale of these errors, over what the design lets expect there, is that of new predictions. So
- * what the laws get wrong is in it, and it grows where a prediction goes beyond what was run.
+ * How wide it is comes from points that were left out: each model and batch in turn is predicted
+ * from all the others, and the scale of these errors, over what the design lets expect there, is
+ * that of new predictions. So what the laws get wrong is in it, and it grows where a prediction
+ * goes beyond what was run.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_TRAINING_H
 #define LAB_ANALYSIS_ANALYSIS_TRAINING_H
@@ -83,8 +85,8 @@ struct lab_training {
 void lab_training_fit(struct lab_training_row *rows, int count, struct lab_training *ret_training);
 
 struct lab_training_speedup {
-    /* at LAB_TRAINING_CONFIDENCE; low and high NaN = unknown, also of more devices than were run: how costs
-     * grow with them is the laws' word alone */
+    /* at LAB_TRAINING_CONFIDENCE; low and high NaN = unknown, also of more devices than were run:
+     * how costs grow with them is the laws' word alone */
     double value, low, high;
     double one_s, many_s;                   /* a step on one device, and on so many */
     double parameters_beyond, batch_beyond; /* times outside of what was run; 1 = within */
@@ -96,7 +98,8 @@ struct lab_training_speedup {
 struct lab_training_speedup lab_training_predict(const struct lab_training *training,
                                                  const struct lab_training_work *work);
 
-/* Of the place of this row (on several devices) from the rows of all other places. NaN = it can't be. */
+/* Of the place of this row (on several devices) from the rows of all other places. NaN = it
+ * can't be. */
 struct lab_training_speedup lab_training_leave_out(const struct lab_training *training,
                                                    const struct lab_training_row *row);
 /* The row of the same place on one device; NULL = none. */
@@ -142,11 +145,12 @@ struct lab_training_set { /* points that differ in model, batch and devices alon
     int count;
 };
 
-/* Keys of a workload that rows of one set may differ in: the law has them, or they play no part in a step's time. */
+/* Keys of a workload that rows of one set may differ in: the law has them, or they play no part
+ * in a step's time. */
 bool lab_training_knows(const char *key);
 
-/* In the order of their first points; returns how many. Where several single devices, or gangs of one size,
- * did the same, the fastest counts: that is what its owner would use. */
+/* In the order of their first points; returns how many. Where several single devices, or gangs of
+ * one size, did the same, the fastest counts: that is what its owner would use. */
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
                       struct lab_training_set **ret_sets);
 

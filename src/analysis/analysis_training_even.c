@@ -1,6 +1,7 @@
 /*
- * analysis_training_even.c: where several devices begin to pay, by the laws of a study: over batches for a model,
- * over models for a batch. Looked for in steps, beyond what was run too, and then closed in upon.
+ * analysis_training_even.c: where several devices begin to pay, by the laws of a study: over
+ * batches for a model, over models for a batch. Looked for in steps, beyond what was run too, and
+ * then closed in upon.
  */
 #include "analysis/analysis_training.h"
 

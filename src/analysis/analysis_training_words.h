@@ -1,4 +1,5 @@
-/* analysis_training_words.h: figures of the laws of training, put in words. All lie in the arena. */
+/* analysis_training_words.h: figures of the laws of training, put in words. All lie in the
+ * arena. */
 #ifndef LAB_ANALYSIS_ANALYSIS_TRAINING_WORDS_H
 #define LAB_ANALYSIS_ANALYSIS_TRAINING_WORDS_H
 
@@ -12,7 +13,8 @@ const char *lab_training_times(const struct lab_training_speedup *speedup, struc
 /* "from 9.1 M on [7.2 M, 12 M]", "never up to 2048": of parameters or of a batch. */
 const char *lab_training_even_figure(const struct lab_training_even *even, bool batch,
                                      struct lab_arena *arena);
-/* "2 devices begin to pay near 9.1 M parameters [7.2 M, 12 M] at batch 128"; `where` as it stands there. */
+/* "2 devices begin to pay near 9.1 M parameters [7.2 M, 12 M] at batch 128"; `where` as it
+ * stands there. */
 const char *lab_training_even_words(const struct lab_training_even *even, bool batch, int devices,
                                     const char *where, struct lab_arena *arena);
 /* "its batch is 4.0 times beyond what was run"; NULL = it is within. */

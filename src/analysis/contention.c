@@ -209,7 +209,7 @@ static struct lab_analysis_table resource_table(const struct contention *made, i
 /* Of the main phase's slow-down, how much this one doesn't have. */
 static double taken_back(const struct contention *made, int phase) {
     if (made->main < 0 || phase == made->main || !made->overall[made->main].more ||
-        !made->list[phase].apart[0])
+        !made->list[phase].apart[0] || !contention_covers(made, phase))
         return NAN;
     double worst = made->overall[made->main].ratio - 1, here = made->overall[phase].ratio - 1;
     return 1 - here / worst;

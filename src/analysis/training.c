@@ -1,7 +1,7 @@
 /*
- * training.c: `gpulab analyze training`: when a second device pays, as a law of a step's time that was fitted to a
- * study's runs, with what it says of batches and models that weren't run, and how often it was right about
- * points that it hadn't seen.
+ * training.c: `gpulab analyze training`: when a second device pays, as a law of a step's time that
+ * was fitted to a study's runs, with what it says of batches and models that weren't run, and how
+ * often it was right about points that it hadn't seen.
  */
 #include "analysis/training/training.h"
 

@@ -1,7 +1,8 @@
 /*
- * proof_training.c: machines are drawn whose steps take launches, parameters, arithmetic and sums, and in half of
- * the cells also what no law knows of: tiles of rows, sums that hide, a deviation of each point. Do measured
- * speed-ups lie in the intervals that `training`'s laws gave them without having seen them?
+ * proof_training.c: machines are drawn whose steps take launches, parameters, arithmetic and sums,
+ * and in half of the cells also what no law knows of: tiles of rows, sums that hide, a deviation of
+ * each point. Do measured speed-ups lie in the intervals that `training`'s laws gave them without
+ * having seen them?
  *
  * Points are drawn and not simulated, so that a study has many machines' worth of kinds.
  */

@@ -48,7 +48,7 @@ refuse 'on GPUs it must be pcie, membw, sm or power' device=sim:dgx-h100 experim
 # 4. For real, on CPUs: tuned afresh in each phase, the choices at the end, its files beside the report
 two=cpu:0/2
 [ "$(nproc)" -ge 2 ] || two=cpu:0
-run run contention device=$two repeat=1 experiment.duration=0.4s experiment.cooldown=0 \
+run run contention device=$two repeat=1 experiment.duration=1s experiment.cooldown=0 \
     'experiment.workload=[softmax]' experiment.softmax.rows=64 experiment.softmax.columns=256
 expect_status 0
 expect_out '^(Two devices at once|Phase|There is but one phase)'

@@ -104,6 +104,8 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
 int contention_first_resource(const struct contention *made, int phase);
 /* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
 bool contention_is_found(const struct contention *made);
+/* Whether every kernel that the main phase has is known in this one, so that they can be compared. */
+bool contention_covers(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);
 

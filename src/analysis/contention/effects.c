@@ -148,29 +148,38 @@ static void make_times(struct contention *made) {
 
 /* --- resources --- */
 
-/*
- * The logarithm of how much there was of it for a run; NaN = unknown. A clock that is held back slows all that
- * a GPU does, and kernels that share cores or multiprocessors get less of memory, too: only what is lost
- * beyond that is another resource's.
- */
+/* The logarithm of what its probe gave; NaN = unknown. */
 static double amount_of(const struct lab_study_run *run, int resource) {
-    double compute = log(lab_study_number(run, "result.capacity.flops_per_second"));
-    double memory = log(lab_study_number(run, "result.capacity.memory_gb_per_s"));
-    double copies = (log(lab_study_number(run, "result.capacity.h2d_gb_per_s")) +
-                     log(lab_study_number(run, "result.capacity.d2h_gb_per_s"))) /
-                    2;
-    double clock = log(lab_study_number(run, "result.capacity.clock_mhz"));
-    double beside = isfinite(clock) ? clock : 0;
     switch (resource) {
     case CONTENTION_COMPUTE:
-        return compute - beside;
+        return log(lab_study_number(run, "result.capacity.flops_per_second"));
     case CONTENTION_MEMORY:
-        return memory - compute;
+        return log(lab_study_number(run, "result.capacity.memory_gb_per_s"));
     case CONTENTION_PCIE:
-        return copies - beside;
+        return (log(lab_study_number(run, "result.capacity.h2d_gb_per_s")) +
+                log(lab_study_number(run, "result.capacity.d2h_gb_per_s"))) /
+               2;
     default:
-        return clock;
+        return log(lab_study_number(run, "result.capacity.clock_mhz"));
     }
+}
+
+/*
+ * What explains a loss without the resource: a clock that is held back slows all that a GPU does, and kernels
+ * that share cores or multiprocessors get less of memory, too. 0 = nothing does, or it isn't known.
+ */
+static double excuse_of(const struct lab_study_run *run, int resource) {
+    double excuse = NAN;
+    if (resource == CONTENTION_COMPUTE || resource == CONTENTION_PCIE)
+        excuse = amount_of(run, CONTENTION_CLOCK);
+    else if (resource == CONTENTION_MEMORY)
+        excuse = amount_of(run, CONTENTION_COMPUTE);
+    return isfinite(excuse) ? excuse : 0;
+}
+
+/* Only what is lost beyond the excuse counts; and an excuse makes no gain of a smaller loss. */
+static double beyond(double change, double excuse) {
+    return change < 0 ? fmin(0, change - fmin(0, excuse)) : change;
 }
 
 struct amounts { /* of a resource: in the baseline, in a phase, and of that against the baseline */
@@ -187,17 +196,19 @@ static void add_resource(const struct contention *made, int phase, int resource,
         while (strcmp(made->kernels[kernel].name, phases->units[u].kernel) != 0)
             kernel++;
         for (int b = 0; b < blocks; b++) {
+            int at = b + kernel * blocks;
             const struct lab_study_run *base =
                                            run_in(&phases->units[u].points[phases->base], b, NULL),
                                        *other = run_in(&phases->units[u].points[phase], b, NULL);
             if (!base || !other)
                 continue;
             double before = amount_of(base, resource), after = amount_of(other, resource);
+            double excused = excuse_of(base, resource), excuse = excuse_of(other, resource);
             if (!isfinite(before) || !isfinite(after))
                 continue;
-            contention_add(&amounts->base, b + kernel * blocks, before);
-            contention_add(&amounts->phase, b + kernel * blocks, after);
-            contention_add(&amounts->differences, b + kernel * blocks, after - before);
+            contention_add(&amounts->base, at, before - excused);
+            contention_add(&amounts->phase, at, after - excuse);
+            contention_add(&amounts->differences, at, beyond(after - before, excuse - excused));
         }
     }
 }
@@ -425,13 +436,23 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
     make_regrets(ret);
 }
 
+bool contention_covers(const struct contention *made, int phase) {
+    for (int k = 0; k < made->kernel_count; k++) {
+        const struct contention_effect *times = made->kernels[k].times;
+        if (!isnan(times[made->main].ratio) && isnan(times[phase].ratio))
+            return false;
+    }
+    return true;
+}
+
 int contention_best_mitigation(const struct contention *made) {
     int best = -1;
     const struct contention_effect *worst = made->main >= 0 ? &made->overall[made->main] : NULL;
     for (int p = 0; worst && p < made->phases.count; p++) {
         const struct contention_effect *effect = &made->overall[p];
         if (p == made->main || made->list[p].base || !made->list[p].apart[0] ||
-            !(effect->ratio < worst->ratio) || !(effect->high < worst->ratio))
+            !contention_covers(made, p) || !(effect->ratio < worst->ratio) ||
+            !(effect->high < worst->ratio))
             continue;
         if (best < 0 || effect->ratio < made->overall[best].ratio)
             best = p;

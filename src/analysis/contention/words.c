@@ -77,7 +77,7 @@ static void add_slowed(const struct contention *made, int phase, int worst, stru
         if (left->more)
             lab_str_printf(out, "; %s takes back all but %s", made->list[best].name,
                            contention_percent(left, made->arena));
-        else
+        else if (left->less || contention_is_same(left))
             lab_str_printf(out, "; %s takes all of it back", made->list[best].name);
     }
     lab_str_add(out, ".");

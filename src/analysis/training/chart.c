@@ -1,4 +1,5 @@
-/* chart.c: speed-ups over the batch as measured and as the law has them, and what steps are made of. */
+/* chart.c: speed-ups over the batch as measured and as the law has them, and what steps are made
+ * of. */
 #include "analysis/training/training.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* comparison.c: one device and several, batch by batch, with what to do; and what was published of such models. */
+/* comparison.c: one device and several, batch by batch, with what to do; and what was published
+ * of such models. */
 #include "analysis/training/training.h"
 
 #include "analysis/analysis_published.h"

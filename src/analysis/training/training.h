@@ -1,6 +1,7 @@
 /*
- * training.h: what the files of `training` share: a study's points, the laws fitted to them, and their tables.
- * For training.c and this folder alone; the laws themselves are analysis_training.h's.
+ * training.h: what the files of `training` share: a study's points, the laws fitted to them, and
+ * their tables. For training.c and this folder alone; the laws themselves are
+ * analysis_training.h's.
  */
 #ifndef LAB_ANALYSIS_TRAINING_TRAINING_H
 #define LAB_ANALYSIS_TRAINING_TRAINING_H
@@ -9,8 +10,8 @@
 #include "analysis/analysis_group.h"
 #include "analysis/analysis_training.h"
 
-struct
-    training_test { /* a speed-up that was measured, and what was said of it without having seen it */
+/* A speed-up that was measured, and what was said of it without having seen it. */
+struct training_test {
     const struct lab_training_row *row, *base;
     struct lab_study_ratio measured;
     struct lab_training_speedup left_out;

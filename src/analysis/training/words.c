@@ -6,6 +6,7 @@
 
 #include <math.h>
 
+#define HIDDEN_LEAST        0.02
 #define FLOPS_PER_PARAMETER 6 /* and row: two forward, four backward */
 
 static double coefficient(const struct lab_training_law *law, enum lab_training_term term) {
@@ -68,6 +69,21 @@ static void add_terms(const struct training_part *part, const enum lab_training_
         lab_str_add(text, nothing);
 }
 
+/* Share of the sums' time that the backward pass hides, over all points on several devices. */
+static double hidden_share(const struct training_part *part) {
+    double sums = 0, exposed = 0;
+    for (int i = 0; i < part->test_count; i++) {
+        const struct lab_study_point *point = part->tests[i].row->point;
+        double sum = lab_study_point_figure(point, "result.communication_time_ms", 1).value;
+        double seen = lab_study_point_figure(point, "result.exposed_communication_ms", 1).value;
+        if (isnan(sum) || isnan(seen))
+            continue;
+        sums += sum;
+        exposed += fmin(seen, sum);
+    }
+    return sums > 0 ? 1 - exposed / sums : (double)NAN;
+}
+
 const char *training_law_words(const struct training_part *part) {
     static const enum lab_training_term step[] = {LAB_TRAINING_STEP, LAB_TRAINING_LAYER,
                                                   LAB_TRAINING_PARAMETER, LAB_TRAINING_COMPUTE};
@@ -79,6 +95,10 @@ const char *training_law_words(const struct training_part *part) {
     add_terms(part, step, 4, "no time that could be told", &text);
     lab_str_add(&text, "; several pay besides ");
     add_terms(part, sum, 4, "nothing that could be told", &text);
+    double hidden = hidden_share(part);
+    if (hidden >= HIDDEN_LEAST)
+        lab_str_printf(&text, ", with %.0f %% of their sums hidden by the backward pass",
+                       100 * hidden);
     double error = part->training.laws[0].error;
     if (!isnan(error))
         lab_str_printf(
@@ -106,7 +126,8 @@ static const char *even_words(const struct training_part *part, const struct lab
         lab_training_even_words(even, batch, row->work.devices, where, part->arena));
 }
 
-/* A shared batch before one of each device's own, then the fewest devices, then the largest batch. */
+/* A shared batch before one of each device's own, then the fewest devices, then the largest
+ * batch. */
 static bool comes_first(const struct lab_training_row *row, const struct lab_training_row *than) {
     if (row->work.weak != than->work.weak)
         return than->work.weak;
@@ -115,8 +136,8 @@ static bool comes_first(const struct lab_training_row *row, const struct lab_tra
     return row->work.batch >= than->work.batch;
 }
 
-/* Of the fewest devices, over models at the largest batch; where no model would do, or only one was run, over
- * batches for the largest model. */
+/* Of the fewest devices, over models at the largest batch; where no model would do, or only one was
+ * run, over batches for the largest model. */
 const char *training_even_words(const struct training_part *part) {
     const struct lab_training_row *chosen = NULL;
     for (int i = 0; i < part->test_count; i++) {

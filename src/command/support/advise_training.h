@@ -1,6 +1,7 @@
 /*
- * support/advise_training.h: how many devices to train a model on, by the law that a study's runs were fitted with:
- * speed-ups of 2, 4, … devices with their intervals, where they begin to pay, and what that rests on.
+ * support/advise_training.h: how many devices to train a model on, by the law that a study's runs
+ * were fitted with: speed-ups of 2, 4, … devices with their intervals, where they begin to pay, and
+ * what that rests on.
  */
 #ifndef LAB_COMMAND_SUPPORT_ADVISE_TRAINING_H
 #define LAB_COMMAND_SUPPORT_ADVISE_TRAINING_H

@@ -1,6 +1,7 @@
 /*
- * support/training_known.h: the law of training that studies of this machine know: of the newest one that trained
- * models on one device and on several. `advise` asks it about a model, `run` with gpu_mode=auto about its points.
+ * support/training_known.h: the law of training that studies of this machine know: of the newest
+ * one that trained models on one device and on several. `advise` asks it about a model, `run` with
+ * gpu_mode=auto about its points.
  */
 #ifndef LAB_COMMAND_SUPPORT_TRAINING_KNOWN_H
 #define LAB_COMMAND_SUPPORT_TRAINING_KNOWN_H
@@ -33,8 +34,8 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
                        struct lab_training_known *ret_known);
 
 /*
- * For plans of gpu_mode=auto: what the newest study of the same machine and devices says that is done, as far as
- * its law reaches. Lives as long as the arena.
+ * For plans of gpu_mode=auto: what the newest study of the same machine and devices says that is
+ * done, as far as its law reaches. Lives as long as the arena.
  */
 struct lab_plan_strategy lab_training_strategy(struct lab_arena *arena);
 

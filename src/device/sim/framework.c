@@ -1,11 +1,12 @@
 /*
- * framework.c: the host's part of a training step, as a machine's description has it (`framework`). A program
- * that trains through a framework spends milliseconds of the host's time on a step whose kernels take
- * microseconds, and a second device saves none of it: one process gets through the whole batch, whoever
- * computes it, and then sums gradients layer by layer. A captured graph pays nothing of it.
+ * framework.c: the host's part of a training step, as a machine's description has it (`framework`).
+ * A program that trains through a framework spends milliseconds of the host's time on a step whose
+ * kernels take microseconds, and a second device saves none of it: one process gets through the
+ * whole batch, whoever computes it, and then sums gradients layer by layer. A captured graph pays
+ * nothing of it.
  *
- * The sums' part is known when a share of a batch is derived, and is spent when devices first wait for each
- * other, so that it counts as communication and not as arithmetic.
+ * The sums' part is known when a share of a batch is derived, and is spent when devices first wait
+ * for each other, so that it counts as communication and not as arithmetic.
  */
 #include "device/sim/sim.h"
 

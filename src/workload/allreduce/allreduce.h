@@ -38,7 +38,6 @@ struct allreduce_end {
     int64_t sums;            /* since the vectors were fresh */
     struct lab_graph *graph; /* of `together` sums; NULL where they are launched one by one */
     int together;
-    int count; /* of the run under way */
 };
 
 /* All ranks open theirs, with rank, ranks, group, device, numa_node and config set, and close it. */

@@ -136,59 +136,47 @@ void allreduce_end_close(struct allreduce_end *end) {
 
 /* --- running --- */
 
-/* Sums of the group that begins with that one: in a graph, or by themselves. */
-static int group_of(const struct allreduce_end *end, int group) {
-    int left = end->count - group * end->together;
-    return left < end->together ? left : end->together;
-}
-
-static int enqueue_group(struct allreduce_end *end, int count, struct lab_err *err) {
-    if (end->graph && count == end->together ? lab_graph_launch(end->graph, end->stream, err)
-                                             : enqueue_sums(end, count, err))
+/* One after the other, or a graph of them. */
+static int enqueue_group(struct allreduce_end *end, struct lab_err *err) {
+    if (end->graph ? lab_graph_launch(end->graph, end->stream, err) : enqueue_sums(end, 1, err))
         return -1;
-    end->sums += count;
+    end->sums += end->together;
     return 0;
 }
 
 static int enqueue(void *state, int group, struct lab_err *err) {
     struct allreduce_end *end = state;
-    int count = group_of(end, group);
-    if (end->sums + (int64_t)2 * count > sums_most(end) * end->slots &&
+    if (end->sums + (int64_t)2 * end->together > sums_most(end) * end->slots &&
         allreduce_end_refresh(end, err))
         return -1;
     /* ranks begin a stretch at different times: what the first sums wait for isn't theirs */
-    if (group == 0 && end->ranks > 1 && enqueue_group(end, count, err))
+    if (group == 0 && end->ranks > 1 && enqueue_group(end, err))
         return -1;
     if (lab_spans_start(&end->spans, group, LAB_STAGE_COMPUTE, end->stream, err) ||
-        enqueue_group(end, count, err))
+        enqueue_group(end, err))
         return -1;
     return lab_spans_end(&end->spans, group, LAB_STAGE_COMPUTE, end->stream, err);
 }
 
-/* Gives each sum its part of its group's time, from the last one on: groups stand at the front. */
-static void spread(const struct allreduce_end *end, struct lab_iteration *records) {
-    int groups = (end->count + end->together - 1) / end->together;
-    for (int group = groups - 1; group >= 0; group--) {
-        struct lab_iteration whole = records[group];
-        int count = group_of(end, group);
-        for (int i = count - 1; i >= 0; i--) {
-            int64_t length_ns = whole.end_ns - whole.start_ns;
-            struct lab_iteration *record = &records[group * end->together + i];
-            *record = whole;
-            record->start_ns = whole.start_ns + length_ns * i / count;
-            record->end_ns = whole.start_ns + length_ns * (i + 1) / count;
-            record->stages[LAB_STAGE_COMPUTE] =
-                (struct lab_span){.start_ns = record->start_ns, .end_ns = record->end_ns};
-        }
+/* Gives each sum its part of its group's time, from the last one on: groups stand at the front. The last group
+ * may have done more sums than were asked for. */
+static void spread(const struct allreduce_end *end, int count, struct lab_iteration *records) {
+    for (int i = count - 1; i >= 0 && end->together > 1; i--) {
+        struct lab_iteration whole = records[i / end->together], *record = &records[i];
+        int64_t length_ns = whole.end_ns - whole.start_ns, place = i % end->together;
+        *record = whole;
+        record->start_ns = whole.start_ns + length_ns * place / end->together;
+        record->end_ns = whole.start_ns + length_ns * (place + 1) / end->together;
+        record->stages[LAB_STAGE_COMPUTE] =
+            (struct lab_span){.start_ns = record->start_ns, .end_ns = record->end_ns};
     }
 }
 
 int allreduce_end_run(struct allreduce_end *end, int count, struct lab_iteration *records,
                       struct lab_err *err) {
     int groups = (count + end->together - 1) / end->together;
-    end->count = count;
     if (lab_spans_run(&end->spans, &end->stream, 1, groups, enqueue, end, records, err))
         return -1;
-    spread(end, records);
+    spread(end, count, records);
     return 0;
 }

@@ -207,6 +207,49 @@ static void the_answer_has_slow_down_mitigation_choices_and_their_cost(void **st
     given_end(&given);
 }
 
+/* As of a study that was stopped: what isolated has not done yet it can't have taken back. */
+static void what_a_phase_has_not_run_it_does_not_take_back(void **state) {
+    (void)state;
+    static const struct phase_given concurrent = {
+        .name = "concurrent", .place = "together", .slower = 1.18};
+    static const struct phase_given isolated = {
+        .name = "isolated", .place = "together", .apart = "\"numa\"", .slower = 1};
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int k = 0; k < 2; k++) {
+        const char *kernel = k ? "softmax" : "gemm";
+        given_kernel(&given, kernel, 0, &baseline, FIRST_CHOICE);
+        given_kernel(&given, kernel, 0, &concurrent, FIRST_CHOICE);
+    }
+    given_kernel(&given, "gemm", 0, &isolated, FIRST_CHOICE);
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    assert_null(strstr(result.answer, "back"));
+    assert_true(isnan(figure(&result, 1, "taken_back")->value));
+    given_end(&given);
+}
+
+static void a_clock_that_is_held_back_excuses_losses_and_makes_no_gains(void **state) {
+    (void)state;
+    struct phase_given phase = {.name = "disturbed",
+                                .place = "alone",
+                                .disturb = "power",
+                                .slower = 1.2,
+                                .clock = 0.87,
+                                .pcie = 0.95};
+    struct given_study given;
+    given_begin(&given, "contention");
+    given_kernel(&given, "softmax", 0, &baseline, FIRST_CHOICE);
+    given_kernel(&given, "softmax", 0, &phase, FIRST_CHOICE);
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    const struct lab_analysis_table *left = &result.parts[0].tables[1];
+    for (int r = 0; r < 4; r++) {
+        const struct lab_analysis_cell *row = left->cells + (ptrdiff_t)r * left->column_count;
+        bool is_power = strcmp(row[0].text, "power") == 0;
+        assert_string_equal(row[left->column_count - 1].text, is_power ? "less" : "same");
+    }
+    given_end(&given);
+}
+
 /* A run that failed leaves its block out, and no more. */
 static void blocks_without_both_sides_do_not_count(void **state) {
     (void)state;
@@ -242,6 +285,8 @@ int main(void) {
         cmocka_unit_test(the_resource_of_which_least_is_left_is_named_first),
         cmocka_unit_test(a_loss_that_comes_and_goes_is_found_by_its_ranks),
         cmocka_unit_test(the_answer_has_slow_down_mitigation_choices_and_their_cost),
+        cmocka_unit_test(what_a_phase_has_not_run_it_does_not_take_back),
+        cmocka_unit_test(a_clock_that_is_held_back_excuses_losses_and_makes_no_gains),
         cmocka_unit_test(blocks_without_both_sides_do_not_count),
         cmocka_unit_test(without_phases_there_is_no_verdict),
     };

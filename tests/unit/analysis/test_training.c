@@ -1,6 +1,6 @@
 /*
- * test_training.c: whether the laws of training find what a machine was made of, say where several devices begin
- * to pay, and are as wrong as they say about what they haven't seen.
+ * test_training.c: whether the laws of training find what a machine was made of, say where several
+ * devices begin to pay, and are as wrong as they say about what they haven't seen.
  */
 #include "resource_fixture.h"
 #include "training_machines.h"
@@ -64,7 +64,8 @@ static void test_a_model_that_was_not_run_is_predicted(void **state) {
     assert_true(made.devices_beyond && made.value > 0 && isnan(made.low));
 }
 
-/* Laws that these points can't tell apart say different things of other models: the interval has them all. */
+/* Laws that these points can't tell apart say different things of other models: the interval has
+ * them all. */
 static void test_what_two_models_cannot_tell_widens_the_interval(void **state) {
     (void)state;
     struct drawn_machine machine = draw_machine(5, true);
@@ -120,8 +121,9 @@ static void test_too_little_gives_no_law_or_no_interval(void **state) {
     assert_true(made.value > 0 && isnan(made.low));
 }
 
-/* All but one place are known; is that one's speed-up where it is said to be? Of 250 intervals at 90 % fewer than
- * 208 or more than 239 would be a chance of one in a thousand if they covered 85 to 95 %. */
+/* All but one place are known; is that one's speed-up where it is said to be? Of 250 intervals at
+ * 90 % fewer than 208 or more than 239 would be a chance of one in a thousand if they covered 85 to
+ * 95 %. */
 static void test_left_out_points_lie_in_their_intervals_as_often_as_claimed(void **state) {
     (void)state;
     enum { MACHINES = 250 };

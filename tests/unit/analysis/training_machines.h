@@ -1,7 +1,8 @@
 /*
- * training_machines.h: machines for tests of the laws of training, drawn at random: what a step takes on them is
- * known, and isn't quite what the laws say. Launches cost by the step and by the layer; a sum hides behind a part
- * of the backward pass; rows go in tiles; every point has a deviation of its own besides its noise.
+ * training_machines.h: machines for tests of the laws of training, drawn at random: what a step
+ * takes on them is known, and isn't quite what the laws say. Launches cost by the step and by the
+ * layer; a sum hides behind a part of the backward pass; rows go in tiles; every point has a
+ * deviation of its own besides its noise.
  */
 #ifndef TRAINING_MACHINES_H
 #define TRAINING_MACHINES_H

@@ -8,6 +8,7 @@
 #include "device/group.h"
 #include "vendor/nccl.h"
 #include "vendor/nvrtc.h"
+#include "workload/workload.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -173,6 +174,31 @@ static void a_rank_that_fails_is_told_to_who_waits_for_its_slice(void **state) {
         assert_string_equal(ranks[0].err.text, "rank 1 has failed: made up by the test");
 }
 
+/* --- the workload --- */
+
+extern const struct lab_workload lab_workload_allreduce;
+
+/* Sums of a graph share its time; what is asked for needn't fill the last one. */
+static void sums_of_a_graph_share_its_time(void **state) {
+    struct cuda_fixture *fixture = *state;
+    const struct lab_workload *workload = &lab_workload_allreduce;
+    struct lab_device *device = cuda_fixture_device(fixture, "cuda:0/2", 0);
+    struct lab_rank rank = {.device = device, .numa_node = -1, .count = 1};
+    struct lab_iteration records[41] = {{0}};
+    void *config = lab_workload_config(workload, &fixture->arena), *all = NULL;
+    ASSERT_OK(lab_options_set_word(workload->options, config, &fixture->arena, "graph=16", err));
+    ASSERT_OK(lab_options_set_word(workload->options, config, &fixture->arena, "bytes=4KiB", err));
+    ASSERT_OK(workload->open(config, &rank, &all, err));
+    ASSERT_OK(workload->run(all, 41, records, err));
+    for (int i = 0; i < 41; i++) {
+        assert_true(records[i].start_ns > 0 && records[i].end_ns >= records[i].start_ns);
+        assert_true(i % 16 == 0 || records[i].start_ns == records[i - 1].end_ns);
+        assert_true(i == 0 || records[i].start_ns >= records[i - 1].end_ns);
+    }
+    workload->close(all);
+    lab_device_close(device);
+}
+
 int main(int argc, char **argv) {
     (void)argc;
     const struct CMUnitTest tests[] = {
@@ -182,6 +208,7 @@ int main(int argc, char **argv) {
         TEST(an_error_that_comes_later_is_told_at_the_next_wait),
         TEST(slices_sum_in_device_memory_and_in_graphs),
         TEST(a_rank_that_fails_is_told_to_who_waits_for_its_slice),
+        TEST(sums_of_a_graph_share_its_time),
     };
     if (cuda_is_real()) {
         print_message("skipped: a real GPU's sums are test_gpu_sums's matter\n");

@@ -1,6 +1,7 @@
 /*
- * test_sim_framework.c: the host's part of a training step on a machine whose description has a `framework`:
- * by layers, parameters and the whole batch's arithmetic; sums where devices first wait for each other.
+ * test_sim_framework.c: the host's part of a training step on a machine whose description has a
+ * `framework`: by layers, parameters and the whole batch's arithmetic; sums where devices first
+ * wait for each other.
  */
 #include "sim_fixture.h"
 

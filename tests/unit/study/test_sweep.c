@@ -82,7 +82,7 @@ static void globs_name_options(void **state) {
     makes("experiment=glob([s*,q*],exclude=*_study)",
           "experiment=quick_test; experiment=scaling_extended; experiment=stability");
     /* what others build on is no study */
-    assert_int_equal(sweep_of("experiment=glob(*)").job_count, 11);
+    assert_int_equal(sweep_of("experiment=glob(*)").job_count, 12);
     given("experiment/squirrel.yaml", "");
     makes("experiment=glob(sq*)", "experiment=squirrel");
     rejects(true, "experiment=glob(zz*)",
