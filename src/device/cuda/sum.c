@@ -42,6 +42,11 @@ struct memory_sum {
     struct lab_group_watch watch;
 };
 
+/* Somewhat shorter than the host waits for a rank that closes its end, which is told with fewer words. */
+static double limit_s_of(const struct memory_sum *sum) {
+    return 0.9 * lab_group_limit_s(sum->place.group);
+}
+
 /* --- whether --- */
 
 static int suits(const struct lab_sum_place *place, struct lab_err *err) {
@@ -72,7 +77,7 @@ static int explain(const struct memory_sum *sum, int rank, uint32_t report, stru
                            rank, whom);
     return lab_err_set(err, LAB_ERR_SYSTEM,
                        "rank %d has waited %g s on %s for rank %d, which hasn't come to the sum",
-                       rank, lab_group_limit_s(sum->place.group), sum->device->base.ref.name, whom);
+                       rank, limit_s_of(sum), sum->device->base.ref.name, whom);
 }
 
 /* Who failed on its host has said so to the group; who gave up on its device is found here. */
@@ -181,7 +186,7 @@ static int memory_enqueue(void *state, struct lab_stream *stream, float *data, i
         .vector = (lab_cu_pointer)(uintptr_t)data,
         .count = count,
         .notice = (lab_cu_pointer)(uintptr_t)sum->notice,
-        .limit_ns = (uint64_t)(lab_group_limit_s(sum->place.group) * 1e9),
+        .limit_ns = (uint64_t)(limit_s_of(sum) * 1e9),
         .rank = sum->place.rank,
     };
     cuda_plan_sum(&sum->variant, &arguments, sum->sm_count, &call);
