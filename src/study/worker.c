@@ -140,6 +140,15 @@ static int receive_job(struct worker *worker, const char **ret_text, struct lab_
     return 0;
 }
 
+/*
+ * The driver gives a process eight queues to the GPU unless it is told, and streams beyond them share one:
+ * behind a kernel that waits for another rank's, that other rank's would never get its turn.
+ */
+static void widen_queues(const struct worker *worker) {
+    if (worker->workload->collective && worker->job.rank_count > 1)
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0); /* the most that there can be */
+}
+
 /* The workload and its config, as the job says. */
 static int prepare(struct worker *worker, struct lab_err *err) {
     const struct lab_value *options = worker->job.options;
@@ -156,6 +165,7 @@ static int prepare(struct worker *worker, struct lab_err *err) {
         return lab_err_context(err, "%s", worker->workload->name);
     worker->config = config;
     lab_workload_set_environment(worker->workload, config, &worker->arena);
+    widen_queues(worker);
     worker->workload->cost(config, &worker->cost);
     if (worker->job.machine)
         lab_device_define(worker->job.machine, worker->job.definition);
@@ -213,7 +223,7 @@ static int carry_out(struct worker *worker) {
 
 /* As lab_worker_run, on a worker that is set up. */
 static int converse(struct worker *worker, struct lab_err *err) {
-    const char *text = NULL;
+    const char *text = "";
     struct lab_err refused = LAB_ERR_INIT;
     if (receive_job(worker, &text, err) < 0)
         return -1;

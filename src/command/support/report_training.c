@@ -53,11 +53,7 @@ static double communication_ms(const struct lab_study_run *run) {
 
 /* Share of a step in which the device computes, in percent. */
 static double utilization(const struct lab_study_run *run) {
-    double busy_ms = lab_study_number(run, "result.forward_ms") +
-                     lab_study_number(run, "result.backward_ms") +
-                     lab_study_number(run, "result.update_ms");
-    double share = busy_ms / training_time_ms(run);
-    return isnan(share) ? share : 100 * fmin(1, share);
+    return 100 * lab_study_number(run, "result.compute_utilization");
 }
 
 static double rate(const struct lab_study_run *run) {

@@ -40,17 +40,14 @@ struct training { /* a launch, looked at */
     const float *state;
     float *work, *gradient; /* gradient: NULL where it is used up at once */
     int64_t step;
-    int rounded_bits; /* of a product's operands; 0 = they are taken as they are */
+    bool rounds, bf16; /* a product's operands: to bf16, or to tf32 */
 };
-
-static int rounded_bits(enum lab_dtype dtype) {
-    return dtype == LAB_BF16 ? 16 : dtype == LAB_TF32 ? 13 : 0;
-}
 
 static struct training look(const struct lab_launch *launch, const struct cpu_simd *simd) {
     const struct lab_mlp *mlp = &launch->mlp;
     struct training t = {.launch = launch, .mlp = mlp, .simd = simd};
-    t.rounded_bits = rounded_bits(launch->compute);
+    t.rounds = launch->compute != LAB_FP32;
+    t.bf16 = launch->compute == LAB_BF16;
     bool is_backward = launch->op == LAB_OP_MLP_BACKWARD;
     t.layers = lab_mlp_layers(mlp);
     t.forward = !is_backward;
@@ -103,20 +100,20 @@ static struct tile tile_at(int64_t rows, int64_t columns, int64_t tiles, int64_t
 
 /* The floats that a product needs to round its operands in. */
 static int64_t product_room(const struct training *t, int64_t m, int64_t n, int64_t k) {
-    return t->rounded_bits ? (m + n) * k : 0;
+    return t->rounds ? (m + n) * k : 0;
 }
 
 static struct cpu_matrix round_matrix(const struct training *t, struct cpu_matrix from,
                                       int64_t rows, int64_t columns, float *to) {
     for (int64_t r = 0; r < rows; r++)
-        t->simd->round(to + r * columns, from.data + r * from.stride, columns, t->rounded_bits);
+        t->simd->round(to + r * columns, from.data + r * from.stride, columns, t->bf16);
     return (struct cpu_matrix){to, columns, from.transposed};
 }
 
 /* out[m,n] = op(a)·op(b) + beta·out; `room` as above. */
 static void multiply(const struct training *t, int64_t m, int64_t n, int64_t k, struct cpu_matrix a,
                      struct cpu_matrix b, float beta, float *out, int64_t stride, float *room) {
-    if (t->rounded_bits) {
+    if (t->rounds) {
         a = round_matrix(t, a, a.transposed ? k : m, a.transposed ? m : k, room);
         b = round_matrix(t, b, b.transposed ? n : k, b.transposed ? k : n, room + m * k);
     }

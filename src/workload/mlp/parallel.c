@@ -2,13 +2,18 @@
  * parallel.c: a step on several devices. Each rank does its rows of the batch, gradients are summed over all
  * ranks, and each updates its own copy of the parameters, which stay the same on all to the bit.
  *
- * Sums go through a stream of their own. With `overlap` the backward pass is cut into buckets of layers, the
- * last layers first, and each bucket's sum begins when its gradients are there: late layers travel while
- * early ones are computed. The update waits for the last.
+ * Sums through host memory have a stream of their own. With `overlap` the backward pass is cut into buckets
+ * of layers, the last layers first, and each bucket's sum begins when its gradients are there: late layers
+ * travel while early ones are computed. The update waits for the last.
+ *
+ * Where a sum is a command of one stream (group.h) it stands in line with all else, and there is one bucket:
+ * its blocks and those of the backward pass each wait for their like on other multiprocessors, and would
+ * wait for ever where both are there in part.
  *
  * compile_model=true makes a graph of all that comes before the sums, and of what says that a bucket is
- * ready; where there is a single bucket forward and backward are one operation, too. Marks are part of a
- * graph, so that those steps whose marks are kept at the same time have a graph each.
+ * ready; with sums in line, of the whole step. Where there is a single bucket forward and backward are one
+ * operation, too. Marks are part of a graph, so that those steps whose marks are kept at the same time have
+ * a graph each.
  */
 #include "workload/mlp/mlp.h"
 
@@ -46,8 +51,9 @@ struct bucket {
 };
 
 struct mlp_parallel {
-    struct lab_stream *stream;
+    struct lab_stream *stream; /* of the sums; NULL = they are in line */
     struct lab_sum *sum;
+    bool in_line;
     struct bucket buckets[MLP_LAYERS]; /* in the order in which they are done */
     int bucket_count;
     bool fused;                        /* forward and backward are one launch: */
@@ -79,7 +85,8 @@ static void add_bucket(struct mlp_training *t, int layer_begin, int layer_end) {
 static void cut_buckets(struct mlp_training *t) {
     const struct lab_mlp *mlp = &t->shape.mlp;
     int end = lab_mlp_layers(mlp);
-    for (int layer = end - 1; layer > 0 && t->config->overlap; layer--) {
+    bool overlaps = t->config->overlap && !t->parallel->in_line;
+    for (int layer = end - 1; layer > 0 && overlaps; layer--) {
         int64_t values = lab_mlp_weight_at(mlp, end) - lab_mlp_weight_at(mlp, layer);
         if (values * (int64_t)sizeof(float) < t->config->bucket)
             continue;
@@ -111,7 +118,7 @@ static int open_events(struct mlp_training *t, struct lab_err *err) {
     return 0;
 }
 
-/* --- what comes before the sums --- */
+/* --- a step --- */
 
 static int mark(struct lab_event **marks, int which, struct lab_stream *stream,
                 struct lab_err *err) {
@@ -128,11 +135,15 @@ static void describe_gradient(struct mlp_training *t) {
     p->gradient.out = t->launches[1].out;
 }
 
+static int say_ready(struct mlp_training *t, int bucket, struct lab_err *err) {
+    const struct mlp_parallel *p = t->parallel;
+    return p->in_line ? 0 : lab_event_record(p->buckets[bucket].ready, t->stream, err);
+}
+
 static int backward(struct mlp_training *t, struct lab_err *err) {
     const struct mlp_parallel *p = t->parallel;
     for (int i = 0; i < p->bucket_count; i++)
-        if (lab_launch(t->stream, &p->buckets[i].backward, err) ||
-            lab_event_record(p->buckets[i].ready, t->stream, err))
+        if (lab_launch(t->stream, &p->buckets[i].backward, err) || say_ready(t, i, err))
             return -1;
     return 0;
 }
@@ -143,22 +154,74 @@ static int enqueue_gradients(struct mlp_training *t, void *argument, struct lab_
     struct lab_event **marks = argument;
     if (mark(marks, BEFORE, t->stream, err))
         return -1;
-    if (p->fused ? lab_launch(t->stream, &p->gradient, err) ||
-                       lab_event_record(p->buckets[0].ready, t->stream, err)
+    if (p->fused ? lab_launch(t->stream, &p->gradient, err) || say_ready(t, 0, err)
                  : lab_launch(t->stream, &t->launches[0], err) ||
                        mark(marks, FORWARD, t->stream, err) || backward(t, err))
         return -1;
     return mark(marks, BACKWARD, t->stream, err);
 }
 
-static int capture_gradients(struct mlp_training *t, struct lab_err *err) {
+static int sum_buckets(struct mlp_training *t, struct lab_event **marks, struct lab_err *err) {
+    const struct mlp_parallel *p = t->parallel;
+    struct lab_stream *stream = p->in_line ? t->stream : p->stream;
+    float *gradient = t->gradient.data;
+    for (int i = 0; i < p->bucket_count; i++) {
+        const struct bucket *bucket = &p->buckets[i];
+        if ((!p->in_line && lab_event_wait(bucket->ready, stream, err)) ||
+            mark(marks, BUCKETS_FROM + 2 * i, stream, err) ||
+            lab_sum_enqueue(p->sum, stream, gradient + bucket->begin, bucket->count, err) ||
+            mark(marks, BUCKETS_FROM + 2 * i + 1, stream, err))
+            return -1;
+    }
+    return 0;
+}
+
+/* The update waits for the sums by the event that said when the last bucket was ready: it is free now. */
+static int await_sums(struct mlp_training *t, struct lab_err *err) {
+    const struct mlp_parallel *p = t->parallel;
+    struct lab_event *done = p->buckets[p->bucket_count - 1].ready;
+    if (p->in_line)
+        return 0;
+    return lab_event_record(done, p->stream, err) || lab_event_wait(done, t->stream, err) ? -1 : 0;
+}
+
+static int enqueue_rest(struct mlp_training *t, struct lab_event **marks, struct lab_err *err) {
+    if (sum_buckets(t, marks, err) || await_sums(t, err) ||
+        lab_launch(t->stream, &t->launches[2], err))
+        return -1;
+    return mark(marks, UPDATE, t->stream, err);
+}
+
+static int enqueue_whole(struct mlp_training *t, void *marks, struct lab_err *err) {
+    return enqueue_gradients(t, marks, err) || enqueue_rest(t, marks, err) ? -1 : 0;
+}
+
+static int capture(struct mlp_training *t, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel;
     p->graphs = lab_mem_alloc((size_t)p->slots + 1, sizeof(struct lab_graph *));
     for (int i = 0; i <= p->slots; i++)
-        if (mlp_training_capture(t, enqueue_gradients, i < p->slots ? p->marks[i] : NULL,
-                                 &p->graphs[i], err))
+        if (mlp_training_capture(t, p->in_line ? enqueue_whole : enqueue_gradients,
+                                 i < p->slots ? p->marks[i] : NULL, &p->graphs[i], err))
             return -1;
     return 0;
+}
+
+/* --- life, continued --- */
+
+/*
+ * Kernels are loaded at their first launch, and graphs when they are made; the driver may wait for all of the
+ * GPU then, and would wait for ever where a sum of another rank waits for this one. So everything is there
+ * before the first rank begins. What the launches leave is nobody's: the parameters start anew.
+ */
+static int settle(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
+    if (enqueue_gradients(t, NULL, err) || lab_launch(t->stream, &t->launches[2], err) ||
+        lab_stream_sync(t->stream, err) ||
+        mlp_training_reset(t, (uint64_t)t->config->data_seed, err))
+        return -1;
+    void **all = lab_mem_alloc((size_t)rank->count, sizeof(void *));
+    int failed = lab_group_exchange(rank->group, rank->index, t->device, t, all, err);
+    lab_mem_free(all);
+    return failed;
 }
 
 int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
@@ -168,15 +231,22 @@ int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struc
                                   .numa_node = rank->numa_node,
                                   .way = way_of(t->config),
                                   .count_most = lab_mlp_gradient_count(&t->shape.mlp)};
+    lab_prepare(t->device, t->launches, 3);
+    if (lab_sum_open(rank->group, &setup, &p->sum, err))
+        return -1;
+    p->in_line = lab_sum_is_captured(p->sum);
+    const char *note = lab_sum_note(p->sum);
+    if (note && rank->index == 0 && t->sink && t->sink->warning)
+        t->sink->warning(t->sink->state, note);
+    if (!p->in_line && lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err))
+        return -1;
     cut_buckets(t);
     describe_gradient(t);
-    lab_prepare(t->device, t->launches, 3);
     if (p->fused)
         lab_prepare(t->device, &p->gradient, 1);
-    if (lab_stream_open(t->device, LAB_STREAM_COPY, &p->stream, err) || open_events(t, err) ||
-        (t->config->compile_model && capture_gradients(t, err)))
+    if (open_events(t, err) || (t->config->compile_model && capture(t, err)))
         return -1;
-    return lab_sum_open(rank->group, &setup, &p->sum, err);
+    return p->in_line ? settle(t, rank, err) : 0;
 }
 
 void mlp_parallel_close(struct mlp_parallel *p) {
@@ -236,28 +306,7 @@ static int collect(struct mlp_parallel *p, int iteration, struct lab_err *err) {
     return 0;
 }
 
-/* --- steps --- */
-
-static int sum_buckets(struct mlp_training *t, struct lab_event **marks, struct lab_err *err) {
-    const struct mlp_parallel *p = t->parallel;
-    float *gradient = t->gradient.data;
-    for (int i = 0; i < p->bucket_count; i++) {
-        const struct bucket *bucket = &p->buckets[i];
-        if (lab_event_wait(bucket->ready, p->stream, err) ||
-            mark(marks, BUCKETS_FROM + 2 * i, p->stream, err) ||
-            lab_sum_enqueue(p->sum, p->stream, gradient + bucket->begin, bucket->count, err) ||
-            mark(marks, BUCKETS_FROM + 2 * i + 1, p->stream, err))
-            return -1;
-    }
-    return 0;
-}
-
-/* The update waits for the sums by the event that said when the last bucket was ready: it is free now. */
-static int await_sums(struct mlp_training *t, struct lab_err *err) {
-    const struct mlp_parallel *p = t->parallel;
-    struct lab_event *done = p->buckets[p->bucket_count - 1].ready;
-    return lab_event_record(done, p->stream, err) || lab_event_wait(done, t->stream, err) ? -1 : 0;
-}
+/* --- running --- */
 
 int mlp_parallel_step(struct mlp_training *t, int iteration, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel;
@@ -271,12 +320,11 @@ int mlp_parallel_step(struct mlp_training *t, int iteration, struct lab_err *err
     if (marked && iteration >= p->slots * MARK_EVERY &&
         collect(p, iteration - p->slots * MARK_EVERY, err))
         return -1;
-    if ((p->graphs ? lab_graph_launch(p->graphs[slot], t->stream, err)
-                   : enqueue_gradients(t, marks, err)) ||
-        sum_buckets(t, marks, err) || await_sums(t, err) ||
-        lab_launch(t->stream, &t->launches[2], err))
+    if (!p->graphs)
+        return enqueue_whole(t, marks, err);
+    if (lab_graph_launch(p->graphs[slot], t->stream, err))
         return -1;
-    return mark(marks, UPDATE, t->stream, err);
+    return p->in_line ? 0 : enqueue_rest(t, marks, err);
 }
 
 int mlp_parallel_tell(struct mlp_training *t, int64_t time_ns, struct lab_err *err) {

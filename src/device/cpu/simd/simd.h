@@ -63,8 +63,9 @@ struct cpu_simd {
                          const struct cpu_dropout *dropout);
     /* delta ← scale·delta where `output` isn't 0, else 0 */
     void (*relu_backward)(float *delta, const float *output, int64_t count, float scale);
-    /* out ← x without its last `bits` binary digits: to nearest, ties to even; over x */
-    void (*round)(float *out, const float *x, int64_t count, int bits);
+    /* out ← x as a GPU's matrix units take it, to nearest: bf16, ties to even; or tf32, ties away from
+     * zero; over x */
+    void (*round)(float *out, const float *x, int64_t count, bool bf16);
     /* one update of `count` parameters; the new ones may be the old ones' memory */
     void (*adam)(const struct cpu_adam *adam, const float *gradient, int64_t count);
 
@@ -98,7 +99,7 @@ void SIMD(interleave)(float *out, const float *planes, int64_t stride, int64_t c
                       int64_t count);
 void SIMD(relu_dropout)(float *x, int64_t column, int64_t count, const struct cpu_dropout *dropout);
 void SIMD(relu_backward)(float *delta, const float *output, int64_t count, float scale);
-void SIMD(round)(float *out, const float *x, int64_t count, int bits);
+void SIMD(round)(float *out, const float *x, int64_t count, bool bf16);
 void SIMD(adam)(const struct cpu_adam *adam, const float *gradient, int64_t count);
 double SIMD(multiply_add)(int64_t rounds, float *sum);
 

@@ -90,20 +90,27 @@ void SIMD(relu_backward)(float *delta, const float *output, int64_t count, float
         delta[i] = output[i] == 0 ? 0 : delta[i] * scale;
 }
 
-/* A carry out of the fraction is the next power of two, or infinity: as it should be. */
-static inline vector round_to(vector x, int bits) {
-    typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
-    words u = (words)x, last = (u >> (uint32_t)bits) & 1;
-    words near = (u + ((1u << (bits - 1)) - 1) + last) & ~((1u << bits) - 1);
+typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
+
+/* Without the last `digits`. A carry out of the fraction is the next power of two, or infinity: as it
+ * should be. */
+static inline vector round_to(vector x, int digits, bool to_even) {
+    words u = (words)x, last = (u >> (uint32_t)digits) & 1,
+          half = (words){0} + (1u << (digits - 1));
+    words near = (u + (to_even ? half - 1 + last : half)) & ~((1u << digits) - 1);
     return vector_select(x == x, (vector)near, x);
 }
 
-void SIMD(round)(float *out, const float *x, int64_t count, int bits) {
+static inline vector round_either(vector x, bool bf16) {
+    return bf16 ? round_to(x, 16, true) : round_to(x, 13, false);
+}
+
+void SIMD(round)(float *out, const float *x, int64_t count, bool bf16) {
     int64_t i = 0;
     for (; i + LANES <= count; i += LANES)
-        vector_store(out + i, round_to(vector_load(x + i), bits));
+        vector_store(out + i, round_either(vector_load(x + i), bf16));
     if (i < count)
-        vector_store_part(out + i, round_to(vector_load_part(x + i, count - i, 0), bits),
+        vector_store_part(out + i, round_either(vector_load_part(x + i, count - i, 0), bf16),
                           count - i);
 }
 
