@@ -373,6 +373,9 @@ static const struct {
     {{{5, 130, 64, 1}, 4, 0.5f, 4, 40, 17, 21, 0, 0}, 40},          /* a rank's share of a batch */
     {{{20, 300, 257, 129, 6}, 5, 0.2f, 5, 128, 0, 128, 0, 0}, 256}, /* cut among threads */
     {{{8, 16, 24, 16, 8, 16, 24, 4}, 8, 0.1f, 1ull << 40, 3, 1, 1, 0, 0}, 3},
+    {{{9, 48, 32, 3}, 4, 0.3f, 6, 40, 3, 35, 0, 0}, 80},     /* whole vectors, a small model */
+    {{{20, 288, 256, 6}, 4, 0.2f, 7, 50, 0, 50, 0, 0}, 100}, /* and a large one, */
+    {{{20, 288, 256, 6}, 4, 0.2f, 7, 7, 0, 7, 0, 0}, 14},    /* with few rows */
 };
 
 static int example(enum lab_op_id op, int index, enum lab_dtype dtype,
