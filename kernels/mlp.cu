@@ -16,21 +16,12 @@
  * thread gets is free as long as both operands agree, and so are the places of rows and columns in a
  * matrix instruction: they are chosen so that every load is of 16 bytes, however a matrix lies.
  *
- * Of a small model (mlp_cluster) the blocks of a cluster share some rows and take them all the way through
- * the layers and back: their barrier costs a fraction of one among all. Then come all gradients at once.
+ * Models whose widths suit it have kernels of their own, which are compiled for them (mlp_rows.cu, mlp_wide.cu).
  *
- * MODE     what is done, a bit each: 1 forward, 2 backward, 4 update; mlp_cluster has at least 3
- * CLUSTER  mlp_cluster: blocks of a cluster
+ * MODE  what is done, a bit each: 1 forward, 2 backward, 4 update
  *
  * DTYPE is what products are done in; everything else is fp32.
  */
-#define WARPS_LOG 3 /* 16 warps with half the registers each are slower */
-#define WARPS     (1 << WARPS_LOG)
-#define THREADS   (WARPS * 32)
-#define FORWARD   (MODE & 1)
-#define BACKWARD  (MODE & 2)
-#define UPDATE    (MODE & 4)
-
 #ifdef MAKE_adam
 __device__ u32 blocks_done; /* 0 before and after a launch */
 
@@ -65,7 +56,7 @@ extern "C" __global__ void __launch_bounds__(256)
 }
 #endif
 
-#if defined MAKE_mlp || defined MAKE_mlp_cluster
+#ifdef MAKE_mlp
 
 /* --- what all phases know --- */
 
@@ -76,16 +67,12 @@ struct step_data {
     int widths[8];
     s64 weights_at[8], outputs_at[8]; /* by layer; behind the last layer: the ends */
     int layers, rows;
-    /* the blocks that do a phase together, this one's number among them, and their rows */
-    int blocks, block, row_begin, row_end;
-    int large_from; /* as many tiles of 32 x 32 are enough for them */
-    int share_max;  /* warps that may share a tile of a gradient */
     s64 batch, first_row, parameters, stride, step;
     u32 threshold;
     u64 seed;
     float scale, loss_factor;
-    adam_factors adam; /* its rate comes with the first barrier; below 0 = not yet */
-    float rate, beta1, beta2;
+    adam_factors adam;
+    barrier_data barrier;
 };
 
 __device__ __forceinline__ s64 round_up(s64 count) {
@@ -101,69 +88,7 @@ __device__ const float *input_of(const step_data &s, int layer) {
     return layer ? s.work + s.outputs_at[layer - 1] : s.x;
 }
 
-/* --- the barrier --- */
-
-#define POLLS_MAX                                                                                  \
-    (1 << 24) /* seconds: a block that never came is a fault, not a wait without end */
-
-/*
- * The highest bit turns when all have come: one block adds what the others lack of it. So nothing has
- * to be put back, and launches of any number of blocks follow each other. The kernel's launches must
- * not run side by side: they are put on one stream.
- */
-__device__ u32 arrived;
-
-/* While one thread waits, another one has time for the rate, which takes a while in double precision. */
-__device__ __noinline__ void wait_for_all(step_data &s) {
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        u32 mine = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1, before, now;
-        asm volatile("fence.acq_rel.gpu;" ::: "memory");
-        asm volatile("atom.add.release.gpu.global.u32 %0, [%1], %2;"
-                     : "=r"(before)
-                     : "l"(&arrived), "r"(mine)
-                     : "memory");
-        for (int polls = 0;; polls++) {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                         : "=r"(now)
-                         : "l"(&arrived)
-                         : "memory");
-            if ((before ^ now) & 0x80000000u)
-                break;
-            if (polls > POLLS_MAX)
-                __trap();
-        }
-    } else if (UPDATE && threadIdx.x == 32 && s.adam.rate < 0)
-        s.adam.rate = corrected_rate(s.rate, s.beta1, s.beta2, s.step);
-    __syncthreads();
-}
-
 /* --- behind the products --- */
-
-struct words4 {
-    u32 w[4];
-};
-
-__device__ __forceinline__ words4 philox(u32 c0, u32 c1, u32 c2, u32 c3, u64 key) {
-    u32 k0 = (u32)key, k1 = (u32)(key >> 32);
-#pragma unroll
-    for (int round = 0; round < 10; round++) {
-        u32 high0 = __umulhi(0xD2511F53u, c0), low0 = 0xD2511F53u * c0;
-        u32 high1 = __umulhi(0xCD9E8D57u, c2), low1 = 0xCD9E8D57u * c2;
-        c0 = high1 ^ c1 ^ k0, c1 = low1;
-        c2 = high0 ^ c3 ^ k1, c3 = low0;
-        k0 += 0x9E3779B9u, k1 += 0xBB67AE85u;
-    }
-    return {{c0, c1, c2, c3}};
-}
-
-__device__ __forceinline__ bool keeps(const step_data &s, int layer, int row, int column) {
-    words4 block = philox((u32)(column / 128 * 16 + column % 16), (u32)(s.first_row + row),
-                          (u32)layer + 256 * (u32)((u64)s.step >> 32), (u32)s.step, s.seed);
-    int j = column / 16 % 8;
-    u32 word = j < 4 ? (j < 2 ? block.w[0] : block.w[1]) : (j < 6 ? block.w[2] : block.w[3]);
-    return (word >> (j % 2 * 16) & 0xffff) >= s.threshold;
-}
 
 template <int W> __device__ __forceinline__ void store(float *to, const float v[W], int count) {
     if (W == 4 && count == 4 && aligned(to)) {
@@ -189,8 +114,10 @@ __device__ __forceinline__ void finish(const step_data &s, const product &p, int
         u32 kept = is_last || !s.threshold ? ~0u : 0;
         if (!kept)
 #pragma unroll 1
-            for (int i = 0; i < W; i++)
-                kept |= (u32)keeps(s, layer, row, column + i) << i;
+            for (int i = 0; i < W; i++) {
+                int c = column + i;
+                kept |= (kept_of(s, layer, row, c / 128 * 16 + c % 16) >> (c / 16 % 8) & 1) << i;
+            }
         float *to = s.work + s.outputs_at[layer] + at;
 #pragma unroll
         for (int i = 0; i < W; i++)
@@ -254,16 +181,16 @@ __device__ __forceinline__ int quotient_up(int a, int b) {
 }
 
 /* Large tiles read less, small ones keep more warps busy. */
-__device__ __forceinline__ cut cut_of(const step_data &s, const product &p, int share_max) {
+__device__ __forceinline__ cut cut_of(const product &p) {
     cut c = {32, 32};
-    int rows = p.m - p.row_begin;
-    if (rows <= 16 || quotient_up(rows, 32) * (s64)quotient_up(p.n, 32) < s.large_from)
+    s64 blocks = gridDim.x;
+    if (p.m <= 16 || quotient_up(p.m, 32) * (s64)quotient_up(p.n, 32) < blocks / 4)
         c.tile_m = 16, c.tile_n = 8;
     bool large = c.tile_n == 32;
     c.across = large ? quotient_up(p.n, 32) : quotient_up(p.n, 8);
-    c.tiles = (large ? quotient_up(rows, 32) : quotient_up(rows, 16)) * c.across;
-    while (1 << c.share_log < share_max && 16 << c.share_log < p.k &&
-           (s64)c.tiles << (c.share_log + 1) <= (s64)s.blocks * WARPS)
+    c.tiles = (large ? quotient_up(p.m, 32) : quotient_up(p.m, 16)) * c.across;
+    while (c.share_log < WARPS_LOG && 16 << c.share_log < p.k &&
+           (s64)c.tiles << (c.share_log + 1) <= blocks * WARPS)
         c.share_log++;
     c.share = 1 << c.share_log;
     c.jobs = (int)(((s64)c.tiles << c.share_log) + WARPS - 1 >> WARPS_LOG);
@@ -275,11 +202,11 @@ __device__ __forceinline__ product product_of(const step_data &s, int kind, int 
     int in = s.widths[layer], out = s.widths[layer + 1];
     const float *weight = s.state + s.weights_at[layer];
     if (kind == OUTPUTS)
-        p = {input_of(s, layer), weight, s.row_end, out, in, s.row_begin};
+        p = {input_of(s, layer), weight, s.rows, out, in};
     else if (kind == DELTAS)
-        p = {s.work + delta_at(s, layer), weight, s.row_end, in, out, s.row_begin};
+        p = {s.work + delta_at(s, layer), weight, s.rows, in, out};
     else
-        p = {s.work + delta_at(s, layer), input_of(s, layer), out, in, s.rows, 0};
+        p = {s.work + delta_at(s, layer), input_of(s, layer), out, in, s.rows};
     p.vector_a = aligned(p.a) && (kind == GRADIENTS ? p.m : p.k) % 4 == 0;
     p.vector_b = aligned(p.b) && (kind == OUTPUTS ? p.k : p.n) % 4 == 0;
     return p;
@@ -296,7 +223,7 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
     int member = warp & (c.share - 1);
     if (tile >= c.tiles)
         return;
-    int row = p.row_begin + tile / c.across * TM, column = tile % c.across * TN;
+    int row = tile / c.across * TM, column = tile % c.across * TN;
     float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
@@ -371,17 +298,17 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
 template <int KIND, int MT, int NT>
 __device__ __noinline__ void do_tiles(const step_data &s, int layer, int first, float *parts) {
     product p = product_of(s, KIND, layer);
-    cut c = cut_of(s, p, KIND == GRADIENTS ? s.share_max : WARPS);
+    cut c = cut_of(p);
 #pragma unroll 1
-    for (int job = first; job < c.jobs; job += s.blocks)
+    for (int job = first; job < c.jobs; job += (int)gridDim.x)
         do_tile<KIND, MT, NT>(s, p, layer, c, job, parts);
 }
 
 /* One product of a phase; `turn` is the number of jobs before it, so that blocks take turns. */
 template <int KIND>
 __device__ __forceinline__ int do_product(const step_data &s, int layer, int turn, float *parts) {
-    cut c = cut_of(s, product_of(s, KIND, layer), KIND == GRADIENTS ? s.share_max : WARPS);
-    int first = (s.block - turn % s.blocks + s.blocks) % s.blocks;
+    cut c = cut_of(product_of(s, KIND, layer));
+    int blocks = (int)gridDim.x, first = ((int)blockIdx.x - turn % blocks + blocks) % blocks;
     if (c.tile_n == 32)
         do_tiles<KIND, 2, 4>(s, layer, first, parts);
     else
@@ -390,19 +317,6 @@ __device__ __forceinline__ int do_product(const step_data &s, int layer, int tur
 }
 
 /* --- losses and the end --- */
-
-__device__ double block_sum(double x, double *shared) {
-    for (int step = 16; step > 0; step /= 2)
-        x += __shfl_xor_sync(0xffffffffu, x, step);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0)
-        shared[threadIdx.x / 32] = x;
-    __syncthreads();
-    x = 0;
-    for (int i = 0; i < WARPS; i++)
-        x += shared[i];
-    return x;
-}
 
 /* From the derivatives, which hold the differences; by one block. Then what only one has to write. */
 __device__ void finish_losses(const step_data &s, int range_end, float *parts) {
@@ -415,8 +329,16 @@ __device__ void finish_losses(const step_data &s, int range_end, float *parts) {
             squares += difference * difference;
             sizes += fabs(difference);
         }
-        mse = (float)(block_sum(squares, (double *)parts) / elements);
-        mae = (float)(block_sum(sizes, (double *)parts) / elements);
+        squares = warp_sum(squares), sizes = warp_sum(sizes);
+        double *shared = (double *)parts;
+        if (threadIdx.x % 32 == 0)
+            shared[threadIdx.x / 32] = squares, shared[WARPS + threadIdx.x / 32] = sizes;
+        __syncthreads();
+        squares = sizes = 0;
+        for (int i = 0; i < WARPS; i++)
+            squares += shared[i], sizes += shared[WARPS + i];
+        mse = (float)(squares / elements);
+        mae = (float)(sizes / elements);
     } else {
         mse = s.work[end];
         mae = s.work[end + 1];
@@ -445,9 +367,6 @@ __device__ void finish_losses(const step_data &s, int range_end, float *parts) {
 
 /* --- phases --- */
 
-#ifdef MAKE_mlp
-#define NAME mlp
-
 __device__ void backward_phase(const step_data &s, int layer, int begin, int end, float *parts) {
     int turn = 0;
     if (layer >= begin && layer > 0)
@@ -462,7 +381,7 @@ __device__ __forceinline__ void do_phases(step_data &s, int begin, int end, floa
     if (FORWARD)
         for (int layer = 0; layer < s.layers; layer++) {
             do_product<OUTPUTS>(s, layer, 0, parts);
-            wait_for_all(s);
+            wait_for_all(s.barrier);
         }
     if (blockIdx.x == gridDim.x - 1)
         finish_losses(s, end, parts);
@@ -470,73 +389,15 @@ __device__ __forceinline__ void do_phases(step_data &s, int begin, int end, floa
         for (int layer = end - 1; layer + 1 >= begin && layer >= 0; layer--) {
             backward_phase(s, layer, begin, end, parts);
             if (layer > 0 && layer >= begin)
-                wait_for_all(s);
+                wait_for_all(s.barrier);
         }
 }
-#else
-#define NAME mlp_cluster
-
-__device__ __forceinline__ void wait_for_cluster() {
-    asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
-}
-
-/* Blocks share rows with their cluster. */
-__device__ __forceinline__ void join_cluster(step_data &s) {
-    int clusters = (int)gridDim.x / CLUSTER, cluster = (int)blockIdx.x / CLUSTER;
-    int rows = quotient_up(quotient_up(s.rows, clusters), 16) * 16;
-    s.blocks = CLUSTER;
-    s.block = (int)blockIdx.x % CLUSTER;
-    s.row_begin = min(cluster * rows, s.rows);
-    s.row_end = min(s.row_begin + rows, s.rows);
-    s.large_from = CLUSTER;
-}
-
-/* All blocks share the gradients of all layers. Each of their warps is to have about one tile. */
-__device__ __forceinline__ void join_grid(step_data &s) {
-    s64 tiles = 0;
-    s.blocks = (int)gridDim.x;
-    s.block = (int)blockIdx.x;
-    s.large_from = s.rows <= 256 ? s.blocks : 1;
-    s.share_max = WARPS;
-    for (int l = 0; l < s.layers; l++)
-        tiles += cut_of(s, product_of(s, GRADIENTS, l), 1).tiles;
-    while (s.share_max > 1 && tiles * s.share_max > (s64)s.blocks * WARPS)
-        s.share_max /= 2;
-}
-
-__device__ __forceinline__ void do_phases(step_data &s, int, int end, float *parts) {
-    if (threadIdx.x == 0)
-        join_cluster(s);
-    __syncthreads();
-    if (s.row_begin < s.row_end) {
-        for (int layer = 0; layer < s.layers; layer++) {
-            do_product<OUTPUTS>(s, layer, 0, parts);
-            if (layer + 1 < s.layers || layer > 0)
-                wait_for_cluster();
-        }
-        for (int layer = s.layers - 1; layer > 0; layer--) {
-            do_product<DELTAS>(s, layer, 0, parts);
-            if (layer > 1)
-                wait_for_cluster();
-        }
-    }
-    wait_for_all(s);
-    if (threadIdx.x == 0)
-        join_grid(s);
-    __syncthreads();
-    if (blockIdx.x == gridDim.x - 1)
-        finish_losses(s, end, parts);
-    for (int layer = 0, turn = 0; layer < s.layers; layer++)
-        turn = do_product<GRADIENTS>(s, layer, turn, parts);
-}
-#endif
-
 extern "C" __global__ void __launch_bounds__(THREADS, 1)
-    NAME(const float *x, const float *y, const float *state, float *work, float *gradient,
-         float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
-         s64 batch, s64 first_row, s64 rows, s64 batches, int layers, int begin, int end,
-         int threshold, float scale, float loss_factor, float rate, float beta1, float beta2,
-         float epsilon) {
+    mlp(const float *x, const float *y, const float *state, float *work, float *gradient,
+        float *new_state, u64 widths01, u64 widths23, u64 widths45, u64 widths67, u64 seed,
+        s64 batch, s64 first_row, s64 rows, s64 batches, int layers, int begin, int end,
+        int threshold, float scale, float loss_factor, float rate, float beta1, float beta2,
+        float epsilon) {
     extern __shared__ __align__(16) float parts[]; /* PART_FLOATS for each warp */
     __shared__ step_data s;
     wait_for_previous();
@@ -545,9 +406,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         for (int i = 0; i < 8; i++)
             s.widths[i] = (int)(widths[i / 2] >> (i % 2 * 32));
         s.layers = layers, s.rows = (int)rows;
-        s.blocks = (int)gridDim.x, s.block = (int)blockIdx.x;
-        s.row_begin = 0, s.row_end = s.rows;
-        s.large_from = (int)gridDim.x / 4, s.share_max = WARPS;
         s.batch = batch, s.first_row = first_row;
         s.threshold = (u32)threshold, s.seed = seed, s.scale = scale;
         s.state = state, s.work = work, s.gradient = gradient, s.new_state = new_state;
@@ -562,11 +420,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         s64 row = s.step % batches * batch + first_row;
         s.x = x + row * s.widths[0];
         s.y = y + row * s.widths[layers];
-        s.adam = {-1, 1 - beta1, 1 - beta2, epsilon};
-        s.rate = rate, s.beta1 = beta1, s.beta2 = beta2;
+        s.adam = {0, 1 - beta1, 1 - beta2, epsilon};
+        s.barrier = {load_arrived()};
         s.loss_factor = loss_factor;
     }
     __syncthreads();
+    if (UPDATE &&
+        threadIdx.x == 32) /* in double precision, which takes a while: no other thread waits */
+        s.adam.rate = corrected_rate(rate, beta1, beta2, s.step);
     do_phases(s, begin, end, parts);
 }
 #endif

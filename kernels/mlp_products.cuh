@@ -13,7 +13,6 @@
 struct product {
     const float *a, *b;
     int m, n, k;
-    int row_begin;           /* rows before this one are others' */
     bool vector_a, vector_b; /* 16 bytes can be loaded at once: the base and each row begin there */
 };
 

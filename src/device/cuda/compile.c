@@ -29,11 +29,14 @@ static const struct lab_kernel_file *file_named(const char *name) {
 
 /* What stands before files whose names end so, behind common.cuh, which stands before all. */
 static const struct {
-    const char *ending, *headers[3];
+    const char *ending, *headers[6];
 } rules[] = {
     {"_mma.cu", {"mma.cuh"}},
     {"_hopper.cu", {"hopper.cuh"}},
-    {"mlp.cu", {"mlp_adam.cuh", "mlp_products.cuh"}},
+    {"mlp.cu", {"mlp_adam.cuh", "mlp_step.cuh", "mlp_products.cuh"}},
+    {"mlp_rows.cu",
+     {"mlp_adam.cuh", "mlp_step.cuh", "mlp_products.cuh", "mlp_model.cuh", "mlp_lines.cuh"}},
+    {"mlp_wide.cu", {"mlp_adam.cuh", "mlp_step.cuh", "mlp_products.cuh", "mlp_model.cuh"}},
 };
 
 static bool ends_with(const char *text, const char *ending) {

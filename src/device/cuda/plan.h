@@ -49,7 +49,10 @@
     X(flash_attention_hopper, "flash_attention_hopper.cu", ONLY_90, HALF, "mmmpiiiif", "WIDTH",    \
       "CAUSAL", "BLOCK_M", "BLOCK_N", "STAGES", "Q_STAGES", "PINGPONG")                            \
     X(mlp, "mlp.cu", FROM_80, TRAINING, "ppppppllllllllliiiiffffff", "MODE")                       \
-    X(mlp_cluster, "mlp.cu", FROM_90, TRAINING, "ppppppllllllllliiiiffffff", "MODE", "CLUSTER")    \
+    X(mlp_rows, "mlp_rows.cu", FROM_90, TRAINING, "ppppppllllliffffff", "MODE", "W0", "W1", "W2",  \
+      "W3", "W4", "W5", "W6", "W7")                                                                \
+    X(mlp_wide, "mlp_wide.cu", FROM_90, TRAINING, "ppppppllllliffffff", "MODE", "W0", "W1", "W2",  \
+      "W3", "W4", "W5", "W6", "W7", "FEW")                                                         \
     X(adam, "mlp.cu", FROM_80, TRAINING, "pppllffff", NULL)                                        \
     X(sum, "sum.cu", FROM_80, SINGLE, "pplpli", "RANKS", "THREADS", "UNROLL")
 

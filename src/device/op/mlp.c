@@ -155,6 +155,44 @@ static const double *input_row(const struct lab_launch *launch, const double *x,
     return x + (lab_mlp_row(mlp, lab_tensor_rows(&launch->in[OP_MLP_X]), step) + row) * width;
 }
 
+/*
+ * A factor as the matrix units take it: with 10 bits behind the point in tf32, ties away from zero, with 7
+ * in bf16, ties to even. Without this a sum near zero may be on the other side of ReLU's edge, which is a
+ * difference that no tolerance tells from a fault. Their sums are of single precision, here of double.
+ */
+static double factor(enum lab_dtype compute, double value) {
+    float single = (float)value;
+    uint32_t bits;
+    if (compute == LAB_FP32 || !isfinite(single))
+        return value;
+    memcpy(&bits, &single, sizeof bits);
+    bits = compute == LAB_TF32 ? (bits + 0x1000) & ~0x1fffu
+                               : (bits + 0x7fff + (bits >> 16 & 1)) & ~0xffffu;
+    memcpy(&single, &bits, sizeof bits);
+    return (double)single;
+}
+
+static void take_factors(enum lab_dtype compute, const double *values, int64_t count, double *to) {
+    for (int64_t i = 0; i < count; i++)
+        to[i] = factor(compute, values[i]);
+}
+
+static int64_t widest_of(const struct lab_mlp *mlp) {
+    int64_t widest = 0;
+    for (int i = 0; i < mlp->width_count; i++)
+        widest = mlp->widths[i] > widest ? mlp->widths[i] : widest;
+    return widest;
+}
+
+/* All parameters as factors, and room for a row of any width; allocated. */
+static double *weights_of(const struct lab_launch *launch, const double *state, double **ret_row) {
+    int64_t count = lab_mlp_parameters(&launch->mlp);
+    double *weights = lab_mem_alloc((size_t)(count + widest_of(&launch->mlp)), sizeof *weights);
+    take_factors(launch->compute, state, count, weights);
+    *ret_row = weights + count;
+    return weights;
+}
+
 /* In four sums, so that one addition needn't wait for the other. */
 static double dot(const double *a, const double *b, int64_t count) {
     double sums[4] = {0};
@@ -167,11 +205,11 @@ static double dot(const double *a, const double *b, int64_t count) {
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-static void forward_row(const struct lab_launch *launch, const double *state, const double *from,
-                        int64_t step, int layer, int64_t row, double *to) {
-    const struct lab_mlp *mlp = &launch->mlp;
+/* `weights` and `from` are factors. */
+static void forward_row(const struct lab_mlp *mlp, const double *state, const double *weights,
+                        const double *from, int64_t step, int layer, int64_t row, double *to) {
     int64_t in = mlp->widths[layer], out = mlp->widths[layer + 1];
-    const double *weight = state + lab_mlp_weight_at(mlp, layer);
+    const double *weight = weights + lab_mlp_weight_at(mlp, layer);
     const double *bias = state + lab_mlp_bias_at(mlp, layer);
     double scale = 0x1p16 / (0x1p16 - (double)lab_mlp_threshold(mlp));
     for (int64_t o = 0; o < out; o++) {
@@ -187,15 +225,19 @@ static void forward_reference(const struct lab_launch *launch, const double *con
                               double *out) {
     const struct lab_mlp *mlp = &launch->mlp;
     int layers = lab_mlp_layers(mlp);
-    int64_t step = step_of(mlp, in[OP_MLP_STATE]), width = mlp->widths[layers];
+    const double *state = in[OP_MLP_STATE];
+    int64_t step = step_of(mlp, state), width = mlp->widths[layers];
     int64_t first = lab_mlp_row(mlp, lab_tensor_rows(&launch->in[OP_MLP_X]), step);
     double elements = (double)mlp->batch * (double)width, mse = 0, mae = 0;
+    double *from, *weights = weights_of(launch, state, &from);
     for (int64_t row = 0; row < mlp->rows; row++) {
         double *last = out + lab_mlp_output_at(mlp, layers - 1) + row * width;
-        for (int l = 0; l < layers; l++)
-            forward_row(launch, in[OP_MLP_STATE],
-                        input_row(launch, in[OP_MLP_X], out, step, l, row), step, l, row,
+        for (int l = 0; l < layers; l++) {
+            take_factors(launch->compute, input_row(launch, in[OP_MLP_X], out, step, l, row),
+                         mlp->widths[l], from);
+            forward_row(mlp, state, weights, from, step, l, row,
                         out + lab_mlp_output_at(mlp, l) + row * mlp->widths[l + 1]);
+        }
         for (int64_t o = 0; o < width; o++) {
             double difference = last[o] - in[OP_MLP_Y][(first + row) * width + o];
             mse += difference * difference / elements;
@@ -203,27 +245,32 @@ static void forward_reference(const struct lab_launch *launch, const double *con
             last[o] = 2 * difference / elements;
         }
     }
+    lab_mem_free(weights);
     out[lab_mlp_output_at(mlp, layers)] = mse;
     out[lab_mlp_output_at(mlp, layers) + 1] = mae;
 }
 
-/* The derivatives by the outputs of the layer before, through its dropout and ReLU. */
-static void delta_row(const struct lab_mlp *mlp, int layer, const double *state,
+/* The derivatives by the outputs of the layer before, through its dropout and ReLU; `weights` are
+ * factors. */
+static void delta_row(const struct lab_launch *launch, int layer, const double *weights,
                       const double *delta, const double *output_before, double *to) {
+    const struct lab_mlp *mlp = &launch->mlp;
     int64_t in = mlp->widths[layer], out = mlp->widths[layer + 1];
-    const double *weight = state + lab_mlp_weight_at(mlp, layer);
+    const double *weight = weights + lab_mlp_weight_at(mlp, layer);
     double scale = 0x1p16 / (0x1p16 - (double)lab_mlp_threshold(mlp));
     memset(to, 0, (size_t)in * sizeof *to);
-    for (int64_t o = 0; o < out; o++)
+    for (int64_t o = 0; o < out; o++) {
+        double d = factor(launch->compute, delta[o]);
         for (int64_t i = 0; i < in; i++)
-            to[i] += delta[o] * weight[o * in + i];
+            to[i] += d * weight[o * in + i];
+    }
     for (int64_t i = 0; i < in; i++)
         to[i] = output_before[i] == 0 ? 0 : scale * to[i];
 }
 
 static void layer_gradient(const struct lab_launch *launch, int layer, int64_t step,
                            const double *x, const double *outputs, const double *delta,
-                           double *gradient) {
+                           double *from, double *gradient) {
     const struct lab_mlp *mlp = &launch->mlp;
     int64_t in = mlp->widths[layer], out = mlp->widths[layer + 1];
     double *weight = gradient + lab_mlp_weight_at(mlp, layer);
@@ -231,10 +278,10 @@ static void layer_gradient(const struct lab_launch *launch, int layer, int64_t s
     memset(weight, 0, (size_t)(in * out) * sizeof *weight);
     memset(bias, 0, (size_t)out * sizeof *bias);
     for (int64_t row = 0; row < mlp->rows; row++) {
-        const double *from = input_row(launch, x, outputs, step, layer, row);
+        take_factors(launch->compute, input_row(launch, x, outputs, step, layer, row), in, from);
         for (int64_t o = 0; o < out; o++) {
-            double d = delta[row * out + o];
-            bias[o] += d;
+            double d = factor(launch->compute, delta[row * out + o]);
+            bias[o] += delta[row * out + o];
             for (int64_t i = 0; i < in; i++)
                 weight[o * in + i] += d * from[i];
         }
@@ -247,21 +294,21 @@ static void backward(const struct lab_launch *launch, const double *x, const dou
                      const double *outputs, const double *delta, double *gradient) {
     const struct lab_mlp *mlp = &launch->mlp;
     struct op_layers range = op_mlp_range(mlp);
-    int64_t step = step_of(mlp, state), widest = 0;
-    for (int i = 0; i < mlp->width_count; i++)
-        widest = mlp->widths[i] > widest ? mlp->widths[i] : widest;
+    int64_t step = step_of(mlp, state), widest = widest_of(mlp);
+    double *from, *weights = weights_of(launch, state, &from);
     double *memory = lab_mem_alloc((size_t)(2 * widest * mlp->rows), sizeof *memory);
     double *deltas[2] = {memory, memory + widest * mlp->rows};
     memcpy(deltas[0], delta, (size_t)(mlp->rows * mlp->widths[range.end]) * sizeof *delta);
     for (int l = range.end - 1; l >= range.begin; l--) {
         double *now = deltas[(range.end - 1 - l) % 2], *before = deltas[(range.end - l) % 2];
-        layer_gradient(launch, l, step, x, outputs, now, gradient);
+        layer_gradient(launch, l, step, x, outputs, now, from, gradient);
         for (int64_t row = 0; row < mlp->rows && l > range.begin; row++)
-            delta_row(mlp, l, state, now + row * mlp->widths[l + 1],
+            delta_row(launch, l, weights, now + row * mlp->widths[l + 1],
                       outputs + lab_mlp_output_at(mlp, l - 1) + row * mlp->widths[l],
                       before + row * mlp->widths[l]);
     }
     lab_mem_free(memory);
+    lab_mem_free(weights);
     if (range.end < lab_mlp_layers(mlp))
         return;
     gradient[lab_mlp_parameters(mlp)] = outputs[lab_mlp_output_at(mlp, range.end)];
@@ -326,6 +373,9 @@ static const struct {
     {{{5, 130, 64, 1}, 4, 0.5f, 4, 40, 17, 21, 0, 0}, 40},          /* a rank's share of a batch */
     {{{20, 300, 257, 129, 6}, 5, 0.2f, 5, 128, 0, 128, 0, 0}, 256}, /* cut among threads */
     {{{8, 16, 24, 16, 8, 16, 24, 4}, 8, 0.1f, 1ull << 40, 3, 1, 1, 0, 0}, 3},
+    {{{9, 48, 32, 3}, 4, 0.3f, 6, 40, 3, 35, 0, 0}, 80},     /* whole vectors, a small model */
+    {{{20, 288, 256, 6}, 4, 0.2f, 7, 50, 0, 50, 0, 0}, 100}, /* and a large one, */
+    {{{20, 288, 256, 6}, 4, 0.2f, 7, 7, 0, 7, 0, 0}, 14},    /* with few rows */
 };
 
 static int example(enum lab_op_id op, int index, enum lab_dtype dtype,

@@ -45,7 +45,8 @@ static struct cuda_variant usual(enum cuda_kernel_id kernel, int dtype) {
         [CUDA_KERNEL_gemm_hopper] = {128, 256, 4, 0, 2, 1, 2, 3},
         [CUDA_KERNEL_flash_attention_hopper] = {64, 1, 128, 128, 3, 2, 1},
         [CUDA_KERNEL_mlp] = {7},
-        [CUDA_KERNEL_mlp_cluster] = {7, 8},
+        [CUDA_KERNEL_mlp_rows] = {7, 5, 32, 16, 3},
+        [CUDA_KERNEL_mlp_wide] = {7, 5, 64, 32, 3},
         [CUDA_KERNEL_sum] = {4, 512, 2},
     };
     memcpy(variant.macros, macros[kernel], sizeof variant.macros);

@@ -273,22 +273,35 @@ static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
         .widths = {50, 256, 128, 64, 3}, .width_count = 5, .batch = 128, .rows = 128};
     struct lab_mlp large = {
         .widths = {50, 1024, 1024, 512, 512, 256, 3}, .width_count = 7, .batch = 16, .rows = 16};
-    /* given a small model, then clusters of blocks share rows */
+    /* given a model that fits into a block, then its widths are the kernel's */
     struct lab_launch launch = mlp_step(medium);
     assert_int_equal(plan(&launch, &call), CUDA_WAY_KERNEL);
-    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp_cluster);
-    assert_true(call.persistent && call.cluster > 1 && call.grid[0] <= 132);
-    /* but not on a slice, of which nobody knows what clusters it has room for, or before 9.0 */
+    assert_string_equal(name_of(&call),
+                        "mlp_rows tf32 MODE=7 W0=50 W1=256 W2=128 W3=64 W4=3 W5=0 W6=0 W7=0");
+    assert_int_equal(call.grid[0], 132);
+    check_call(h200, &call);
     plan_on(slice, &launch, &call);
-    assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp);
     assert_int_equal(call.grid[0], 64);
+    /* but one that is told them before 9.0, or where tensors lie anywhere */
     plan_on(a100, &launch, &call);
+    assert_string_equal(name_of(&call), "mlp tf32 MODE=7");
     assert_int_equal(call.grid[0], 108);
-    /* a large one is read by all blocks together, for 16 rows as for 1024 */
-    launch = mlp_step(large);
+    launch.out.data = launch.in[2].data = (void *)0x1004;
     plan(&launch, &call);
     assert_int_equal(call.variant.kernel, CUDA_KERNEL_mlp);
+    /* a large one is read by all blocks together, in small tiles for 16 rows */
+    launch = mlp_step(large);
+    plan(&launch, &call);
+    assert_string_equal(
+        name_of(&call),
+        "mlp_wide tf32 MODE=7 W0=50 W1=1024 W2=1024 W3=512 W4=512 W5=256 W6=3 W7=0 FEW=1");
     assert_int_equal(call.grid[0], 132);
+    check_call(h200, &call);
+    /* and one of odd widths by the kernel that is told them */
+    large.widths[1] = 1000;
+    launch = mlp_step(large);
+    plan(&launch, &call);
+    assert_string_equal(name_of(&call), "mlp tf32 MODE=7");
     check_call(h200, &call);
     /* and what the kernel couldn't count is refused */
     struct lab_err err = LAB_ERR_INIT;

@@ -149,6 +149,36 @@ static double relative_distance(const double *a, const double *b, int64_t count)
     return sqrt(difference / norm);
 }
 
+/* One weight times one input. Each is halfway between two neighbours of the format, or a little above. */
+static void factors_are_rounded_as_matrix_units_do(void **state) {
+    (void)state;
+    const struct {
+        enum lab_dtype dtype;
+        double weight, x, product;
+    } cases[] = {
+        {LAB_FP32, 1 + 0x1p-20, 1 + 0x1p-3, (1 + 0x1p-20) * (1 + 0x1p-3)},
+        {LAB_TF32, 1 + 0x1p-11, 1 + 0x1p-3, (1 + 0x1p-10) * (1 + 0x1p-3)}, /* ties away from zero */
+        {LAB_TF32, -1 - 0x1p-11, 1 + 0x1p-12, -1 - 0x1p-10},
+        {LAB_BF16, 1 + 0x1p-8, 1 + 0x1p-3, 1 + 0x1p-3}, /* ties to even */
+        {LAB_BF16, 1 + 3 * 0x1p-8, 1 + 0x1p-9, 1 + 0x1p-6},
+        {LAB_BF16, 1 + 0x1p-8 + 0x1p-20, 1, 1 + 0x1p-7},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct lab_launch launch = {
+            .op = LAB_OP_MLP_GRADIENT,
+            .mlp = {.widths = {1, 1}, .width_count = 2, .batch = 1, .rows = 1},
+            .compute = cases[i].dtype,
+        };
+        launch.in[0] = lab_tensor_matrix(NULL, LAB_FP32, 1, 1);
+        double model[3 * 32 + 4] = {cases[i].weight, 0x1p-20}, target = -1, gradient[4];
+        double prediction = cases[i].product + 0x1p-20;
+        const double *in[] = {&cases[i].x, &target, model, NULL, NULL};
+        lab_op_get(launch.op)->reference(&launch, in, gradient);
+        assert_true(gradient[2] == (prediction + 1) * (prediction + 1)); /* the loss */
+        assert_true(gradient[1] == 2 * (prediction + 1)); /* a sum's terms are no factors */
+    }
+}
+
 /* The loss at parameters moved by ±h, of every parameter in turn. */
 static void the_gradient_is_that_of_finite_differences(void **state) {
     (void)state;
@@ -367,6 +397,7 @@ int main(void) {
         cmocka_unit_test(nothing_overlaps_in_work),
         cmocka_unit_test(steps_go_through_the_whole_batches_in_turn),
         cmocka_unit_test(bad_models_are_refused),
+        cmocka_unit_test(factors_are_rounded_as_matrix_units_do),
         cmocka_unit_test(the_gradient_is_that_of_finite_differences),
         cmocka_unit_test(shards_of_any_size_add_up_to_the_batch),
         cmocka_unit_test(adam_does_what_its_formula_says),

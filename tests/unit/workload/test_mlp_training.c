@@ -312,6 +312,83 @@ static void a_wrong_learning_rate_or_mask_is_noticed(void **state) {
     lab_workload_mlp.close(t);
 }
 
+/* --- gradients that are wrong in a small place --- */
+
+static struct {
+    const struct lab_device_ops *real;
+    struct lab_device_ops swapped;
+    struct mlp_training *training;
+    void (*spoil)(const struct lab_mlp *mlp, float *gradient);
+    int every, steps; /* spoils one step of so many */
+} spoilt;
+
+static int spoiling_launch(struct lab_stream *stream, const struct lab_launch *launch,
+                           struct lab_err *err) {
+    if (spoilt.real->launch(stream, launch, err))
+        return -1;
+    if (launch->op != LAB_OP_MLP_BACKWARD || spoilt.steps++ % spoilt.every)
+        return 0;
+    if (lab_stream_sync(stream, err))
+        return -1;
+    spoilt.spoil(&spoilt.training->shape.mlp, spoilt.training->gradient.data);
+    return 0;
+}
+
+static void spoil_nothing(const struct lab_mlp *mlp, float *gradient) {
+    (void)mlp;
+    (void)gradient;
+}
+
+static void spoil_biases(const struct lab_mlp *mlp, float *gradient) {
+    for (int64_t i = lab_mlp_bias_at(mlp, 1); i < lab_mlp_weight_at(mlp, 2); i++)
+        gradient[i] *= 1.01f;
+}
+
+static void spoil_one_bias(const struct lab_mlp *mlp, float *gradient) {
+    gradient[lab_mlp_bias_at(mlp, 0) + 5] = 0;
+}
+
+/* 16 outputs by 8 inputs, as a block of threads may forget them. */
+static void spoil_tile(const struct lab_mlp *mlp, float *gradient) {
+    for (int64_t row = 16; row < 32; row++)
+        for (int64_t column = 8; column < 16; column++)
+            gradient[lab_mlp_weight_at(mlp, 0) + row * mlp->widths[0] + column] = 0;
+}
+
+static void spoil_rounding(const struct lab_mlp *mlp, float *gradient) {
+    for (int64_t i = 0; i < lab_mlp_parameters(mlp); i++)
+        gradient[i] *= 1 + (i % 2 ? 1e-6f : -1e-6f);
+}
+
+static void a_gradient_wrong_in_one_place_is_noticed(void **state) {
+    const struct {
+        void (*spoil)(const struct lab_mlp *mlp, float *gradient);
+        int every;
+        bool passes;
+    } cases[] = {
+        {spoil_nothing, 1, true}, {spoil_rounding, 1, true},  {spoil_biases, 1, false},
+        {spoil_biases, 5, false}, {spoil_one_bias, 1, false}, {spoil_tile, 1, false},
+        {spoil_tile, 5, false},
+    };
+    struct on_cpu *cpu = *state;
+    spoilt.training = on_cpu_start(cpu, &lab_workload_mlp, WORDS(SMALL));
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        spoilt.real = cpu->device->ops;
+        spoilt.swapped = *spoilt.real;
+        spoilt.swapped.launch = spoiling_launch;
+        spoilt.spoil = cases[i].spoil;
+        spoilt.every = cases[i].every;
+        spoilt.steps = 0;
+        cpu->device->ops = &spoilt.swapped;
+        struct lab_verification v = verify(spoilt.training, 7);
+        cpu->device->ops = spoilt.real;
+        assert_int_equal(spoilt.steps, 100);
+        if (v.passed != cases[i].passes)
+            fail_msg("case %zu: %s", i, v.text);
+    }
+    lab_workload_mlp.close(spoilt.training);
+}
+
 static void each_refusal_while_opening_is_passed_on(void **state) {
     struct on_cpu *cpu = *state;
     const char *const ways[] = {"compile_model=true", "compile_model=false"};
@@ -362,6 +439,7 @@ int main(void) {
         cmocka_unit_test(losses_and_the_parts_of_a_step_are_told),
         cmocka_unit_test(a_lost_launch_is_noticed),
         cmocka_unit_test(a_wrong_learning_rate_or_mask_is_noticed),
+        cmocka_unit_test(a_gradient_wrong_in_one_place_is_noticed),
         cmocka_unit_test(each_refusal_while_opening_is_passed_on),
         cmocka_unit_test(the_same_work_has_one_form),
     };
