@@ -178,7 +178,9 @@ static int refuse_missing(const struct plan_book *book, const struct plan_job *j
         add_nodes(book->machine, &text);
     }
     lab_str_add(&text, "; to run it here, add:");
-    if (devices->missing_count)
+    if (devices->missing_count && job->keys.gpu_mode && book->devices.count > 1)
+        lab_str_printf(&text, " experiment.%s=all", devices->path); /* it makes the gangs of them */
+    else if (devices->missing_count)
         lab_str_printf(&text, " experiment.%s=[%s]", devices->path,
                        devices->available.length ? devices->available.text : "0");
     fill_nodes(nodes, book->machine);

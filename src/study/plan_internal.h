@@ -176,6 +176,9 @@ int plan_mode_gangs(const struct plan_job *job, struct lab_arena *arena, struct 
 /* Whether gpu_mode leaves this work on so many devices out; a note says why. */
 bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
                      const struct plan_work *work, const struct lab_run_rank *ranks, int count);
+/* Notes that NCCL was asked for where it can't sum. */
+void plan_mode_note_nccl(struct plan_book *book, const struct plan_work *work,
+                         const struct lab_run_rank *ranks, int count);
 
 /* --- plan_phases.c --- */
 

@@ -3,8 +3,9 @@
  * comes to, and which of them are worth a run.
  *
  * What `auto` goes by is what was measured on these devices, where somebody knows of it (lab_plan_strategy);
- * else the rules of a published study of training on two GPUs, on true counts of parameters: below 1 M one device; up to 5 M several from batch 128 on; from 10 M on several from batch 64
- * on; between 5 M and 10 M they are tried.
+ * else the rules of a published study of training on two GPUs, on true counts of parameters: below 1 M
+ * one device; up to 5 M several from batch 128 on; from 10 M on several from batch 64 on; between 5 M and
+ * 10 M they are tried.
  */
 #include "study/plan_internal.h"
 
@@ -12,6 +13,18 @@
 
 static bool is(const struct plan_job *job, const char *mode) {
     return lab_str_equal(job->keys.gpu_mode, mode);
+}
+
+static bool asks_nccl(const struct lab_value *options) {
+    const struct lab_value *way = lab_value_get(options, "allreduce");
+    return way && way->type == LAB_VALUE_STRING && lab_str_equal(way->string, "nccl");
+}
+
+static const char *what_needs_several(const struct plan_job *job) {
+    if (asks_nccl(job->experiment))
+        return "allreduce=nccl sums between whole NVIDIA GPUs, two or more";
+    return is(job, "multi") ? "gpu_mode=multi takes several devices"
+                            : "gpu_mode=compare holds several devices against one";
 }
 
 static int refuse_few(const struct plan_job *job, const struct lab_value *list,
@@ -27,12 +40,11 @@ static int refuse_few(const struct plan_job *job, const struct lab_value *list,
         lab_str_printf(&hint, "device=%s/2, two slices of it", name);
     else
         lab_str_add(&hint, "experiment.gpu_mode=single");
-    plan_refuse(
-        list, err,
-        "gpu_mode=%s holds several devices against one, but device=%s has %d here (0 is %s)%s; "
-        "to run it here, add: %s",
-        job->keys.gpu_mode, job->keys.device, devices->count, name,
-        list->count < devices->count ? " and one is chosen" : "", hint.text);
+    plan_refuse(list, err, "%s, but device=%s has %d here (0 is %s)%s; to run it here%s, add: %s",
+                what_needs_several(job), job->keys.device, devices->count, name,
+                list->count < devices->count ? " and one is chosen" : "",
+                whole && asks_nccl(job->experiment) ? ", with sums that go another way" : "",
+                hint.text);
     lab_str_release(&hint);
     return -1;
 }
@@ -130,4 +142,18 @@ bool plan_mode_skips(struct plan_book *book, const struct plan_job *job,
     plan_note(book, "gpu_mode=auto leaves %s on one device, by a published rule: %s", work->label,
               why);
     return true;
+}
+
+/* Before hours are spent on settings of what never runs. */
+void plan_mode_note_nccl(struct plan_book *book, const struct plan_work *work,
+                         const struct lab_run_rank *ranks, int count) {
+    if (count < 2 || !asks_nccl(work->options))
+        return;
+    const struct lab_device_ref *first = &book->devices.items[ranks[0].gpu_id];
+    if (!lab_str_equal(first->backend->name, "cuda") || first->slices > 1)
+        plan_note(
+            book,
+            "allreduce=nccl: NCCL sums between whole NVIDIA GPUs alone; on %s sums go another "
+            "way, and what NCCL's settings seem to be worth is noise",
+            first->name);
 }

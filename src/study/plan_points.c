@@ -286,6 +286,7 @@ static int take_point(const struct walk *w, const struct plan_product *product, 
         return -1;
     if (plan_mode_skips(w->book, w->job, &w->book->works[filled.work], ranks, count))
         return LEFT_OUT;
+    plan_mode_note_nccl(w->book, &w->book->works[filled.work], ranks, count);
     return book_point(w, &filled, ranks, count, NULL);
 }
 

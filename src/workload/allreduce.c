@@ -288,6 +288,11 @@ static int open_all(struct allreduce *all, const struct lab_rank *rank, struct l
         start_threads(all, err) || on_all(all, open_member, err))
         return -1;
     const char *note = lab_sum_note(all->members[0].end.sum);
+    if (all->members[0].end.ranks == 1 && !rank->run_id)
+        note = all->members[0].ref.simulated
+                   ? "one device has nothing to sum: simulated ones sum in a study, as a gang"
+                   : "one device has nothing to sum: name several, such as --device cpu:0/2 or "
+                     "--device cuda:0/4, slices of one";
     if (note && rank->index == 0 && all->sink && all->sink->warning)
         all->sink->warning(all->sink->state, note);
     return 0;
@@ -396,9 +401,8 @@ const struct lab_workload lab_workload_allreduce = {
         "ring through host memory: each device sums a part, which then go round.\n"
         "hierarchical: the first device gathers all, sums and gives back.\n"
         "\n"
-        "The devices are the ranks of a study's gang; in a benchmark the slices of the one it "
-        "runs\n"
-        "on (--device cuda:0/4), or those that devices=… names.\n"
+        "The devices are the ranks of a study's gang; in a benchmark those that --device names\n"
+        "(cuda, cuda:0/4), or devices=…; of one slice all sisters take part.\n"
         "\n"
         "algorithm_gb_per_s and bus_gb_per_s are algbw and busbw of nccl-tests: bytes of a vector\n"
         "over the time, and 2·(n − 1)/n times that. With flush=true vectors take turns, so that\n"

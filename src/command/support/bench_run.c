@@ -28,6 +28,7 @@ struct bench {
     struct lab_bench_report *report;
     struct lab_bench_repetition *repetitions;
     struct lab_arena *arena;
+    bool takes_all; /* devices that were selected; else the first */
     const char **invalid;
     int invalid_count;
     const char *note;                            /* about the cache of tuned configurations; NULL */
@@ -46,6 +47,30 @@ static void add_invalid(struct bench *bench, const char *what, const char *why) 
 
 /* --- before the first repetition --- */
 
+#define DEVICES_KEY "devices" /* of a workload that opens others than the first by itself */
+
+/* Such a workload, and the user hasn't named them. */
+static bool wants_devices(const struct lab_bench_request *request) {
+    const struct lab_value *given = lab_value_get(request->config_value, DEVICES_KEY);
+    for (const struct lab_option *row = request->workload->options; row && row->name; row++)
+        if (lab_str_equal(row->name, DEVICES_KEY))
+            return !given || given->type == LAB_VALUE_NULL;
+    return false;
+}
+
+/* Those of --device are then what the key says. */
+static int name_devices(struct bench *bench, struct lab_err *err) {
+    const struct lab_workload *workload = bench->request->workload;
+    void *config = lab_arena_alloc(bench->arena, 1, workload->config_size);
+    memcpy(config, bench->config, workload->config_size);
+    struct lab_value *names = lab_value_string(bench->arena, bench->request->selector);
+    if (lab_options_set_value(workload->options, config, bench->arena, DEVICES_KEY, names, err) < 0)
+        return -1;
+    bench->config = config;
+    lab_value_set(bench->arena, bench->report->config, DEVICES_KEY, names);
+    return 0;
+}
+
 static int choose_device(struct bench *bench, int *ret_selected, struct lab_err *err) {
     struct lab_device_list list;
     if (lab_device_select(bench->machine, bench->request->selector, bench->arena, &list, err) < 0)
@@ -54,7 +79,8 @@ static int choose_device(struct bench *bench, int *ret_selected, struct lab_err 
         return lab_err_set(err, LAB_ERR_USER, "--device %s names no device: see 'gpulab devices'",
                            bench->request->selector);
     bench->ref = list.items[0];
-    *ret_selected = list.count;
+    bench->takes_all = list.count > 1 && !bench->ref.simulated && wants_devices(bench->request);
+    *ret_selected = bench->takes_all ? 1 : list.count;
     return 0;
 }
 
@@ -459,6 +485,8 @@ int lab_bench_run(const struct lab_bench_request *request, struct lab_arena *are
         result = choose_node(&bench, err);
     if (result == 0)
         result = choose_configuration(&bench, err);
+    if (result == 0 && bench.takes_all)
+        result = name_devices(&bench, err);
     if (result == 0) {
         describe_work(&bench);
         bench.progress.label = ret_report->label;
