@@ -38,7 +38,16 @@ struct barrier_data {
     u32 turned;
 };
 
-__device__ __forceinline__ void wait_for_all(barrier_data &barrier) {
+/* Nothing is known of what others wrote: that is not asked for, and what follows needn't wait. */
+__device__ __forceinline__ barrier_data find_barrier() {
+    u32 now;
+    asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(&arrived));
+    return {now};
+}
+
+/* The last thread has time for something else until all are there. */
+template <class MEANWHILE>
+__device__ __forceinline__ void wait_for_all(barrier_data &barrier, MEANWHILE meanwhile) {
     __syncthreads();
     if (threadIdx.x == 0) {
         u32 mine = blockIdx.x == 0 ? 0x80000000u - (gridDim.x - 1) : 1;
@@ -48,8 +57,13 @@ __device__ __forceinline__ void wait_for_all(barrier_data &barrier) {
             if (polls > POLLS_MAX)
                 __trap();
         barrier.turned ^= 0x80000000u;
-    }
+    } else if (threadIdx.x == THREADS - 1)
+        meanwhile();
     __syncthreads();
+}
+
+__device__ __forceinline__ void wait_for_all(barrier_data &barrier) {
+    wait_for_all(barrier, [] {});
 }
 
 /* Four neighbouring warps of a block. */

@@ -84,10 +84,11 @@ template <int LAY> __device__ __forceinline__ int column_of(int j, int place) {
     return LAY == ALONG_K ? 8 * j + place : NT * place + j;
 }
 
-/* This warp's share of the tile into shared memory. */
-template <int K, int N, int LAY>
+/* This warp's share of the tile into shared memory. `meanwhile` is done when the first operands are on their
+ * way. */
+template <int K, int N, int LAY, class MEANWHILE>
 __device__ __forceinline__ void add_share(const float *a, const float *b, int row, int rows,
-                                          int column, float *parts) {
+                                          int column, float *parts, MEANWHILE meanwhile) {
     constexpr int STEPS = up(K, 16) / 16, MINE = (STEPS + SPLIT - 1) / SPLIT;
     int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     int share = FEW ? warp : warp / 2, half = FEW ? 0 : warp % 2 * 16;
@@ -101,6 +102,8 @@ __device__ __forceinline__ void add_share(const float *a, const float *b, int ro
             if (STEPS % (SPLIT * AT_ONCE) == 0 || (i + j) * SPLIT + share < STEPS)
                 load_step<K, N, LAY>(o[j], a, b, row + half, rows, column,
                                      ((i + j) * SPLIT + share) * 16);
+        if (i == 0)
+            meanwhile();
 #pragma unroll
         for (int j = 0; j < AT_ONCE; j++)
             if (STEPS % (SPLIT * AT_ONCE) == 0 || (i + j) * SPLIT + share < STEPS)
@@ -171,14 +174,16 @@ __device__ __forceinline__ void forward_layer(const step_data &s, float *parts) 
             if (IS_LAST && there)
                 other[i] -= s.y[q.at + i];
         }
-        add_share<IN, OUT, ALONG_K>(input, weight, q.tile_row, s.rows, q.tile_column, parts);
-        if (!IS_LAST && q.column >= 0)
+        auto draw = [&] {
+            if (IS_LAST || q.column < 0)
+                return;
 #pragma unroll
             for (int i = 0; i < COUNT; i++) {
-                int c = q.column + i;
-                kept[i] = !s.threshold ||
-                          kept_of(s, LAYER, q.row, c / 128 * 16 + c % 16) >> (c / 16 % 8) & 1;
+                int c = q.column + i, block = c / 128 * 16 + c % 16;
+                kept[i] = !s.threshold || kept_of(s, LAYER, q.row, block) >> (c / 16 % 8) & 1;
             }
+        };
+        add_share<IN, OUT, ALONG_K>(input, weight, q.tile_row, s.rows, q.tile_column, parts, draw);
         __syncthreads();
         if (q.column >= 0) {
             add_shares(total, parts, q.row - q.tile_row, q.column - q.tile_column);
@@ -211,7 +216,7 @@ __device__ __forceinline__ void backward_layer(const step_data &s, float *parts)
         for (int i = 0; i < COUNT; i++)
             other[i] = q.column >= 0 ? output[q.at + i] : 0;
         add_share<OUT, IN, ACROSS_K>(delta_of(s, LAYER), s.state + weight_at(LAYER), q.tile_row,
-                                     s.rows, q.tile_column, parts);
+                                     s.rows, q.tile_column, parts, [] {});
         __syncthreads();
         if (q.column >= 0) {
             add_shares(total, parts, q.row - q.tile_row, q.column - q.tile_column);
@@ -456,14 +461,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     step_data s = {x,         y, state,          work, gradient, new_state,  (int)rows,
                    first_row, 0, (u32)threshold, seed, scale,    loss_factor};
     wait_for_previous();
-    barrier_data barrier = {load_arrived()};
+    barrier_data barrier = find_barrier();
     s.step = step_of(state + 3 * STRIDE);
     s64 row = batch_of(s.step, batches) * batch + first_row;
     s.x += row * INPUTS;
     s.y += row * OUTPUTS;
-    if (UPDATE && threadIdx.x == THREADS - 1)
-        shared_rate = corrected_rate(rate, beta1, beta2, s.step);
-    forward_from<0>(s, parts, barrier);
+    forward_layer<0>(s, parts);
+    s64 step = s.step;
+    wait_for_all(barrier, [=] { /* in double precision, which takes a while */
+                                if (UPDATE)
+                                    shared_rate = corrected_rate(rate, beta1, beta2, step);
+    });
+    forward_from<1>(s, parts, barrier);
     backward_from<LAYERS - 1>(s, parts, barrier);
     do_gradients(s, parts, {shared_rate, 1 - beta1, 1 - beta2, epsilon});
     if (blockIdx.x == gridDim.x - 1 &&
