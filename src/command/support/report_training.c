@@ -258,6 +258,7 @@ static void add_published(struct lab_str *text, const struct lab_analysis_table 
 struct findings {
     double log_sum; /* of speed-ups, whose mean is the geometric one: ratios multiply */
     int count, pay, stay, marginal;
+    bool apart; /* devices of a gang don't sum: each trains a model of its own */
 };
 
 static void count_finding(struct findings *found, double speedup, const char *grade) {
@@ -268,9 +269,21 @@ static void count_finding(struct findings *found, double speedup, const char *gr
     found->marginal += lab_str_equal(grade, "marginal");
 }
 
+static bool trains_apart(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].rank_count > 1 &&
+            lab_str_equal(lab_study_text(&study->runs[i], "options.allreduce"), "none"))
+            return true;
+    return false;
+}
+
 /* Rests on the verdicts: a mean of what can't be told tells nothing. */
 static const char *conclude(const struct findings *found, struct lab_arena *arena) {
     int open = found->count - found->pay - found->stay - found->marginal;
+    if (found->apart)
+        return "with allreduce=none each device trains a model of its own: several do more "
+               "trainings "
+               "at once, and none of them is faster";
     if (found->pay == found->count)
         return "several devices train it faster";
     if (found->stay == found->count)
@@ -344,7 +357,7 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
     bool simulated = study->simulated;
     struct lab_arena *arena = found->arena;
     struct lab_str text;
-    struct findings findings = {0};
+    struct findings findings = {.apart = trains_apart(study)};
     lab_str_init(&text);
     lab_str_printf(&text,
                    "# %s: one device and several%s\n\n%.0f parameters. Throughput in samples a "
