@@ -3,6 +3,7 @@
  * much, how well they are used, and from which model or batch on it pays.
  */
 #include "analysis/analysis.h"
+#include "analysis/analysis_group.h"
 #include "analysis/speedup/gang.h"
 
 #include "base/str.h"
@@ -100,8 +101,9 @@ static const char *ratio_text(const struct lab_study_ratio *ratio, struct lab_ar
                                                 ratio->low, ratio->high);
 }
 
-static double median_rate(const struct lab_study_point *point) {
-    return point ? lab_stats_median(point->rates, (size_t)point->count) : (double)NAN;
+/* As the ratio is made: the two rates of a row divide to it. */
+static double rate_of(const struct lab_study_point *point) {
+    return point ? lab_study_estimate(point->rates, point->count).value : (double)NAN;
 }
 
 static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
@@ -118,8 +120,8 @@ static struct lab_analysis_table gang_table(const struct lab_gangs *gangs,
         row[GANG_GPUS_TEXT] =
             lab_analysis_text(lab_gang_has_rival(gangs, gang) ? gang->gpus : NULL);
         row[GANG_RUNS] = lab_analysis_figure(gang->point->count);
-        row[GANG_RATE_ONE] = lab_analysis_figure(median_rate(gang->base));
-        row[GANG_RATE] = lab_analysis_figure(median_rate(gang->point));
+        row[GANG_RATE_ONE] = lab_analysis_figure(rate_of(gang->base));
+        row[GANG_RATE] = lab_analysis_figure(rate_of(gang->point));
         row[GANG_SPEEDUP] = with_interval(ratio->ratio, ratio->low, ratio->high);
         row[GANG_SPEEDUP_TEXT] = lab_analysis_text(ratio_text(ratio, arena));
         row[GANG_WITHIN] = lab_analysis_text(ratio->within ? "yes" : "no");

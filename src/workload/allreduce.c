@@ -288,7 +288,7 @@ static int open_all(struct allreduce *all, const struct lab_rank *rank, struct l
         start_threads(all, err) || on_all(all, open_member, err))
         return -1;
     const char *note = lab_sum_note(all->members[0].end.sum);
-    if (all->members[0].end.ranks == 1 && !rank->run_id)
+    if (!note && all->members[0].end.ranks == 1 && !rank->run_id)
         note = all->members[0].ref.simulated
                    ? "one device has nothing to sum: simulated ones sum in a study, as a gang"
                    : "one device has nothing to sum: name several, such as --device cpu:0/2 or "

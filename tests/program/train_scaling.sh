@@ -41,6 +41,7 @@ show "$report/benchmark_large_single_gpu.json"
 json 'all(b["model_parameters"] == 2021379 and b["mean_communication_ms"] == 0 for b in d)'
 show "$report/comparison_report_medium.md"
 expect_out "^\| 128 \| 2 \| .* Single device preferred \|$"
+expect_out "^\*\*Conclusion\*\*: one device trains it faster"
 expect_out "said to have 258 K parameters; its layers have 54403"
 
 # 2. The law of these points, and what it says of a model that was never run; simulated figures speak when asked
@@ -91,7 +92,12 @@ expect_status 2
 expect_err "has 1 here \(0 is cpu:0\).*add: device=cpu:0/2"
 run run train_scaling device=cpu:0/2 'experiment.hardware.gpu_ids=[0,1,2]'
 expect_status 2
-expect_err "asks for device 2"
+expect_err "asks for device 2.*add: experiment.hardware.gpu_ids=all"
+run run nccl_settings device=cpu:0
+expect_status 2
+expect_err "between whole NVIDIA GPUs, two or more, but device=cpu:0 has 1"
+run run nccl_settings device=cpu:0/2 --dry-run
+expect_out "allreduce=nccl: NCCL sums between whole NVIDIA GPUs alone"
 run run train_scaling device=cpu:0/2 experiment.gpu_mode=both
 expect_status 2
 expect_err "must be single, multi, auto or compare"
@@ -104,7 +110,7 @@ folders=(outputs/train_scaling/*/*)
 show "${folders[-1]}/results.json"
 json '"too few for 2 devices" in d[0]["error"]'
 
-# 5. So does one that fails while it measures; the study goes on, and compiled gangs are as good as others
+# 6. So does one that fails while it measures; the study goes on, and compiled gangs are as good as others
 export GPULAB_FAILPOINT=stretch-of-rank-1:3
 run run train_scaling device=cpu:0/2 experiment.model=medium experiment.batch_sizes=17 experiment.runs=1 \
     experiment.test.num_steps=20 experiment.max_retries=0 experiment.order=as_given -q --no-report

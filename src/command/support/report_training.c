@@ -251,16 +251,66 @@ static void add_published(struct lab_str *text, const struct lab_analysis_table 
     }
 }
 
-/* The geometric mean: ratios multiply. */
-static void add_findings(struct lab_str *text, double log_sum, int count) {
-    double mean = exp(log_sum / count);
-    const char *conclusion = mean >= 1.10   ? "several devices train it faster"
-                             : mean >= 0.95 ? "there is hardly a difference; one device will do"
-                                            : "one device trains it faster; stay on one";
+struct findings {
+    double log_sum; /* of speed-ups, whose mean is the geometric one: ratios multiply */
+    int count, pay, stay, marginal;
+    bool apart; /* devices of a gang don't sum: each trains a model of its own */
+};
+
+static void count_finding(struct findings *found, double speedup, const char *grade) {
+    found->log_sum += log(speedup);
+    found->count++;
+    found->pay += lab_str_equal(grade, "beneficial");
+    found->stay += lab_str_equal(grade, "stay single");
+    found->marginal += lab_str_equal(grade, "marginal");
+}
+
+static bool trains_apart(const struct lab_study_table *study) {
+    for (int i = 0; i < study->run_count; i++)
+        if (study->runs[i].rank_count > 1 &&
+            lab_str_equal(lab_study_text(&study->runs[i], "options.allreduce"), "none"))
+            return true;
+    return false;
+}
+
+/* Rests on the verdicts: a mean of what can't be told tells nothing. */
+static const char *conclude(const struct findings *found, struct lab_arena *arena) {
+    int open = found->count - found->pay - found->stay - found->marginal;
+    if (found->apart)
+        return "with allreduce=none each device trains a model of its own: several do more "
+               "trainings "
+               "at once, and none of them is faster";
+    if (found->pay == found->count)
+        return "several devices train it faster";
+    if (found->stay == found->count)
+        return "one device trains it faster; stay on one";
+    if (found->marginal == found->count)
+        return "there is hardly a difference; one device will do";
+    if (open == found->count)
+        return "it can't be told which trains it faster; more runs would tell";
+    const struct {
+        int count;
+        const char *words;
+    } parts[] = {{found->pay, "several devices are faster"},
+                 {found->stay, "one is faster"},
+                 {found->marginal, "there is hardly a difference"},
+                 {open, "it can't be told"}};
+    const char *text = lab_arena_printf(arena, "of %d comparisons", found->count), *link = "";
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (parts[i].count > 0) {
+            text = lab_arena_printf(arena, "%s%s in %d %s", text, link, parts[i].count,
+                                    parts[i].words);
+            link = ",";
+        }
+    return text;
+}
+
+static void add_findings(struct lab_str *text, const struct findings *found,
+                         struct lab_arena *arena) {
     lab_str_printf(text,
                    "\n## Key Findings\n\n**Conclusion**: %s\n\n**Average Speedup**: %.2fx "
                    "(geometric mean of %d)\n",
-                   conclusion, mean, count);
+                   conclude(found, arena), exp(found->log_sum / found->count), found->count);
 }
 
 /* What the law of a step's time says of this model: where so many devices begin to pay. */
@@ -303,8 +353,7 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
     bool simulated = study->simulated;
     struct lab_arena *arena = found->arena;
     struct lab_str text;
-    double log_sum = 0;
-    int count = 0;
+    struct findings findings = {.apart = trains_apart(study)};
     lab_str_init(&text);
     lab_str_printf(&text,
                    "# %s: one device and several%s\n\n%.0f parameters. Throughput in samples a "
@@ -319,11 +368,10 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
         if (!batch || !(speedup > 0))
             continue;
         add_row(&text, table, row, batch);
-        log_sum += log(speedup);
-        count++;
+        count_finding(&findings, speedup, cell_of(table, row, "grade")->text);
     }
-    if (count > 0) {
-        add_findings(&text, log_sum, count);
+    if (findings.count > 0) {
+        add_findings(&text, &findings, arena);
         add_law(&text, study, model, arena);
         add_published(&text, table, model, parameters, arena);
         add_file(found, lab_arena_printf(arena, "comparison_report_%s.md", model), &text);
