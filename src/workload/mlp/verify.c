@@ -11,7 +11,8 @@
  *
  * Dropout is part of it: what is dropped follows from numbers that both know. Now and then, the more often
  * the larger the model, a sum lies so near to zero that rounding decides on which side of ReLU's edge it is.
- * Such a step is some per cent off; most must be as near as rounding is.
+ * Such a step is some per cent off; half of them must be as near as rounding is, and all but a few within a few
+ * per cent.
  */
 #include "workload/mlp/mlp.h"
 
@@ -22,6 +23,8 @@
 #define REFERENCE_FLOPS 4e9  /* about two seconds; two steps are checked in any case */
 #define FAR_TOLERANCE   0.25 /* of a gradient, where a sum is on the other side of the edge */
 #define FAR_STEPS       10   /* one step in so many may be as far, and one in any case */
+#define EDGE_TOLERANCE                                                                             \
+    5e-2 /* of the others: in short formats a large model has a sum at the edge in many */
 #define UPDATE_TOLERANCE                                                                           \
     1e-3 /* of an update: parameters have 24 bits, it changes the last 14 or so */
 #define LOSS_TOLERANCE 1e-3
@@ -39,7 +42,7 @@ struct check {
     struct lab_verification fault; /* the first that no step may have */
 };
 
-/* Of the worst tensor in most steps. Factors that lie between two roundings go either way now and then. */
+/* Of the worst tensor in half of the steps. Factors that lie between two roundings go either way now and then. */
 static double near_tolerance(enum lab_dtype dtype) {
     return dtype == LAB_FP32 ? 1e-4 : 1e-2;
 }
@@ -245,6 +248,7 @@ static int by_size(const void *a, const void *b) {
 
 static void judge(struct check *check, struct lab_verification *ret) {
     double allowed = near_tolerance(check->shape->dtype);
+    double edge = check->shape->dtype == LAB_FP32 ? allowed : EDGE_TOLERANCE;
     int far = check->steps / FAR_STEPS;
     qsort(check->gradient_errors, (size_t)check->compared, sizeof *check->gradient_errors, by_size);
     double middle = check->gradient_errors[(check->compared - 1) / 2];
@@ -253,19 +257,24 @@ static void judge(struct check *check, struct lab_verification *ret) {
         *ret = check->fault;
         return;
     }
+    bool many_far = !(most <= edge);
     *ret = (struct lab_verification){.applicable = true,
-                                     .passed = most <= allowed,
-                                     .tolerance = allowed,
+                                     .passed = middle <= allowed && !many_far,
+                                     .tolerance = many_far ? edge : allowed,
                                      .elements = lab_mlp_parameters(&check->shape->mlp)};
-    ret->relative_error = ret->passed ? middle : most;
+    ret->relative_error = many_far ? most : middle;
     if (ret->passed)
         snprintf(ret->text, sizeof ret->text,
                  "gradients to %.1e, updates to %.1e, losses to %.1e over %d steps", middle,
                  check->update_error, check->loss_error, check->steps);
-    else
+    else if (many_far)
         snprintf(ret->text, sizeof ret->text,
                  "more than one of %d steps has a gradient off by %.1e, allowed are %.0e",
-                 FAR_STEPS, most, allowed);
+                 FAR_STEPS, most, edge);
+    else
+        snprintf(ret->text, sizeof ret->text,
+                 "half of the steps have a gradient off by %.1e, allowed are %.0e", middle,
+                 allowed);
 }
 
 int mlp_verify(struct mlp_training *t, uint64_t seed, struct lab_verification *ret,
