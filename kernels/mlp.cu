@@ -166,14 +166,16 @@ struct cut {                    /* of a product */
     int tiles, jobs;            /* a job is what a block does at once */
 };
 
-/* Warps of a block may be at different products, which they share by other numbers: each number of sharers
- * has barriers of its own. */
+/*
+ * Warps of a block may be at different products, which they share by other numbers: each number of sharers
+ * has barriers of its own. Lanes come from loops of different lengths: a barrier for aligned warps would count
+ * one that comes in parts twice.
+ */
 __device__ __forceinline__ void wait_for_sharers(int share) {
     int barrier = 1 + WARPS - 2 * WARPS / share + (int)threadIdx.x / 32 / share;
-    if (share == 1)
-        __syncwarp();
-    else
-        asm volatile("bar.sync %0, %1;" ::"r"(barrier), "r"(share * 32) : "memory");
+    __syncwarp();
+    if (share > 1)
+        asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(share * 32) : "memory");
 }
 
 __device__ __forceinline__ int quotient_up(int a, int b) {
