@@ -67,6 +67,10 @@ struct contention_power { /* means of what was read behind the probes; NaN = unk
 #define CONTENTION_AT_LIMIT                                                                        \
     0.9 /* of the limit, as it swings: then power is what holds clocks back */
 
+/* A share that is lost of what is but the likeliest cause of a slow-down that is certain; and as much may be
+ * lost of a resource that is none. */
+#define CONTENTION_LIKELY 0.05
+
 /* --- all of it --- */
 
 struct contention_kernel { /* kernels of all devices of one name */

@@ -7,14 +7,13 @@
 #include <math.h>
 #include <string.h>
 
-#define CONFIDENCE  0.95
-#define LEVEL       0.05
-#define EQUAL       1e-9
-#define TIME_LEAST  0.01 /* a slow-down of less is none that anybody would act upon */
-#define LEFT_LEAST  0.02 /* likewise of resources, whose probes are short */
-#define LEFT_CLEAR  0.10 /* and where it isn't even from block to block */
-#define LEFT_LIKELY 0.05 /* and where it is but the likeliest cause of what is certain */
-#define RANK_LEVEL  0.10 /* two-sided: three blocks that are all below three others have just that */
+#define CONFIDENCE 0.95
+#define LEVEL      0.05
+#define EQUAL      1e-9
+#define TIME_LEAST 0.01 /* a slow-down of less is none that anybody would act upon */
+#define LEFT_LEAST 0.02 /* likewise of resources, whose probes are short */
+#define LEFT_CLEAR 0.10 /* and where it isn't even from block to block */
+#define RANK_LEVEL 0.10 /* two-sided: three blocks that are all below three others have just that */
 
 /* --- effects --- */
 
@@ -292,6 +291,23 @@ static double surely_left(const struct contention_effect *left) {
     return sqrt(left->ratio * left->high);
 }
 
+/* The only one of those probed that may be lost: of all others as much is left as before, for certain. */
+static int only_resource(const struct contention *made, int phase) {
+    int only = -1, probed = 0;
+    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+        const struct contention_effect *left = &made->left[phase][r];
+        if (!counts(made, phase, r) || !isfinite(left->low))
+            continue;
+        probed++;
+        if (left->low >= 1 - CONTENTION_LIKELY)
+            continue;
+        if (only >= 0)
+            return -1;
+        only = r;
+    }
+    return probed > 1 ? only : -1;
+}
+
 /* Something is slowed for certain, but of no resource it is certain that less is left. */
 static int likely_resource(const struct contention *made, int phase) {
     bool slowed = false;
@@ -299,10 +315,10 @@ static int likely_resource(const struct contention *made, int phase) {
     for (int k = 0; k < made->kernel_count; k++)
         slowed |= made->kernels[k].times[phase].more;
     for (int r = 0; slowed && r < CONTENTION_RESOURCES; r++)
-        if (counts(made, phase, r) && made->left[phase][r].ratio <= 1 - LEFT_LIKELY &&
+        if (counts(made, phase, r) && made->left[phase][r].ratio <= 1 - CONTENTION_LIKELY &&
             (least < 0 || made->left[phase][r].ratio < made->left[phase][least].ratio))
             least = r;
-    return least;
+    return slowed && least < 0 ? only_resource(made, phase) : least;
 }
 
 int contention_first_resource(const struct contention *made, int phase) {

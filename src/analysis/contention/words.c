@@ -114,11 +114,16 @@ static void add_resource(const struct contention *made, int phase, struct lab_st
     if (first < 0)
         return;
     const char *less = contention_percent(&made->left[phase][first], made->arena);
-    if (!made->left[phase][first].less)
+    double lost = 1 - made->left[phase][first].ratio;
+    if (!made->left[phase][first].less && lost < CONTENTION_LIKELY)
+        lab_str_printf(out,
+                       " Most likely it is the %s: of nothing else that was probed less is left.",
+                       contention_resource_title(made, first));
+    else if (!made->left[phase][first].less)
         lab_str_printf(
             out,
             " Most likely it is the %s: %.1f %% less of it is left, though that isn't certain.",
-            contention_resource_title(made, first), 100 * (1 - made->left[phase][first].ratio));
+            contention_resource_title(made, first), 100 * lost);
     else if (worst_kernel(made, phase) >= 0)
         lab_str_printf(out, " What goes with it is the %s: %s less of it is left.",
                        contention_resource_title(made, first), less);
