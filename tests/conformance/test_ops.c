@@ -257,12 +257,12 @@ static void try_device(const struct lab_machine *machine, const struct lab_devic
     require(lab_device_open(machine, ref, LAB_DEVICE_SETUP, &bench.device, &err), &err, ref->name);
     require(lab_stream_open(bench.device, LAB_STREAM_COMPUTE, &bench.stream, &err), &err,
             ref->name);
-    for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
-        for (int id = 0; id < LAB_OP_COUNT; id++)
+    for (int id = 0; id < LAB_OP_COUNT; id++)
+        for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
             if (op_is_wanted((enum lab_op_id)id))
                 prepare_op(&bench, (enum lab_op_id)id, (enum lab_dtype)dtype);
-    for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
-        for (int id = 0; id < LAB_OP_COUNT; id++)
+    for (int id = 0; id < LAB_OP_COUNT; id++)
+        for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
             if (op_is_wanted((enum lab_op_id)id))
                 try_op(&bench, (enum lab_op_id)id, (enum lab_dtype)dtype);
     lab_stream_close(bench.stream);
