@@ -115,16 +115,6 @@ __device__ __forceinline__ void multiply(float *d, const u32 *a, const u32 *b) {
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
-__device__ __forceinline__ u32 pack(float low, float high) {
-    u32 both;
-#if DTYPE == 2
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#endif
-    return both;
-}
-
 /* A warp's 16 queries meet the keys of a tile, the first of which is number `start`. The values lie
  * behind the keys. */
 __device__ __forceinline__ void attend(u32 tile, int start, int tokens, float factor, int lane,

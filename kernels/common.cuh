@@ -124,3 +124,16 @@ template <int N> __device__ __forceinline__ float row_max(float x, float *shared
     __syncthreads();
     return warp_max(lane < N / 32 ? shared[lane] : __int_as_float(0xff800000));
 }
+
+#if DTYPE >= 2
+/* Two numbers side by side, as matrix units take them. */
+__device__ __forceinline__ u32 pack(float low, float high) {
+    u32 both;
+#if DTYPE == 2
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+#else
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+#endif
+    return both;
+}
+#endif

@@ -101,16 +101,6 @@ __device__ __forceinline__ void fetch(u32 tile, const element *from, s64 stride,
 /* --- the matrix unit --- */
 
 #if DTYPE >= 2
-__device__ __forceinline__ u32 pack(float low, float high) {
-    u32 both;
-#if DTYPE == 2
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#endif
-    return both;
-}
-
 /* A scale below 0 turns the queries' signs, so that the largest score is the largest product. */
 #define SIGNS 0x80008000u
 

@@ -239,15 +239,3 @@ template <int LEFT> __device__ __forceinline__ void products_wait() {
 #define WAIT_PRODUCTS(left, n, d)                                                                  \
     asm volatile("wgmma.wait_group.sync.aligned " left ";" : JOIN(ITEMS_, n)(d)::"memory")
 #define HOLD(n, d) asm volatile("" : JOIN(ITEMS_, n)(d)::"memory")
-
-/* --- 16-bit numbers side by side --- */
-
-__device__ __forceinline__ u32 pack(float low, float high) {
-    u32 both;
-#if DTYPE == 2
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#else
-    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
-#endif
-    return both;
-}
