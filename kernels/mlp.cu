@@ -166,16 +166,12 @@ struct cut {                    /* of a product */
     int tiles, jobs;            /* a job is what a block does at once */
 };
 
-/*
- * Warps of a block may be at different products, which they share by other numbers: each number of sharers
- * has barriers of its own. Lanes come from loops of different lengths: a barrier for aligned warps would count
- * one that comes in parts twice.
- */
+/* By all warps of a block, those without a tile included: all are at the same job. */
 __device__ __forceinline__ void wait_for_sharers(int share) {
-    int barrier = 1 + WARPS - 2 * WARPS / share + (int)threadIdx.x / 32 / share;
-    __syncwarp();
     if (share > 1)
-        asm volatile("barrier.sync %0, %1;" ::"r"(barrier), "r"(share * 32) : "memory");
+        __syncthreads();
+    else
+        __syncwarp();
 }
 
 __device__ __forceinline__ int quotient_up(int a, int b) {
@@ -214,19 +210,19 @@ __device__ __forceinline__ product product_of(const step_data &s, int kind, int 
     return p;
 }
 
+struct tile_place { /* of a warp */
+    int row, column;
+    int member;          /* which of the sharers it is */
+    float *part, *first; /* its own sums, those of the first sharer */
+};
+
+/* What this warp has of the tile's sums, into shared memory; gradients have those of biases behind them. */
 template <int KIND, int MT, int NT>
-__device__ __forceinline__ void do_tile(const step_data &s, const product &p, int layer,
-                                        const cut &c, int job, float *parts) {
+__device__ __forceinline__ void sum_part(const product &p, const cut &c, const tile_place &at) {
     constexpr int LAY_A = KIND == GRADIENTS ? ACROSS : ALONG;
     constexpr int LAY_B = KIND == OUTPUTS ? ALONG : ACROSS;
     constexpr int TM = 16 * MT, TN = 8 * NT, PITCH = TN + 4;
-    int warp = threadIdx.x / 32, lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-    int tile = (job << (WARPS_LOG - c.share_log)) + (warp >> c.share_log);
-    int member = warp & (c.share - 1);
-    if (tile >= c.tiles)
-        return;
-    int row = tile / c.across * TM, column = tile % c.across * TN;
-    float *part = parts + warp * PART_FLOATS, *first = parts + (warp - member) * PART_FLOATS;
+    int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
     /* What is loaded in one round is used in the next: the first only loads. One place of loading keeps
@@ -235,15 +231,15 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
     operands<MT, NT> now[GROUP], next[GROUP];
     int step = c.share * 16;
 #pragma unroll 1
-    for (int k = member * 16 - GROUP * step; k < p.k; k += GROUP * step) {
+    for (int k = at.member * 16 - GROUP * step; k < p.k; k += GROUP * step) {
 #pragma unroll
         for (int i = 0; i < GROUP; i++)
             if (k + (GROUP + i) * step < p.k)
-                load<LAY_A, LAY_B, MT, NT>(next[i], p, row, column, k + (GROUP + i) * step);
+                load<LAY_A, LAY_B, MT, NT>(next[i], p, at.row, at.column, k + (GROUP + i) * step);
 #pragma unroll
         for (int i = 0; i < GROUP; i++) {
             if (k >= 0 && k + i * step < p.k) {
-                multiply(sum, now[i], part);
+                multiply(sum, now[i], at.part);
                 if (KIND == GRADIENTS)
 #pragma unroll
                     for (int r = 0; r < 2 * MT; r++)
@@ -260,38 +256,59 @@ __device__ __forceinline__ void do_tile(const step_data &s, const product &p, in
         for (int j = 0; j < NT; j++)
 #pragma unroll
             for (int e = 0; e < 2; e++)
-                part[row_place<LAY_A, MT>(i, g) * PITCH + column_place<LAY_B, NT>(j, 2 * t + e)] =
-                    sum.at[i / 2][j][i % 2 * 2 + e];
+                at.part[row_place<LAY_A, MT>(i, g) * PITCH +
+                        column_place<LAY_B, NT>(j, 2 * t + e)] = sum.at[i / 2][j][i % 2 * 2 + e];
     if (KIND == GRADIENTS)
 #pragma unroll
         for (int i = 0; i < 2 * MT; i++) {
             bias[i] += __shfl_xor_sync(0xffffffffu, bias[i], 1);
             bias[i] += __shfl_xor_sync(0xffffffffu, bias[i], 2);
             if (t == 0)
-                part[TM * PITCH + row_place<LAY_A, MT>(i, g)] = bias[i];
+                at.part[TM * PITCH + row_place<LAY_A, MT>(i, g)] = bias[i];
         }
-    wait_for_sharers(c.share);
+}
+
+/* The sharers' parts added up, and what becomes of them. */
+template <int KIND, int MT, int NT>
+__device__ __forceinline__ void finish_tile(const step_data &s, const product &p, int layer,
+                                            const cut &c, const tile_place &at) {
+    constexpr int TM = 16 * MT, TN = 8 * NT, PITCH = TN + 4;
     constexpr int W = NT == 1 ? 1 : 4; /* a small tile has an element or two for each thread */
-    int thread = member * 32 + lane;
+    int thread = at.member * 32 + (int)threadIdx.x % 32;
 #pragma unroll 1
     for (int q = thread; q < TM * TN / W; q += c.share * 32) {
-        int r = q / (TN / W), col = q % (TN / W) * W, count = p.n - column - col;
-        if (row + r >= p.m || count <= 0)
+        int r = q / (TN / W), col = q % (TN / W) * W, count = p.n - at.column - col;
+        if (at.row + r >= p.m || count <= 0)
             continue;
         float total[W] = {};
         for (int i = 0; i < c.share; i++)
 #pragma unroll
             for (int j = 0; j < W; j++)
-                total[j] += first[i * PART_FLOATS + r * PITCH + col + j];
-        finish<KIND, W>(s, p, layer, row + r, column + col, total, count < W ? count : W);
+                total[j] += at.first[i * PART_FLOATS + r * PITCH + col + j];
+        finish<KIND, W>(s, p, layer, at.row + r, at.column + col, total, count < W ? count : W);
     }
-    if (KIND == GRADIENTS && column == 0)
-        for (int r = thread; r < TM && row + r < p.m; r += c.share * 32) {
+    if (KIND == GRADIENTS && at.column == 0)
+        for (int r = thread; r < TM && at.row + r < p.m; r += c.share * 32) {
             float total = 0;
             for (int i = 0; i < c.share; i++)
-                total += first[i * PART_FLOATS + TM * PITCH + r];
-            finish_bias(s, p, layer, row + r, total);
+                total += at.first[i * PART_FLOATS + TM * PITCH + r];
+            finish_bias(s, p, layer, at.row + r, total);
         }
+}
+
+template <int KIND, int MT, int NT>
+__device__ __forceinline__ void do_tile(const step_data &s, const product &p, int layer,
+                                        const cut &c, int job, float *parts) {
+    int warp = threadIdx.x / 32, member = warp & (c.share - 1);
+    int tile = (job << (WARPS_LOG - c.share_log)) + (warp >> c.share_log);
+    bool there = tile < c.tiles;
+    tile_place at = {tile / c.across * 16 * MT, tile % c.across * 8 * NT, member,
+                     parts + warp * PART_FLOATS, parts + (warp - member) * PART_FLOATS};
+    if (there)
+        sum_part<KIND, MT, NT>(p, c, at);
+    wait_for_sharers(c.share);
+    if (there)
+        finish_tile<KIND, MT, NT>(s, p, layer, c, at);
     wait_for_sharers(c.share);
 }
 
