@@ -362,6 +362,14 @@ __device__ __forceinline__ void tile_take(tile &t, u32 base, const place &q) {
                  : "memory");
 }
 
+/* By all lanes: each has read what stands beside the queries, or them. */
+__device__ __forceinline__ void leave_tile(u32 base, place &q) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
+                     base + Q_RING + 8 * (Q_ROOM + q.stage))
+                 : "memory");
+    go_on<Q_ROOM>(q);
+}
+
 /* Its queries; those that are held leave their room to the next. */
 __device__ __forceinline__ void queries_take(queries &held, u32 base, place &q, int group,
                                              int lane) {
@@ -381,15 +389,13 @@ __device__ __forceinline__ void queries_take(queries &held, u32 base, place &q, 
                      : "r"(at)
                      : "memory");
     }
-    barrier_release(base + Q_RING + 8 * (Q_ROOM + q.stage), lane);
-    go_on<Q_ROOM>(q);
+    leave_tile(base, q);
 #endif
 }
 
-__device__ __forceinline__ void queries_leave(u32 base, place &q, int lane) {
+__device__ __forceinline__ void queries_leave(u32 base, place &q) {
 #if Q_STAGES
-    barrier_release(base + Q_RING + 8 * (Q_ROOM + q.stage), lane);
-    go_on<Q_ROOM>(q);
+    leave_tile(base, q);
 #endif
 }
 
@@ -485,7 +491,7 @@ __device__ __forceinline__ void multiply_all(const work &w, u32 base, element *o
             pack_all(p, s);
         }
         /* this tile's last product goes along with the next tile's first */
-        queries_leave(base, q, lane);
+        queries_leave(base, q);
         tile next;
         tile_take(next, base, q);
         float sum[2] = {r.sum[0], r.sum[1]};
@@ -546,7 +552,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) {
         for (int i = 0; i < Q_ROOM; i++) {
             barrier_init(base + Q_RING + 8 * i, 1);
-            barrier_init(base + Q_RING + 8 * (Q_ROOM + i), 4 * GROUPS);
+            barrier_init(base + Q_RING + 8 * (Q_ROOM + i), 128 * GROUPS);
         }
         for (int i = 0; i < STAGES; i++) {
             barrier_init(base + K_RING + 8 * i, 1);
