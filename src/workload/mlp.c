@@ -41,9 +41,8 @@ static const struct lab_option options[] = {
     {"dtype", LAB_OPTION_CHOICE, AT(dtype), .fallback = "fp32", .choices = dtype_choices,
      .help = "number format of products; parameters and sums are fp32 in any case"},
     {"compile_model", LAB_OPTION_FLAG, AT(compile_model), .fallback = "false",
-     .help =
-         "a step as one operation in a captured graph instead of three launches; with several "
-         "ranks, all of it that comes before the sums, or these, too, where a graph can hold them"},
+     .help = "a step as one operation in a captured graph instead of three launches; with several "
+             "ranks, all of it that comes before the sums is one"},
     {"allreduce", LAB_OPTION_CHOICE, AT(allreduce), .fallback = "auto",
      .choices = allreduce_choices,
      .help = "how several ranks sum their gradients; none: each trains a model of its own"},

@@ -10,10 +10,11 @@
  * its blocks and those of the backward pass each wait for their like on other multiprocessors, and would
  * wait for ever where both are there in part.
  *
- * compile_model=true makes a graph of all that comes before the sums, and of what says that a bucket is
- * ready; with sums in line, of the whole step. Where there is a single bucket forward and backward are one
- * operation, too. Marks are part of a graph, so that those steps whose marks are kept at the same time have
- * a graph each.
+ * compile_model=true makes forward and backward one operation where there is a single bucket, and a graph of
+ * all that comes before the sums, and of what says that a bucket is ready. Marks are part of a graph, so that
+ * those steps whose marks are kept at the same time have a graph each. With sums in line there is none: a
+ * step is three launches, and the driver may let a graph wait for others that are under way on the same GPU,
+ * whose sums wait for this rank.
  */
 #include "workload/mlp/mlp.h"
 
@@ -192,16 +193,14 @@ static int enqueue_rest(struct mlp_training *t, struct lab_event **marks, struct
     return mark(marks, UPDATE, t->stream, err);
 }
 
-static int enqueue_whole(struct mlp_training *t, void *marks, struct lab_err *err) {
-    return enqueue_gradients(t, marks, err) || enqueue_rest(t, marks, err) ? -1 : 0;
-}
-
 static int capture(struct mlp_training *t, struct lab_err *err) {
     struct mlp_parallel *p = t->parallel;
+    if (!t->config->compile_model || p->in_line)
+        return 0;
     p->graphs = lab_mem_alloc((size_t)p->slots + 1, sizeof(struct lab_graph *));
     for (int i = 0; i <= p->slots; i++)
-        if (mlp_training_capture(t, p->in_line ? enqueue_whole : enqueue_gradients,
-                                 i < p->slots ? p->marks[i] : NULL, &p->graphs[i], err))
+        if (mlp_training_capture(t, enqueue_gradients, i < p->slots ? p->marks[i] : NULL,
+                                 &p->graphs[i], err))
             return -1;
     return 0;
 }
@@ -209,9 +208,9 @@ static int capture(struct mlp_training *t, struct lab_err *err) {
 /* --- life, continued --- */
 
 /*
- * Kernels are loaded at their first launch, and graphs when they are made; the driver may wait for all of the
- * GPU then, and would wait for ever where a sum of another rank waits for this one. So everything is there
- * before the first rank begins. What the launches leave is nobody's: the parameters start anew.
+ * Kernels are loaded at their first launch; the driver may wait for all of the GPU then, and would wait for
+ * ever where a sum of another rank waits for this one. So everything is there before the first rank begins.
+ * What the launches leave is nobody's: the parameters start anew.
  */
 static int settle(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
     if (enqueue_gradients(t, NULL, err) || lab_launch(t->stream, &t->launches[2], err) ||
@@ -244,7 +243,7 @@ int mlp_parallel_open(struct mlp_training *t, const struct lab_rank *rank, struc
     describe_gradient(t);
     if (p->fused)
         lab_prepare(t->device, &p->gradient, 1);
-    if (open_events(t, err) || (t->config->compile_model && capture(t, err)))
+    if (open_events(t, err) || capture(t, err))
         return -1;
     return p->in_line ? settle(t, rank, err) : 0;
 }
@@ -320,11 +319,10 @@ int mlp_parallel_step(struct mlp_training *t, int iteration, struct lab_err *err
     if (marked && iteration >= p->slots * MARK_EVERY &&
         collect(p, iteration - p->slots * MARK_EVERY, err))
         return -1;
-    if (!p->graphs)
-        return enqueue_whole(t, marks, err);
-    if (lab_graph_launch(p->graphs[slot], t->stream, err))
+    if (p->graphs ? lab_graph_launch(p->graphs[slot], t->stream, err)
+                  : enqueue_gradients(t, marks, err))
         return -1;
-    return p->in_line ? 0 : enqueue_rest(t, marks, err);
+    return enqueue_rest(t, marks, err);
 }
 
 int mlp_parallel_tell(struct mlp_training *t, int64_t time_ns, struct lab_err *err) {
