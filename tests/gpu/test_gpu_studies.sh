@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Studies on a GPU as a user runs them: quick_test kernel by kernel, with graphs, and on two slices at once
-# in one worker. All runs must succeed with verified outputs, copies must lie under compute, and slices
-# must run side by side (check_study.py).
+# in one worker; training on all slices. All runs must succeed with verified outputs, copies must lie under
+# compute, and slices must run side by side (check_study.py).
 #
-#   test_gpu_studies.sh [OVERRIDE...]       more overrides for each study
+#   test_gpu_studies.sh [OVERRIDE...]       more overrides for each quick_test
 #
 #   GPULAB               the program; by default the one in the folder above
 #   GPULAB_TEST_DEVICE   cuda:0; the same on another device, say cpu:0
@@ -28,13 +28,13 @@ trap 'rm -rf "$work"' EXIT
 export XDG_STATE_HOME=$work/state
 failed=0
 
-study() { # study NAME CHECKS OVERRIDES...
+study() { # study NAME CHECKS STUDY OVERRIDES...
     local name=$1 checks=$2 status=0
     shift 2
     echo "$name"
-    "$gpulab" run quick_test output_dir="$work/$name" "$@" "${more[@]}" >"$work/log" 2>&1 || status=$?
+    "$gpulab" run "$@" output_dir="$work/$name" >"$work/log" 2>&1 || status=$?
     if [ "$status" != 0 ]; then
-        echo "ERROR: $name: gpulab run quick_test $*: status $status:"
+        echo "ERROR: $name: gpulab run $*: status $status:"
         tail -20 "$work/log" | sed 's/^/error: /'
         failed=1
     fi
@@ -44,10 +44,15 @@ study() { # study NAME CHECKS OVERRIDES...
     done
 }
 
-more=("$@")
-study plain "" device="$device"
-study compiled --graphs device="$device" experiment.test.compile_model=true
+study plain "" quick_test device="$device" "$@"
+study compiled --graphs quick_test device="$device" experiment.test.compile_model=true "$@"
 # long enough for the time that both need to begin to be a small part
-study slices --gang device="$slices" 'experiment.hardware.gpu_ids=[[0,1]]' experiment.processes=shared \
-    experiment.test.num_samples=2000
+study slices --gang quick_test device="$slices" 'experiment.hardware.gpu_ids=[[0,1]]' \
+    experiment.processes=shared experiment.test.num_samples=2000 "$@"
+# a batch that doesn't divide, one operation before the sums
+for dtype in fp32 tf32; do
+    study "trained-$dtype" "" train_scaling device="$slices" experiment.gpu_mode=multi \
+        'experiment.batch_sizes=[17]' experiment.runs=2 experiment.max_retries=0 \
+        experiment.test.compile_model=true experiment.test.dtype="$dtype"
+done
 exit "$failed"
