@@ -94,11 +94,30 @@ static inline double op_case_tolerance(enum lab_dtype dtype, bool on_cpu) {
     return dtype == LAB_TF32 ? 2e-3 : 2e-2;
 }
 
-/* GPULAB_TEST_OPS=own leaves out the products, which are a library's: tools that look into every
- * kernel may not bear its own. */
+/* GPULAB_TEST_KERNELS=own leaves out what a library computes: tools that look into every kernel may not
+ * bear its own. */
+static inline bool only_own_kernels(void) {
+    return lab_str_equal(getenv("GPULAB_TEST_KERNELS"), "own");
+}
+
+/* Products are a library's without a tuning, and with one whose first value, the way, is 0. */
+static inline bool op_is_a_librarys(const struct lab_launch *launch) {
+    return lab_str_starts(lab_op_get(launch->op)->name, "gemm") &&
+           (!launch->tuning.count || !launch->tuning.values[0]);
+}
+
+/* GPULAB_TEST_OPS=WORD,... tries those ops alone whose names begin with one of the words. */
 static inline bool op_is_wanted(enum lab_op_id id) {
-    return !lab_str_equal(getenv("GPULAB_TEST_OPS"), "own") ||
-           !lab_str_starts(lab_op_get(id)->name, "gemm");
+    const char *words = getenv("GPULAB_TEST_OPS"), *name = lab_op_get(id)->name;
+    if (!words || !*words)
+        return true;
+    for (; *words; words += strspn(words, ",")) {
+        size_t length = strcspn(words, ",");
+        if (length && strncmp(words, name, length) == 0)
+            return true;
+        words += length;
+    }
+    return false;
 }
 
 /* An output nobody wrote must not look like a right one. */

@@ -308,7 +308,7 @@ static void nccl_sums_one_rank_on_a_whole_gpu(void **state) {
     struct lab_sum *sum = NULL;
     struct lab_graph *graph = NULL;
     float values[1001], found[1001];
-    if (lab_str_equal(getenv("GPULAB_TEST_OPS"), "own"))
+    if (lab_str_equal(getenv("GPULAB_TEST_KERNELS"), "own"))
         skip();
     if (!lab_nccl_ready()) {
         print_message("NCCL isn't here\n");

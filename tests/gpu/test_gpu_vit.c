@@ -290,7 +290,8 @@ static void try_dtype(enum lab_dtype dtype) {
     make_block(dtype);
     for (int m = 0; m < LENGTH(models); m++)
         for (int s = 0; s < LENGTH(steps); s++) {
-            if (!op_is_wanted(steps[s].make(&models[m], dtype, 1).op))
+            struct lab_launch first = steps[s].make(&models[m], dtype, 1);
+            if (!op_is_wanted(first.op) || (only_own_kernels() && op_is_a_librarys(&first)))
                 continue;
             for (int b = 0; b < LENGTH(batches); b++)
                 try_step(&models[m], &steps[s], dtype, batches[b]);
