@@ -23,6 +23,12 @@ if(GPULAB_SANITIZE)
     target_compile_options(lab_flags INTERFACE -fsanitize=${GPULAB_SANITIZE} -fno-omit-frame-pointer
                            -fno-sanitize-recover=all)
     target_link_options(lab_flags INTERFACE -fsanitize=${GPULAB_SANITIZE})
+    # some hundred programs are linked: this one takes a third of the usual linker's time
+    include(CheckLinkerFlag)
+    check_linker_flag(C -fuse-ld=lld GPULAB_HAS_LLD)
+    if(GPULAB_HAS_LLD)
+        target_link_options(lab_flags INTERFACE -fuse-ld=lld)
+    endif()
 endif()
 if(GPULAB_WERROR)
     target_compile_options(lab_flags INTERFACE -Werror)
