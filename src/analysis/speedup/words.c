@@ -80,6 +80,15 @@ static const char *work_words(const char *name, struct lab_arena *arena) {
                             (int)digits, batch, weak ? " a device" : "");
 }
 
+/* Where each device has a batch of its own, a step of several isn't what a step of one is. */
+static const char *weak_words(const struct lab_gang *gang, struct lab_arena *arena) {
+    const struct lab_study_run *run = gang->point->runs[0];
+    if (!lab_str_equal(lab_study_text(run, "options.scaling"), "weak"))
+        return "";
+    return lab_arena_printf(arena, ", which is another training (batch %.0f in all)",
+                            gang->size * lab_study_number(run, "options.batch_size"));
+}
+
 const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena) {
     const char *work = work_words(gangs->works[gang->work].name, arena),
@@ -96,8 +105,9 @@ const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang 
             "%s devices%s train a model each, side by side, at %s the samples a second of one for "
             "%s%s: no training is faster for it (allreduce=none); %s",
             number, which, times(&gang->ratio, arena), work, within, advice_apart(gang, arena));
-    return lab_arena_printf(arena, "%s devices%s are %s one for %s%s: %s", number, which,
-                            times(&gang->ratio, arena), work, within, advice(gang, arena));
+    return lab_arena_printf(arena, "%s devices%s are %s one for %s%s%s: %s", number, which,
+                            times(&gang->ratio, arena), work, weak_words(gang, arena), within,
+                            advice(gang, arena));
 }
 
 /* --- gangs of one size that differ --- */

@@ -256,6 +256,7 @@ static void add_published(struct lab_str *text, const struct lab_analysis_table 
 struct findings {
     double log_sum; /* of speed-ups, whose mean is the geometric one: ratios multiply */
     int count, pay, stay, marginal;
+    int weak;  /* each device has a batch of its own */
     int apart; /* devices of a gang don't sum: each trains a model of its own */
 };
 
@@ -302,10 +303,14 @@ static const char *conclude(const struct findings *found, struct lab_arena *aren
 
 static void add_findings(struct lab_str *text, const struct findings *found,
                          struct lab_arena *arena) {
+    const char *weak = found->weak > 0 && found->apart < found->count
+                           ? "; with scaling=weak that is another training, since the batch grows "
+                             "with the devices"
+                           : "";
     lab_str_printf(text,
-                   "\n## Key Findings\n\n**Conclusion**: %s\n\n**Average %s**: %.2fx "
+                   "\n## Key Findings\n\n**Conclusion**: %s%s\n\n**Average %s**: %.2fx "
                    "(geometric mean of %d)\n",
-                   conclude(found, arena),
+                   conclude(found, arena), weak,
                    found->apart == found->count ? "Throughput of All Devices" : "Speedup",
                    exp(found->log_sum / found->count), found->count);
 }
@@ -365,6 +370,7 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
         if (!batch || !(speedup > 0))
             continue;
         add_row(&text, table, row, batch);
+        findings.weak += strstr(batch, "_weak") != NULL;
         count_finding(&findings, speedup, cell_of(table, row, "grade")->text);
     }
     if (findings.count > 0) {
