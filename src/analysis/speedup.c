@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/analysis_group.h"
+#include "analysis/analysis_series.h"
 #include "analysis/speedup/gang.h"
 
 #include "base/str.h"
@@ -332,12 +333,7 @@ static struct lab_chart_series bars_of(const struct lab_gangs *gangs, const stru
 
 static struct lab_chart_series limit(const char *title, double at, int works, int colour,
                                      struct lab_arena *arena) {
-    double *x = lab_arena_alloc(arena, 2, sizeof *x), *y = lab_arena_alloc(arena, 2, sizeof *y);
-    x[0] = -0.5;
-    x[1] = works - 0.5;
-    y[0] = y[1] = at;
-    return (struct lab_chart_series){
-        .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
+    return lab_series_level(title, -0.5, works - 0.5, at, colour, arena);
 }
 
 /* "vit32x6x512, b64" of "vit32x6x512_batch_size64": the whole takes more room than the bars. */
