@@ -16,36 +16,24 @@ import time
 import torch
 from torch import nn
 
-SAMPLES = 10000
-
-
-def model_of(widths, dropout):
-    layers = []
-    for i, (inputs, outputs) in enumerate(zip(widths, widths[1:])):
-        layers.append(nn.Linear(inputs, outputs))
-        if i + 2 < len(widths):
-            layers += [nn.ReLU(), nn.Dropout(dropout)]
-    return nn.Sequential(*layers)
+from torch_mlp import Batches, model_of, widths_of
 
 
 def measure(widths, dropout, batch, seconds):
     torch.manual_seed(42)
-    model = model_of(widths, dropout).train()
+    model = model_of(widths, dropout, "cpu")
     loss_of = nn.MSELoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001, eps=1e-7)
-    order = torch.randperm(SAMPLES)
-    x, y = torch.randn(SAMPLES, widths[0])[order], torch.randn(SAMPLES, widths[-1])[order]
+    batches = Batches(widths, batch, "cpu")
     times = []
     end = time.monotonic() + seconds
-    step = 0
     while time.monotonic() < end or len(times) < 10:
-        first = step % (SAMPLES // batch) * batch
         start = time.monotonic()
+        inputs, targets = batches.next()
         optimizer.zero_grad(set_to_none=True)
-        loss_of(model(x[first:first + batch]), y[first:first + batch]).backward()
+        loss_of(model(inputs), targets).backward()
         optimizer.step()
         times.append(time.monotonic() - start)
-        step += 1
     return 1e3 * statistics.median(times[len(times) // 5:])
 
 
@@ -54,7 +42,7 @@ def main():
     lines = [" ".join(sys.argv[1:])] if sys.argv[1:] else sys.stdin
     for line in lines:
         widths, dropout, batch, *seconds = line.split()
-        step_ms = measure([int(word) for word in widths.split("-")], float(dropout), int(batch),
+        step_ms = measure(widths_of(widths), float(dropout), int(batch),
                           float(seconds[0]) if seconds else 4.0)
         print(f"{step_ms:.6f}", flush=True)
 

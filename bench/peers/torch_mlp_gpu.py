@@ -16,16 +16,7 @@ import time
 import torch
 from torch import nn
 
-SAMPLES = 10000
-
-
-def model_of(widths, dropout):
-    layers = []
-    for i, (inputs, outputs) in enumerate(zip(widths, widths[1:])):
-        layers.append(nn.Linear(inputs, outputs))
-        if i + 2 < len(widths):
-            layers += [nn.ReLU(), nn.Dropout(dropout)]
-    return nn.Sequential(*layers).cuda().train()
+from torch_mlp import Batches, model_of, widths_of
 
 
 def microseconds(step, count):
@@ -44,18 +35,10 @@ def microseconds(step, count):
 def measure(dtype, widths, dropout, batch):
     torch.manual_seed(42)
     torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
-    model = model_of(widths, dropout)
+    model = model_of(widths, dropout, "cuda")
     optimizer = torch.optim.Adam(model.parameters(), lr=0.001, eps=1e-7, fused=True, capturable=True)
-    all_x = torch.randn(SAMPLES, widths[0], device="cuda")
-    all_y = torch.randn(SAMPLES, widths[-1], device="cuda")
-    x, y = all_x[:batch].clone(), all_y[:batch].clone()
-    done = 0
-
-    def next_batch():
-        nonlocal done
-        first = done % (SAMPLES // batch) * batch
-        done += 1
-        return all_x[first:first + batch], all_y[first:first + batch]
+    batches = Batches(widths, batch, "cuda")
+    x, y = (values[:batch].clone() for values in (batches.x, batches.y))
 
     def train(inputs, targets):
         optimizer.zero_grad(set_to_none=True)
@@ -70,14 +53,14 @@ def measure(dtype, widths, dropout, batch):
         for _ in range(10):
             train(x, y)
     torch.cuda.current_stream().wait_stream(side)
-    eager = microseconds(lambda: train(*next_batch()), 50)
+    eager = microseconds(lambda: train(*batches.next()), 50)
     graph = torch.cuda.CUDAGraph()
     optimizer.zero_grad(set_to_none=True)
     with torch.cuda.graph(graph):
         train(x, y)
 
     def replay():
-        inputs, targets = next_batch()
+        inputs, targets = batches.next()
         x.copy_(inputs)
         y.copy_(targets)
         graph.replay()
@@ -89,8 +72,7 @@ def measure(dtype, widths, dropout, batch):
 def main():
     for row in sys.argv[1:]:
         dtype, widths, dropout, batch = row.split(":")
-        eager, graph, replay = measure(dtype, [int(w) for w in widths.split("-")], float(dropout),
-                                       int(batch))
+        eager, graph, replay = measure(dtype, widths_of(widths), float(dropout), int(batch))
         print(json.dumps({"row": row, "eager_us": eager, "graph_us": graph, "replay_us": replay}), flush=True)
 
 

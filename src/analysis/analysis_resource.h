@@ -51,8 +51,9 @@ int lab_resource_gpu(const struct lab_study_rank *rank);
 struct lab_pace { /* of one rank of one run */
     const struct lab_study_run *run;
     const struct lab_study_rank *rank;
-    int point;           /* equal: repeats of each other */
-    size_t count;        /* times between ends of neighbours */
+    int point;                    /* equal: repeats of each other */
+    const struct lab_span *spans; /* between ends of neighbours */
+    size_t count;
     double mean_s;       /* of these */
     double *sums;        /* count + 1: of the differences from the mean, from the first on */
     double *squares;     /* likewise, squared */

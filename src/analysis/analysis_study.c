@@ -153,19 +153,32 @@ static bool is_pipeline(const struct lab_study_rank *rank) {
     return !rank->apart && 2 * overlapping > rank->iteration_count;
 }
 
-const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
-                                  size_t *ret_count) {
+const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct lab_arena *arena,
+                                       size_t *ret_count) {
     *ret_count = 0;
     if (!rank->iterations || rank->iteration_count < 2)
         return NULL;
+    const struct lab_iteration *items = rank->iterations;
     size_t room = rank->iteration_count - 1, count = 0;
     bool pipeline = is_pipeline(rank);
-    double *intervals = lab_arena_alloc(arena, room, sizeof *intervals);
+    struct lab_span *spans = lab_arena_alloc(arena, room, sizeof *spans);
     for (size_t i = 0; i < room; i++)
         if (!pipeline || !begins_afresh(rank, i))
-            intervals[count++] = 1e-9 * (double)(rank->iterations[i + 1].end_ns -
-                                                 lab_study_interval_start_ns(rank, i));
+            spans[count++] = (struct lab_span){
+                rank->apart ? items[i + 1].start_ns : items[i].end_ns, items[i + 1].end_ns};
     *ret_count = count;
+    return spans;
+}
+
+const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
+                                  size_t *ret_count) {
+    struct lab_arena scratch;
+    lab_arena_init(&scratch);
+    const struct lab_span *spans = lab_study_spans(rank, &scratch, ret_count);
+    double *intervals = spans ? lab_arena_alloc(arena, *ret_count, sizeof *intervals) : NULL;
+    for (size_t i = 0; spans && i < *ret_count; i++)
+        intervals[i] = 1e-9 * (double)(spans[i].end_ns - spans[i].start_ns);
+    lab_arena_release(&scratch);
     return intervals;
 }
 

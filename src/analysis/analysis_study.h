@@ -150,16 +150,15 @@ const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct la
 
 /* --- iterations --- */
 
-/* Where the time that ends with iteration i + 1 began: with the end of the one before it. */
-static inline int64_t lab_study_interval_start_ns(const struct lab_study_rank *rank, size_t i) {
-    return rank->apart ? rank->iterations[i + 1].start_ns : rank->iterations[i].end_ns;
-}
-
 /*
- * Seconds from the end of an iteration to the end of the next, in order: count − 1 values, but for
- * iterations with which a pipeline began afresh, between stretches of a measurement: what they take longer
- * is the measurement's.
+ * From the end of an iteration to the end of the next, in order: count − 1 of them, but for iterations
+ * with which a pipeline began afresh, between stretches of a measurement: what they take longer is the
+ * measurement's. Where iterations don't follow each other, each runs from its own start.
  */
+const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct lab_arena *arena,
+                                       size_t *ret_count);
+
+/* The same in seconds. */
 const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
                                   size_t *ret_count);
 

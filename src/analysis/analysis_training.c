@@ -313,7 +313,7 @@ void lab_training_fit(struct lab_training_row *rows, int count, struct lab_train
     *training = (struct lab_training){.rows = rows, .row_count = count};
     survey(rows, training);
     if (training->pair_count == 0) {
-        training->lacks = "nothing was run both on one device and on several";
+        training->lacks = "no model was trained both on one device and on several together";
         return;
     }
     for (int i = 0; i < LAB_TRAINING_LAWS; i++) {

@@ -149,6 +149,9 @@ struct lab_training_set { /* points that differ in model, batch and devices alon
  * in a step's time. */
 bool lab_training_knows(const char *key);
 
+/* Whether its devices train a model each (allreduce=none), instead of one together. */
+bool lab_training_is_apart(const struct lab_study_run *run);
+
 /* In the order of their first points; returns how many. Where several single devices, or gangs of
  * one size, did the same, the fastest counts: that is what its owner would use. */
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,

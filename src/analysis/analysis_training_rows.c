@@ -16,6 +16,11 @@ bool lab_training_knows(const char *key) {
     return false;
 }
 
+bool lab_training_is_apart(const struct lab_study_run *run) {
+    return run->rank_count > 1 && run->work.parameters > 0 &&
+           lab_str_equal(lab_study_text(run, "options.allreduce"), "none");
+}
+
 /* The first key that two runs differ in and a set doesn't; NULL = they are of one set. */
 static const char *differing_key(const struct lab_study_run *a, const struct lab_study_run *b) {
     if (!lab_str_equal(a->run->workload, b->run->workload))
@@ -50,9 +55,8 @@ static bool make_row(const struct lab_study_point *point, struct lab_arena *aren
         .batch = lab_study_setting_number(run, "batch_size"),
         .devices = run->rank_count,
         .weak = lab_str_equal(lab_study_text(run, "options.scaling"), "weak")};
-    bool apart = lab_str_equal(lab_study_text(run, "options.allreduce"), "none");
     if (!(work.parameters > 0) || !(work.batch > 0) || !(rate > 0) || work.devices < 1 ||
-        (apart && work.devices > 1))
+        lab_training_is_apart(run))
         return false;
     *ret_row =
         (struct lab_training_row){.work = work,

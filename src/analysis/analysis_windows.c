@@ -3,7 +3,8 @@
  *
  * A reading tells of the time since the one before it, so windows lie between readings of the resource
  * itself; clocks of different probes need not agree. Sums from the first iteration on make a window's
- * mean and spread a matter of two searches, whatever the number of iterations.
+ * mean and spread a matter of two searches, whatever the number of iterations. Iterations with which a
+ * pipeline began afresh are none of the pace.
  */
 #include "analysis/analysis_resource.h"
 
@@ -19,32 +20,29 @@
 
 /* --- the pace of iterations --- */
 
-static int64_t end_ns(const struct lab_pace *pace, size_t i) {
-    return pace->rank->iterations[i].end_ns;
-}
-
-/* Of the time that ends with iteration i + 1. */
-static int64_t start_ns(const struct lab_pace *pace, size_t i) {
-    return lab_study_interval_start_ns(pace->rank, i);
+static int64_t took_ns(const struct lab_span *span) {
+    return span->end_ns - span->start_ns;
 }
 
 static void make_sums(struct lab_pace *pace, struct lab_arena *arena) {
-    size_t count = pace->rank->iteration_count - 1;
-    pace->count = count;
-    pace->from_ns = end_ns(pace, 0);
-    pace->until_ns = end_ns(pace, count);
+    const struct lab_study_rank *rank = pace->rank;
+    const struct lab_span *spans = lab_study_spans(rank, arena, &pace->count);
+    size_t count = pace->count;
+    pace->spans = spans;
+    pace->from_ns = rank->iterations[0].end_ns;
+    pace->until_ns = rank->iterations[rank->iteration_count - 1].end_ns;
     int64_t total_ns = 0;
     for (size_t i = 0; i < count; i++)
-        total_ns += end_ns(pace, i + 1) - start_ns(pace, i);
+        total_ns += took_ns(&spans[i]);
     pace->mean_s = 1e-9 * (double)total_ns / (double)count;
     pace->sums = lab_arena_alloc(arena, count + 1, sizeof *pace->sums);
     pace->squares = lab_arena_alloc(arena, count + 1, sizeof *pace->squares);
     pace->middles_ns = lab_arena_alloc(arena, count, sizeof *pace->middles_ns);
     for (size_t i = 0; i < count; i++) {
-        double off = 1e-9 * (double)(end_ns(pace, i + 1) - start_ns(pace, i)) - pace->mean_s;
+        double off = 1e-9 * (double)took_ns(&spans[i]) - pace->mean_s;
         pace->sums[i + 1] = pace->sums[i] + off;
         pace->squares[i + 1] = pace->squares[i] + off * off;
-        pace->middles_ns[i] = start_ns(pace, i) + (end_ns(pace, i + 1) - start_ns(pace, i)) / 2;
+        pace->middles_ns[i] = spans[i].start_ns + took_ns(&spans[i]) / 2;
     }
 }
 
@@ -285,19 +283,19 @@ static void fill_by_iterations(struct lab_windows *windows, const struct lab_pac
     size_t before = column->behind, i = column->first;
     for (size_t k = 0; k < pace->count; k++) {
         double sum = 0, count = 0;
-        for (; i < column->behind && times_ns[i] <= end_ns(pace, k + 1); i++) {
+        for (; i < column->behind && times_ns[i] <= pace->spans[k].end_ns; i++) {
             if (!column->valid[i])
                 continue;
             double value = before < column->behind && times_ns[i] > times_ns[before]
                                ? value_of(column, i, before)
                                : (double)NAN;
             before = i;
-            if (isnan(value) || times_ns[i] <= start_ns(pace, k))
+            if (isnan(value) || times_ns[i] <= pace->spans[k].start_ns)
                 continue;
             sum += value;
             count++;
         }
-        add_window(windows, paces, number, k, k + 1, end_ns(pace, k + 1),
+        add_window(windows, paces, number, k, k + 1, pace->spans[k].end_ns,
                    count > 0 ? sum / count : (double)NAN);
     }
 }

@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "analysis/analysis_group.h"
+#include "analysis/analysis_series.h"
 #include "analysis/speedup/gang.h"
 
 #include "base/str.h"
@@ -147,10 +148,11 @@ static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct
     int rows = 0;
     for (int w = 0; w < gangs->work_count; w++) {
         const struct lab_gang *best = gangs->works[w].best;
-        bool compared = false, open = false;
+        bool compared = false, open = false, apart = false;
         for (int i = 0; i < gangs->count; i++) {
             const struct lab_gang *gang = &gangs->items[i];
             compared |= gang->work == w && gang->base;
+            apart |= gang->work == w && gang->grade == LAB_SPEEDUP_APART;
             open |= gang->work == w && gang->base &&
                     (gang->grade == LAB_SPEEDUP_AMBIGUOUS || gang->grade == LAB_SPEEDUP_UNKNOWN);
         }
@@ -160,9 +162,10 @@ static struct lab_analysis_table use_table(const struct lab_gangs *gangs, struct
         row[USE_WORK] = lab_analysis_text(gangs->works[w].name);
         row[USE_SIZE] = lab_analysis_figure(best ? best->size : 1);
         row[USE_GPUS] = lab_analysis_text(best ? best->gpus : NULL);
-        row[USE_WORDS] = lab_analysis_text(best   ? ratio_text(&best->ratio, arena)
-                                           : open ? "more may pay: ambiguous"
-                                                  : "more don't pay");
+        row[USE_WORDS] = lab_analysis_text(best    ? ratio_text(&best->ratio, arena)
+                                           : open  ? "more may pay: ambiguous"
+                                           : apart ? "more train a model each: none is faster"
+                                                   : "more don't pay");
     }
     return (struct lab_analysis_table){
         .key = "recommendations",
@@ -330,12 +333,7 @@ static struct lab_chart_series bars_of(const struct lab_gangs *gangs, const stru
 
 static struct lab_chart_series limit(const char *title, double at, int works, int colour,
                                      struct lab_arena *arena) {
-    double *x = lab_arena_alloc(arena, 2, sizeof *x), *y = lab_arena_alloc(arena, 2, sizeof *y);
-    x[0] = -0.5;
-    x[1] = works - 0.5;
-    y[0] = y[1] = at;
-    return (struct lab_chart_series){
-        .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
+    return lab_series_level(title, -0.5, works - 0.5, at, colour, arena);
 }
 
 /* "vit32x6x512, b64" of "vit32x6x512_batch_size64": the whole takes more room than the bars. */
@@ -355,9 +353,11 @@ static bool make_chart(const struct lab_gangs *gangs, const char *name, bool sim
     const char **names = lab_arena_alloc(arena, (size_t)gangs->work_count + 1, sizeof *names);
     for (int w = 0; w < gangs->work_count; w++)
         names[w] = axis_name(gangs->works[w].name, arena);
-    bool within = false;
-    for (int i = 0; i < gangs->count; i++)
+    bool within = false, apart = false;
+    for (int i = 0; i < gangs->count; i++) {
         within = within || gangs->items[i].ratio.within;
+        apart = apart || gangs->items[i].grade == LAB_SPEEDUP_APART;
+    }
     for (int i = 0; i < count; i++) {
         series[i] = bars_of(gangs, &list[i], arena);
         series[i].title = bars_title(list, count, i, arena);
@@ -372,7 +372,9 @@ static bool make_chart(const struct lab_gangs *gangs, const char *name, bool sim
               .high = NAN,
               .names = names,
               .name_count = gangs->work_count},
-        .y = {.title = "Speed-up over one device [×]", .low = 0, .high = NAN},
+        .y = {.title = apart ? "Throughput over one device's [×]" : "Speed-up over one device [×]",
+              .low = 0,
+              .high = NAN},
         .series = series,
         .series_count = count + 2};
     *ret_chart =

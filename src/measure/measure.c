@@ -490,6 +490,7 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
         .warmup_s = track->warmup_s,
         .first_s = track->first_s,
         .wall_s = track->measured_s,
+        .simulated = loop->clock != lab_clock_system(),
         .conditions = *conditions,
     };
     m.iterations = lab_arena_alloc(arena, m.count, sizeof *m.iterations);

@@ -134,6 +134,7 @@ struct lab_measurement {
     double overlap; /* share of copy time under compute; NaN = no copies or compute */
     enum lab_measure_stop stop;
     double precision; /* reached */
+    bool simulated; /* by a clock of its own: what else happens on this machine has no part in it */
     struct lab_conditions conditions;
     unsigned warnings; /* of enum lab_measure_warning */
 };

@@ -67,9 +67,9 @@ unsigned lab_measure_warn(const struct lab_measurement *m) {
         warnings |= LAB_WARN_NOT_STEADY;
     if (m->stop == LAB_MEASURE_LIMIT)
         warnings |= LAB_WARN_NOT_PRECISE;
-    if (is_loaded(&m->conditions))
+    if (is_loaded(&m->conditions) && !m->simulated)
         warnings |= LAB_WARN_LOAD;
-    if (m->conditions.steal > STEAL_MOST)
+    if (m->conditions.steal > STEAL_MOST && !m->simulated)
         warnings |= LAB_WARN_STEAL;
     if (is_short(primary))
         warnings |= LAB_WARN_SHORT;
@@ -89,10 +89,11 @@ static void explain_outliers(const struct lab_measurement *m, struct lab_str *ou
         lab_str_printf(out, "the longest %.1f × the median", s->max / s->median);
     else
         lab_str_printf(out, "the shortest %.2f × the median", s->min / s->median);
-    lab_str_add(out, severe_share(s) > OUTLIER_SHARE_MOST && count >= GROUP_LEAST
-                         ? ": times fall into groups; clocks, placement or a neighbour switch "
-                           "between them"
-                         : ": something else ran; try again on a quiet machine");
+    bool groups = severe_share(s) > OUTLIER_SHARE_MOST && count >= GROUP_LEAST;
+    lab_str_add(out, groups ? ": times fall into groups; clocks, placement or a neighbour switch "
+                              "between them"
+                     : m->simulated ? ", as the machine is simulated"
+                                    : ": something else ran; try again on a quiet machine");
 }
 
 static void explain_slow_first(const struct lab_measurement *m, struct lab_str *out) {
@@ -128,8 +129,9 @@ static void explain_not_steady(const struct lab_measurement *m, struct lab_str *
     lab_str_add_time(out, m->warmup_s);
     lab_str_printf(out,
                    " and %lld iterations of warm-up: times still changed or varied much; "
-                   "allow more time or try again on a quiet machine",
-                   (long long)m->warmup_iterations);
+                   "allow more time%s",
+                   (long long)m->warmup_iterations,
+                   m->simulated ? "" : " or try again on a quiet machine");
 }
 
 static void explain_not_precise(const struct lab_measurement *m, struct lab_str *out) {

@@ -1,15 +1,18 @@
 /*
  * hint.c: what a user can do about a failed run. Errors are recognised by their words, since that is
- * all that is kept of them; tests/unit/report/test_report_hint.c holds them as they are written.
+ * all that is kept of them; tests/unit/report/test_report_hint.c holds them as they are written. What
+ * takes less memory differs between workloads: a hint names keys that the run has, or none.
  */
 #include "report/study.h"
+
+#include "base/json.h"
+#include "base/mem.h"
 
 #include <string.h>
 
 static const char space[] =
     "Free some space there and give the same command again: it goes on where it stopped.";
-static const char less_memory[] =
-    "Give a smaller experiment.test.batch_size or experiment.test.memory_size_mb.";
+static const char less_memory[] = "Give {less}.";
 static const char other_node[] = "Give nodes that it may use to "
                                  "experiment.hardware.numa_nodes=[…]: `gpulab devices` shows them.";
 static const char bug[] =
@@ -18,9 +21,11 @@ static const char bug[] =
 static const char look[] = "The end of its logs/<run>.stderr says why.";
 
 /* The first row that fits counts: the narrower one stands before the wider one. */
-static const struct {
+static const struct row {
     const char *needle, *also; /* both must be there; NULL = one is enough */
-    const char *hint;
+    const char
+        *hint; /* {less}: a smaller this or that; {model}: ", or a smaller model", or nothing */
+    const char *without; /* instead, where the workload has no sizes to make less; NULL = nothing */
 } hints[] = {
     /* full: such a text may name memory or time as well */
     {"No space left", NULL, space},
@@ -33,8 +38,10 @@ static const struct {
      "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells."},
     {"the program ", NULL, look},
     {"signal 9", NULL,
-     "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells. A smaller "
-     "experiment.test.batch_size or memory_size_mb needs less."},
+     "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells. It takes "
+     "less "
+     "with {less}.",
+     "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells."},
     {"the worker ", NULL,
      "The end of its logs/<run>.stderr may say why. If it is gpulab that crashed, report a bug "
      "with "
@@ -51,19 +58,14 @@ static const struct {
 
     /* memory */
     {"comparing with double precision takes", NULL,
-     "The check before the measurement needs room too: give a smaller experiment.test.batch_size, "
-     "or "
-     "free memory."},
+     "The check before the measurement needs room too: give {less}, or free memory.",
+     "The check before the measurement needs room too: free memory."},
     {"control group leaves", NULL,
-     "Raise the memory limit of the container or job, or give a smaller "
-     "experiment.test.memory_size_mb or experiment.test.batch_size."},
-    {"host memory of ", "asked for",
-     "Give a smaller experiment.test.memory_size_mb or experiment.test.batch_size, or free memory "
-     "on "
-     "that node."},
-    {"device memory", "asked for",
-     "Give a smaller experiment.test.batch_size or experiment.test.memory_size_mb, or a smaller "
-     "model."},
+     "Raise the memory limit of the container or job, or give {less}.",
+     "Raise the memory limit of the container or job."},
+    {"host memory of ", "asked for", "Give {less}, or free memory on that node.",
+     "Free memory on that node."},
+    {"device memory", "asked for", "Give {less}{model}."},
     {"free, ", "asked for", less_memory},
     {"too little memory", NULL, less_memory},
     {"out of memory", NULL, less_memory},
@@ -98,11 +100,72 @@ static const struct {
     {"No such file or directory", NULL, "Check the path: it is looked up from where gpulab runs."},
 };
 
-const char *lab_report_hint(const char *error) {
-    if (!error)
+/* --- what a workload has --- */
+
+static bool has(const struct lab_value *options, const char *key) {
+    return options && lab_value_get(options, key);
+}
+
+/* "a smaller batch_size", "smaller m, n or k"; nothing where the workload has no such key. Where a study
+ * has them differs from one to the next, but for those of the test. */
+static void add_less(const struct lab_value *options, struct lab_str *out) {
+    static const char *const sizes[] = {"batch_size", "batch", "seq", "rows", "columns",
+                                        "m",          "n",     "k",   "size", "bytes"};
+    enum { SIZES = sizeof sizes / sizeof *sizes };
+    const char *found[SIZES];
+    int count = 0;
+    if (has(options, "memory_size_mb")) {
+        lab_str_add(out, "a smaller experiment.test.batch_size or experiment.test.memory_size_mb");
+        return;
+    }
+    for (int i = 0; i < SIZES; i++)
+        if (has(options, sizes[i]))
+            found[count++] = sizes[i];
+    for (int i = 0; i < count; i++)
+        lab_str_printf(out, "%s%s",
+                       i > 0       ? i + 1 < count ? ", " : " or "
+                       : count > 1 ? "smaller "
+                                   : "a smaller ",
+                       found[i]);
+}
+
+static void add_hint(const struct row *row, const struct lab_value *options, struct lab_str *out) {
+    struct lab_str less;
+    lab_str_init(&less);
+    add_less(options, &less);
+    const char *at = strstr(row->hint, "{less}") && !less.length ? row->without : row->hint;
+    for (const char *open; at && (open = strchr(at, '{')); at = strchr(open, '}') + 1) {
+        lab_str_add_bytes(out, at, (size_t)(open - at));
+        if (lab_str_starts(open, "{less}"))
+            lab_str_add(out, less.text);
+        else if (has(options, "model") || has(options, "depth"))
+            lab_str_add(out, ", or a smaller model");
+    }
+    if (at)
+        lab_str_add(out, at);
+    lab_str_release(&less);
+}
+
+/* Its keys; NULL = unknown. */
+static const struct lab_value *parse(const char *options, struct lab_arena *arena) {
+    struct lab_err ignored = LAB_ERR_INIT;
+    struct lab_value *value = NULL;
+    if (!options || lab_json_parse(options, strlen(options), "options", arena, &value, &ignored))
         return NULL;
-    for (size_t i = 0; i < sizeof hints / sizeof *hints; i++)
-        if (strstr(error, hints[i].needle) && (!hints[i].also || strstr(error, hints[i].also)))
-            return hints[i].hint;
-    return NULL;
+    return value->type == LAB_VALUE_MAP ? value : NULL;
+}
+
+bool lab_report_hint(const char *error, const char *options, struct lab_str *out) {
+    size_t before = out->length;
+    for (size_t i = 0; error && i < sizeof hints / sizeof *hints; i++) {
+        const struct row *row = &hints[i];
+        if (!strstr(error, row->needle) || (row->also && !strstr(error, row->also)))
+            continue;
+        struct lab_arena arena;
+        lab_arena_init(&arena);
+        add_hint(row, parse(options, &arena), out);
+        lab_arena_release(&arena);
+        break;
+    }
+    return out->length > before;
 }

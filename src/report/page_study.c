@@ -102,19 +102,22 @@ static void add_notes(const struct study_digest *digest, const char *title,
     int of = failures ? digest->study->run_count : digest->state_counts[LAB_RUN_DONE];
     page_add_heading(out, 3, NULL, title, digest->study->simulated);
     lab_str_add(out, "<ul>\n");
+    struct lab_str hint;
+    lab_str_init(&hint);
     for (int i = 0; i < notes->count; i++) {
         lab_str_add(out, "<li>");
         page_add_text(out, notes->items[i].text);
         lab_str_add(out, "<br><span class=\"faint\">");
         add_who(&notes->items[i], of, out);
         lab_str_add(out, "</span>");
-        const char *hint = failures ? lab_report_hint(notes->items[i].text) : NULL;
-        if (hint) {
+        lab_str_clear(&hint);
+        if (failures && study_add_hint(&notes->items[i], &hint)) {
             lab_str_add(out, "<br>");
-            page_add_text(out, hint);
+            page_add_text(out, hint.text);
         }
         lab_str_add(out, "</li>\n");
     }
+    lab_str_release(&hint);
     lab_str_add(out, "</ul>\n");
 }
 

@@ -69,10 +69,11 @@ void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 
 /*
  * What a user can do about a failed run, from its error: out of device memory → a smaller
- * experiment.test.batch_size or memory_size_mb; timeout → experiment.test.timeout_s; … One sentence,
- * or NULL where there is nothing to say.
+ * experiment.test.batch_size or memory_size_mb; timeout → experiment.test.timeout_s; … Appends a
+ * sentence or two; false where there is nothing to say. `options`: the run's, since a hint names no key
+ * that its workload doesn't have; NULL = unknown.
  */
-const char *lab_report_hint(const char *error);
+bool lab_report_hint(const char *error, const char *options, struct lab_str *out);
 
 /* --- the bar of `gpulab run` --- */
 

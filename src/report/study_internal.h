@@ -110,6 +110,8 @@ void study_add_remark(const struct study_digest *digest, const struct study_row 
                       struct lab_str *out);
 /* "gpu0_numa0_vit0x0x0 and 2 more runs"; "all 3 runs" where `of` are all there are. */
 void study_add_who(const struct study_note *note, int of, struct lab_str *out);
+/* What can be done about a failure, for all of its runs; false = nothing to say. */
+bool study_add_hint(const struct study_note *note, struct lab_str *out);
 
 /* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices
  * stand at its beginning, what varies at its end. */

@@ -57,22 +57,27 @@ void study_write_text(const char *text, struct lab_style style, struct lab_str *
 void study_write_failures(const struct study_digest *digest, struct lab_style style,
                           struct lab_str *out) {
     const struct study_notes *failures = &digest->failures;
-    struct lab_str text;
+    int shown = failures->count < KINDS_SHOWN ? failures->count : KINDS_SHOWN;
+    struct lab_str text, hint, next;
     lab_str_init(&text);
-    for (int i = 0; i < failures->count && i < KINDS_SHOWN; i++) {
+    lab_str_init(&hint);
+    lab_str_init(&next);
+    for (int i = 0; i < shown; i++) {
         const struct study_note *note = &failures->items[i];
         lab_str_clear(&text);
         study_add_who(note, digest->study->run_count, &text);
         lab_str_printf(&text, ": %s", note->text);
         study_write_sentence("Failed", STUDY_RED, text.text, style, out);
-        const char *hint = lab_report_hint(note->text);
-        bool again =
-            i + 1 < failures->count && i + 1 < KINDS_SHOWN && lab_report_hint(note[1].text) == hint;
-        if (!hint || again) /* it follows once, below the last of them */
+        lab_str_clear(&hint);
+        lab_str_clear(&next);
+        if (i + 1 < shown)
+            study_add_hint(note + 1, &next);
+        /* where the next has it too, it follows once, below the last of them */
+        if (!study_add_hint(note, &hint) || lab_str_equal(hint.text, next.text))
             continue;
         lab_str_add_repeat(out, " ", 2 * INDENT);
         lab_str_clear(&text);
-        lab_str_printf(&text, "→ %s", hint);
+        lab_str_printf(&text, "→ %s", hint.text);
         add_wrapped(text.text, 2 * INDENT, 3 * INDENT, style, out);
         lab_str_add(out, "\n");
     }
@@ -85,5 +90,7 @@ void study_write_failures(const struct study_digest *digest, struct lab_style st
                        runs, study_plural(runs));
         study_write_sentence("Failed", STUDY_RED, text.text, style, out);
     }
+    lab_str_release(&next);
+    lab_str_release(&hint);
     lab_str_release(&text);
 }

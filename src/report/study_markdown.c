@@ -219,6 +219,8 @@ static void add_notes(const struct study_digest *digest, const char *title,
     bool failures = notes == &digest->failures;
     add_heading(digest, title, out);
     int of = failures ? digest->study->run_count : digest->state_counts[LAB_RUN_DONE];
+    struct lab_str hint;
+    lab_str_init(&hint);
     for (int i = 0; i < notes->count; i++) {
         const struct study_note *note = &notes->items[i];
         lab_str_add(out, "- ");
@@ -228,13 +230,14 @@ static void add_notes(const struct study_digest *digest, const char *title,
         lab_str_add(out, "  - ");
         add_names(note, of, out);
         lab_str_add(out, "\n");
-        const char *hint = failures ? lab_report_hint(note->text) : NULL;
-        if (!hint)
+        lab_str_clear(&hint);
+        if (!failures || !study_add_hint(note, &hint))
             continue;
         lab_str_add(out, "  - **Hint:** ");
-        add_hint(out, hint);
+        add_hint(out, hint.text);
         lab_str_add(out, "\n");
     }
+    lab_str_release(&hint);
 }
 
 static void add_warnings(const struct study_digest *digest, struct lab_str *out) {

@@ -179,6 +179,14 @@ void study_add_who(const struct study_note *note, int of, struct lab_str *out) {
         lab_str_printf(out, "%s and %d more runs", first, others);
 }
 
+bool study_add_hint(const struct study_note *note, struct lab_str *out) {
+    const char *options = note->run[0]->options;
+    for (int i = 1; i < note->run_count; i++) /* what one workload has, another may not */
+        if (!lab_str_equal(note->run[i]->workload, note->run[0]->workload))
+            options = NULL;
+    return lab_report_hint(note->text, options, out);
+}
+
 /* --- of the study --- */
 
 static const char *are(int count) {

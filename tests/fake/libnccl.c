@@ -2,7 +2,7 @@
  * libnccl.c: NCCL beside the fake driver, whose device memory is the host's and whose commands run when they
  * are enqueued: so a sum is done in the call, where the ranks' threads wait for each other until all have come
  * or one of the communicators is aborted. FAKE_NCCL_ASYNC=6 is what every communicator says of itself;
- * FAKE_CUDA_FAIL names functions that fail.
+ * FAKE_NCCL_MS is how long making them takes; FAKE_CUDA_FAIL names functions that fail.
  */
 #include "fake/fake_cuda.h"
 #include "vendor/nccl.h"
@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define PROTOTYPE(name, effect, parameters) FAKE_EXPORT lab_nccl_result name parameters;
 LAB_NCCL_FUNCTIONS(PROTOTYPE)
@@ -51,7 +52,9 @@ const char *ncclGetLastError(lab_nccl_comm comm) {
 }
 
 lab_nccl_result ncclCommInitAll(lab_nccl_comm *ret_comms, int count, const int *devices) {
+    int64_t ms = fake_number("FAKE_NCCL_MS", 0);
     int code = fake_injected("ncclCommInitAll");
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
     for (int i = 0; i < count && !code; i++)
         for (int k = 0; k < i; k++)
             code = devices[i] == devices[k] ? UNSUPPORTED : code;

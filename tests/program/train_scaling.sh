@@ -129,4 +129,23 @@ show "${folders[-1]}/results.json"
 json '(d[0]["success"] and d[0]["gradient_ms"] > 0 and d[0]["update_ms"] > 0 and "forward_ms" not in d[0]
       and all(r["verification"]["passed"] and 0 < r["compute_utilization"] <= 1 for r in d[0]["ranks"]))'
 
+# 7. Devices that train a model each get more done, and no training is faster
+run run train_scaling device=sim:rtx4070tis-2 experiment.model=medium experiment.batch_sizes=64 \
+    experiment.runs=2 experiment.allreduce=none -q
+expect_status 0
+expect_out "Two devices train a model each, side by side"
+show "$(folder)/report/comparison_report_medium.md"
+expect_out "^\*\*Conclusion\*\*: with allreduce=none each device trains a model of its own"
+expect_out "^\| 64 \| 8234 \| 6789 \| 0.82x \| – \|$"
+
+# 8. With a batch for each device several don't do the training that one does
+run run train_scaling device=sim:rtx4070tis-2 experiment.model=medium experiment.batch_sizes=64 \
+    experiment.runs=2 experiment.scaling=weak -q
+expect_status 0
+report=$(folder)/report
+show "$report/report.md"
+expect_out "at batch 64 a device, which is another training \(batch 128 in all\)"
+show "$report/comparison_report_medium.md"
+expect_out "^\*\*Conclusion\*\*: .* with scaling=weak that is another training"
+
 finish

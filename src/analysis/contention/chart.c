@@ -1,4 +1,5 @@
 /* chart.c: how much longer kernels take in each phase, and what is left of the resources, side by side. */
+#include "analysis/analysis_series.h"
 #include "analysis/contention/contention.h"
 
 #include <math.h>
@@ -7,26 +8,15 @@
 static struct lab_chart_series bars(const char *title,
                                     const struct contention_effect *const *effects, int count,
                                     int colour, struct lab_arena *arena) {
-    size_t room = (size_t)count + 1;
-    double *x = lab_arena_alloc(arena, room, sizeof *x),
-           *y = lab_arena_alloc(arena, room, sizeof *y),
-           *low = lab_arena_alloc(arena, room, sizeof *low),
-           *high = lab_arena_alloc(arena, room, sizeof *high);
+    struct lab_series series;
+    lab_series_init(&series, (size_t)count, arena);
     for (int i = 0; i < count; i++) {
-        x[i] = i;
-        y[i] = 100 * (effects[i]->ratio - 1);
         bool shown = effects[i]->high / effects[i]->low <= CONTENTION_UNEVEN;
-        low[i] = shown ? 100 * (effects[i]->low - 1) : (double)NAN;
-        high[i] = shown ? 100 * (effects[i]->high - 1) : (double)NAN;
+        lab_series_add(&series, i, 100 * (effects[i]->ratio - 1),
+                       shown ? 100 * (effects[i]->low - 1) : (double)NAN,
+                       shown ? 100 * (effects[i]->high - 1) : (double)NAN);
     }
-    return (struct lab_chart_series){.title = title,
-                                     .mark = LAB_CHART_BARS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = (size_t)count,
-                                     .colour = colour};
+    return lab_series_chart(&series, title, LAB_CHART_BARS, colour);
 }
 
 static struct lab_chart_panel make_panel(const struct contention *made, bool resources) {

@@ -1,4 +1,5 @@
 /* crossover/charts.c: compute and copies over the work of a sample; where they cross is shaded. */
+#include "analysis/analysis_series.h"
 #include "analysis/crossover/crossover.h"
 
 #include <math.h>
@@ -24,27 +25,18 @@ static double in_us(double seconds) {
 
 static struct lab_chart_series points(const struct lab_crossover_feed *feed, bool compute,
                                       struct lab_arena *arena) {
-    size_t room = (size_t)feed->model_count, n = 0;
-    double *x = lab_arena_alloc(arena, 4 * room, sizeof *x), *y = x + room, *low = y + room,
-           *high = low + room;
+    struct lab_series series;
+    lab_series_init(&series, (size_t)feed->model_count, arena);
     for (int m = 0; m < feed->model_count; m++) {
         const struct lab_crossover_model *model = &feed->models[m];
-        if (!is_drawn(model))
-            continue;
-        x[n] = model->complexity / 1e9;
-        y[n] = in_us(compute ? model->compute_s : model->copy_s);
-        low[n] = in_us(compute ? model->compute_low : model->copy_low);
-        high[n] = in_us(compute ? model->compute_high : model->copy_high);
-        n++;
+        if (is_drawn(model))
+            lab_series_add(&series, model->complexity / 1e9,
+                           in_us(compute ? model->compute_s : model->copy_s),
+                           in_us(compute ? model->compute_low : model->copy_low),
+                           in_us(compute ? model->compute_high : model->copy_high));
     }
-    return (struct lab_chart_series){.title = compute ? "compute" : "copies",
-                                     .mark = LAB_CHART_POINTS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = n,
-                                     .colour = compute ? 0 : 1};
+    return lab_series_chart(&series, compute ? "compute" : "copies", LAB_CHART_POINTS,
+                            compute ? 0 : 1);
 }
 
 /*

@@ -1,4 +1,5 @@
 /* chart.c: the rates of all places, held against the fastest, a panel for each model. */
+#include "analysis/analysis_series.h"
 #include "analysis/recommend/recommend.h"
 
 #include <math.h>
@@ -20,40 +21,22 @@ static struct lab_chart_series make_series(const struct lab_place_group *group, 
                                            struct lab_arena *arena) {
     static const char *const titles[KINDS] = {"fastest", "can't be told from the fastest",
                                               "slower"};
-    size_t room = (size_t)group->count;
-    double *x = lab_arena_alloc(arena, room, sizeof *x),
-           *y = lab_arena_alloc(arena, room, sizeof *y),
-           *low = lab_arena_alloc(arena, room, sizeof *low),
-           *high = lab_arena_alloc(arena, room, sizeof *high);
+    struct lab_series series;
+    lab_series_init(&series, (size_t)group->count, arena);
     double best = group->places[0].rate;
-    size_t count = 0;
     for (int i = 0; i < group->count; i++) {
-        if (kind_of(group, i) != kind)
-            continue;
         const struct lab_place *place = &group->places[i];
-        x[count] = i;
-        y[count] = place->rate;
-        low[count] = kind == BEST ? (double)NAN : best * place->against_best.low;
-        high[count++] = kind == BEST ? (double)NAN : best * place->against_best.high;
+        if (kind_of(group, i) == kind)
+            lab_series_add(&series, i, place->rate,
+                           kind == BEST ? (double)NAN : best * place->against_best.low,
+                           kind == BEST ? (double)NAN : best * place->against_best.high);
     }
-    return (struct lab_chart_series){.title = titles[kind],
-                                     .mark = LAB_CHART_POINTS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = count,
-                                     .colour = kind};
+    return lab_series_chart(&series, titles[kind], LAB_CHART_POINTS, kind);
 }
 
 static struct lab_chart_series make_line(const struct lab_place_group *group, const char *title,
                                          double at, int colour, struct lab_arena *arena) {
-    double *x = lab_arena_alloc(arena, 2, sizeof *x), *y = lab_arena_alloc(arena, 2, sizeof *y);
-    x[0] = -0.5;
-    x[1] = group->count - 0.5;
-    y[0] = y[1] = at;
-    return (struct lab_chart_series){
-        .title = title, .mark = LAB_CHART_DASHES, .x = x, .y = y, .count = 2, .colour = colour};
+    return lab_series_level(title, -0.5, group->count - 0.5, at, colour, arena);
 }
 
 static bool some_is_within(const struct lab_place_group *group) {

@@ -1,4 +1,5 @@
 /* chart.c: throughput and memory over depth, width and work, with the laws drawn through them. */
+#include "analysis/analysis_series.h"
 #include "analysis/scaling/scaling.h"
 
 #include <math.h>
@@ -120,23 +121,12 @@ static void add_laws(struct sketch *sketch, const struct scaling_laws *laws,
 
 static void add_measured(struct sketch *sketch, const struct scaling_row *const *members, int count,
                          place *where, enum scaling_key key) {
-    size_t total = (size_t)count;
-    double *x = room(sketch->arena, total), *y = room(sketch->arena, total),
-           *low = room(sketch->arena, total), *high = room(sketch->arena, total);
-    for (int i = 0; i < count; i++) {
-        x[i] = where(members[i], key);
-        y[i] = members[i]->rate.value;
-        low[i] = members[i]->rate.interval.low;
-        high[i] = members[i]->rate.interval.high;
-    }
-    add_series(sketch, (struct lab_chart_series){.title = "measured",
-                                                 .mark = LAB_CHART_POINTS,
-                                                 .x = x,
-                                                 .y = y,
-                                                 .low = low,
-                                                 .high = high,
-                                                 .count = total,
-                                                 .colour = MEASURED});
+    struct lab_series series;
+    lab_series_init(&series, (size_t)count, sketch->arena);
+    for (int i = 0; i < count; i++)
+        lab_series_add(&series, where(members[i], key), members[i]->rate.value,
+                       members[i]->rate.interval.low, members[i]->rate.interval.high);
+    add_series(sketch, lab_series_chart(&series, "measured", LAB_CHART_POINTS, MEASURED));
 }
 
 static struct lab_chart_axis log_axis(const char *title, double low, double high) {

@@ -30,6 +30,11 @@ static double place_of(const struct lab_study_run *run, enum lab_even_axis axis)
     return batch_of(run);
 }
 
+/* Whether it is held against one device at the same work, and at one piece of it. */
+static bool is_compared(const struct lab_gang *gang) {
+    return gang->base && gang->grade != LAB_SPEEDUP_APART;
+}
+
 /* Whether two gangs differ along the axis alone: the same batch for models, the same model for batches.
  */
 static bool belong_together(const struct lab_gang *a, const struct lab_gang *b,
@@ -120,7 +125,7 @@ static bool make_even(const struct lab_gangs *gangs, int first, enum lab_even_ax
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *other = &gangs->items[i];
         double place = place_of(other->point->runs[0], axis);
-        if (!other->base || isnan(place) || !belong_together(gang, other, axis))
+        if (!is_compared(other) || isnan(place) || !belong_together(gang, other, axis))
             continue;
         if (i < first)
             return false;
@@ -144,7 +149,8 @@ void lab_evens_make(struct lab_gangs *gangs, struct lab_arena *arena) {
     gangs->evens = lab_arena_alloc(arena, (size_t)gangs->count * AXES + 1, sizeof *gangs->evens);
     for (int a = 0; a < AXES; a++)
         for (int i = 0; i < gangs->count; i++)
-            if (gangs->items[i].base && !isnan(place_of(gangs->items[i].point->runs[0], axes[a])))
+            if (is_compared(&gangs->items[i]) &&
+                !isnan(place_of(gangs->items[i].point->runs[0], axes[a])))
                 gangs->even_count +=
                     make_even(gangs, i, axes[a], arena, &gangs->evens[gangs->even_count]);
 }

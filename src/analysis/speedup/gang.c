@@ -6,6 +6,7 @@
  */
 #include "analysis/speedup/gang.h"
 
+#include "analysis/analysis_training.h"
 #include "analysis/speedup/even.h"
 #include "base/str.h"
 
@@ -26,6 +27,8 @@ const char *lab_speedup_grade_name(enum lab_speedup_grade grade) {
         return "stay single";
     case LAB_SPEEDUP_AMBIGUOUS:
         return "ambiguous";
+    case LAB_SPEEDUP_APART:
+        return "apart";
     case LAB_SPEEDUP_UNKNOWN:
         break;
     }
@@ -117,7 +120,8 @@ static struct lab_gang make_gang(const struct lab_study_point *points, const int
                             .communication = communication_share(point)};
     if (gang.base)
         gang.ratio = lab_study_compare(gang.base, point, LAB_STUDY_RATE);
-    gang.grade = lab_speedup_grade(&gang.ratio);
+    bool apart = gang.base && lab_training_is_apart(point->runs[0]);
+    gang.grade = apart ? LAB_SPEEDUP_APART : lab_speedup_grade(&gang.ratio);
     return gang;
 }
 

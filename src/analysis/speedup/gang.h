@@ -13,12 +13,14 @@
 
 enum lab_speedup_grade {
     LAB_SPEEDUP_UNKNOWN,   /* there is no interval, or nothing to compare with */
+    LAB_SPEEDUP_APART,     /* each device trains a model of its own: no training is faster */
     LAB_SPEEDUP_AMBIGUOUS, /* the interval straddles a boundary */
     LAB_SPEEDUP_STAY,      /* below 0.95 */
     LAB_SPEEDUP_MAYBE,     /* 0.95 to 1.10 */
     LAB_SPEEDUP_PAYS,      /* 1.10 and above */
 };
 const char *lab_speedup_grade_name(enum lab_speedup_grade grade); /* "beneficial", "stay single" */
+/* By the ratio alone: never APART. */
 enum lab_speedup_grade lab_speedup_grade(const struct lab_study_ratio *ratio);
 
 struct lab_gang {

@@ -33,10 +33,35 @@ static const char *advice(const struct lab_gang *gang, struct lab_arena *arena) 
                    ? lab_arena_printf(arena, "ambiguous, %d runs of each would tell",
                                       gang->ratio.needed)
                    : "ambiguous, more runs of each would tell";
+    case LAB_SPEEDUP_APART:
     case LAB_SPEEDUP_UNKNOWN:
         break;
     }
     return "how sure that is isn't known";
+}
+
+/* Of devices that train a model each: what they get done together, against one after the other. */
+static const char *advice_apart(const struct lab_gang *gang, struct lab_arena *arena) {
+    switch (lab_speedup_grade(&gang->ratio)) {
+    case LAB_SPEEDUP_PAYS:
+        return "use them for as many independent trainings, and one device for a single one";
+    case LAB_SPEEDUP_MAYBE:
+        return "hardly more gets done than one after the other, so one device will do";
+    case LAB_SPEEDUP_STAY:
+        return "train one after the other on one device";
+    case LAB_SPEEDUP_AMBIGUOUS:
+        return gang->ratio.needed > 0
+                   ? lab_arena_printf(arena,
+                                      "whether more gets done than one after the other, %d runs of "
+                                      "each would tell",
+                                      gang->ratio.needed)
+                   : "whether more gets done than one after the other, more runs of each would "
+                     "tell";
+    case LAB_SPEEDUP_APART:
+    case LAB_SPEEDUP_UNKNOWN:
+        break;
+    }
+    return "whether more gets done than one after the other isn't known";
 }
 
 /* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one that ends in
@@ -55,6 +80,15 @@ static const char *work_words(const char *name, struct lab_arena *arena) {
                             (int)digits, batch, weak ? " a device" : "");
 }
 
+/* Where each device has a batch of its own, a step of several isn't what a step of one is. */
+static const char *weak_words(const struct lab_gang *gang, struct lab_arena *arena) {
+    const struct lab_study_run *run = gang->point->runs[0];
+    if (!lab_str_equal(lab_study_text(run, "options.scaling"), "weak"))
+        return "";
+    return lab_arena_printf(arena, ", which is another training (batch %.0f in all)",
+                            gang->size * lab_study_number(run, "options.batch_size"));
+}
+
 const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang *gang,
                            struct lab_arena *arena) {
     const char *work = work_words(gangs->works[gang->work].name, arena),
@@ -64,9 +98,16 @@ const char *lab_gang_words(const struct lab_gangs *gangs, const struct lab_gang 
     if (!gang->base || isnan(gang->ratio.ratio))
         return lab_arena_printf(arena, "%s devices%s did %s, but there is no run on one to compare",
                                 number, which, work);
-    return lab_arena_printf(arena, "%s devices%s are %s one for %s%s: %s", number, which,
-                            times(&gang->ratio, arena), work,
-                            gang->ratio.within ? " within one run each" : "", advice(gang, arena));
+    const char *within = gang->ratio.within ? " within one run each" : "";
+    if (gang->grade == LAB_SPEEDUP_APART)
+        return lab_arena_printf(
+            arena,
+            "%s devices%s train a model each, side by side, at %s the samples a second of one for "
+            "%s%s: no training is faster for it (allreduce=none); %s",
+            number, which, times(&gang->ratio, arena), work, within, advice_apart(gang, arena));
+    return lab_arena_printf(arena, "%s devices%s are %s one for %s%s%s: %s", number, which,
+                            times(&gang->ratio, arena), work, weak_words(gang, arena), within,
+                            advice(gang, arena));
 }
 
 /* --- gangs of one size that differ --- */
@@ -225,7 +266,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     int compared = 0;
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
-        compared += gang->base != NULL;
+        compared += gang->base && gang->grade != LAB_SPEEDUP_APART;
         if (gang->base && (!chosen || gang->grade > chosen->grade ||
                            (gang->grade == chosen->grade && gang->ratio.low > chosen->ratio.low)))
             chosen = gang;

@@ -199,7 +199,7 @@ static uint64_t harmful_bits(void) {
 
 static void find_held(struct lab_course *course, const struct lab_track *track) {
     int64_t from_ns = course->rank->iterations[0].end_ns;
-    int64_t until_ns = course->rank->iterations[course->count].end_ns;
+    int64_t until_ns = course->rank->iterations[course->rank->iteration_count - 1].end_ns;
     double most_s = 0;
     course->held_s =
         lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, harmful_bits(), from_ns, until_ns);
@@ -238,7 +238,7 @@ static double held_share(const struct lab_track *track, uint64_t bits, int64_t f
 /* On both sides of each change, up to the neighbouring ones. */
 static void explain_changes(struct lab_course *course, const struct lab_track *track) {
     int64_t start_ns = course->rank->iterations[0].end_ns;
-    int64_t end_ns = course->rank->iterations[course->count].end_ns;
+    int64_t end_ns = course->rank->iterations[course->rank->iteration_count - 1].end_ns;
     for (int i = 0; i < course->change_count; i++) {
         struct lab_course_change *change = &course->changes[i];
         int64_t at_ns = start_ns + (int64_t)(1e9 * change->at_s);
@@ -264,6 +264,19 @@ static void explain_changes(struct lab_course *course, const struct lab_track *t
 
 /* --- the whole --- */
 
+/* When each of the times ended, since the first end: by the clock, since samples go by it; as if they
+ * followed each other where they don't. */
+static double *find_ends(const struct lab_study_rank *rank, const struct lab_span *spans,
+                         size_t count, struct lab_arena *arena) {
+    double *ends_s = lab_arena_alloc(arena, count, sizeof *ends_s), sum_s = 0;
+    for (size_t i = 0; i < count; i++) {
+        sum_s += 1e-9 * (double)(spans[i].end_ns - spans[i].start_ns);
+        ends_s[i] =
+            rank->apart ? sum_s : 1e-9 * (double)(spans[i].end_ns - rank->iterations[0].end_ns);
+    }
+    return ends_s;
+}
+
 static const char *make_name(const struct lab_course *course, struct lab_arena *arena) {
     return course->run->rank_count > 1
                ? lab_arena_printf(arena, "%s on %s", course->run->run->id, course->device)
@@ -288,15 +301,14 @@ void lab_course_make(const struct lab_study_run *run, const struct lab_study_ran
     struct lab_arena scratch;
     lab_arena_init(&scratch);
     course.name = make_name(&course, arena);
+    const struct lab_span *spans = lab_study_spans(rank, &scratch, &course.count);
     const double *values = lab_study_intervals(rank, &scratch, &course.count);
     int gpu = lab_resource_gpu(rank);
     const struct lab_track *track =
         run->recording && gpu >= 0 ? lab_recording_gpu(run->recording, gpu) : NULL;
     if (course.count > 0) {
-        double *ends_s = lab_arena_alloc(&scratch, course.count, sizeof *ends_s), sum_s = 0;
-        for (size_t i = 0; i < course.count; i++)
-            ends_s[i] = sum_s += values[i];
-        course.duration_s = sum_s;
+        const double *ends_s = find_ends(rank, spans, course.count, &scratch);
+        course.duration_s = ends_s[course.count - 1];
         course.median_s = lab_stats_median(values, course.count);
         if (course.count >= VALUES_LEAST && course.median_s > 0) {
             find_drift(&course, values, ends_s);

@@ -23,7 +23,7 @@ struct lab_course {
     const struct lab_study_rank *rank;
     const char *name, *device;
     size_t count;      /* times between ends of neighbours */
-    double duration_s; /* of all of them */
+    double duration_s; /* from the first end to the last */
     double median_s;
     enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
     double steady_from_s;   /* NaN = from the start, or never */

@@ -1,5 +1,6 @@
 /* chart.c: speed-ups over the batch as measured and as the law has them, and what steps are made
  * of. */
+#include "analysis/analysis_series.h"
 #include "analysis/training/training.h"
 
 #include <math.h>
@@ -56,61 +57,38 @@ static double *room(const struct training_part *part, size_t count) {
 static struct lab_chart_series measured_series(const struct training_part *part,
                                                const struct lab_training_row *model, int size,
                                                int colour) {
-    size_t count = 0, most = (size_t)part->test_count;
-    double *x = room(part, most), *y = room(part, most), *low = room(part, most),
-           *high = room(part, most);
+    struct lab_series series;
+    lab_series_init(&series, (size_t)part->test_count, part->arena);
     for (int i = 0; i < part->test_count; i++) {
         const struct training_test *test = &part->tests[i];
-        if (!is_of(test->row, model) || test->row->work.devices != size)
-            continue;
-        x[count] = test->row->work.batch;
-        y[count] = test->measured.ratio;
-        low[count] = test->measured.low;
-        high[count++] = test->measured.high;
+        if (is_of(test->row, model) && test->row->work.devices == size)
+            lab_series_add(&series, test->row->work.batch, test->measured.ratio, test->measured.low,
+                           test->measured.high);
     }
-    return (struct lab_chart_series){
-        .title = lab_arena_printf(part->arena, "%d devices, measured", size),
-        .mark = LAB_CHART_POINTS,
-        .x = x,
-        .y = y,
-        .low = low,
-        .high = high,
-        .count = count,
-        .colour = colour};
+    return lab_series_chart(&series, lab_arena_printf(part->arena, "%d devices, measured", size),
+                            LAB_CHART_POINTS, colour);
 }
 
 /* The law and its interval, as a band and dashes. */
 static void add_law(const struct training_part *part, const struct lab_training_row *model,
                     int size, int colour, struct lab_chart_series *ret_pair) {
     const struct lab_training_range *range = &part->training.batch;
-    double *x = room(part, CURVE), *y = room(part, CURVE), *low = room(part, CURVE),
-           *high = room(part, CURVE);
+    struct lab_series series;
+    lab_series_init(&series, CURVE, part->arena);
     for (int i = 0; i < CURVE; i++) {
         struct lab_training_work work = model->work;
         /* whole shares: the law's own steps of a row would be teeth here */
         double at = range->low * pow(range->high / range->low, i / (CURVE - 1.0)) / size;
-        work.batch = x[i] = fmax(1, round(at)) * size;
+        work.batch = fmax(1, round(at)) * size;
         work.devices = size;
         struct lab_training_speedup made = lab_training_predict(&part->training, &work);
-        y[i] = made.value;
-        low[i] = made.low;
-        high[i] = made.high;
+        lab_series_add(&series, work.batch, made.value, made.low, made.high);
     }
-    ret_pair[0] = (struct lab_chart_series){.title = NULL,
-                                            .mark = LAB_CHART_BAND,
-                                            .x = x,
-                                            .y = y,
-                                            .low = low,
-                                            .high = high,
-                                            .count = CURVE,
-                                            .colour = colour};
-    ret_pair[1] = (struct lab_chart_series){
-        .title = lab_arena_printf(part->arena, "%d devices, by the law", size),
-        .mark = LAB_CHART_DASHES,
-        .x = x,
-        .y = y,
-        .count = CURVE,
-        .colour = colour};
+    ret_pair[0] = lab_series_chart(&series, NULL, LAB_CHART_BAND, colour);
+    ret_pair[1] =
+        lab_series_chart(&series, lab_arena_printf(part->arena, "%d devices, by the law", size),
+                         LAB_CHART_DASHES, colour);
+    ret_pair[1].low = ret_pair[1].high = NULL;
 }
 
 static struct lab_chart_panel speedup_panel(const struct training_part *part,
@@ -118,23 +96,14 @@ static struct lab_chart_panel speedup_panel(const struct training_part *part,
     int sizes[SIZES_MAX], size_count = find_sizes(part, model, sizes), count = 0;
     struct lab_chart_series *series =
         lab_arena_alloc(part->arena, 3 * (size_t)SIZES_MAX + 1, sizeof *series);
-    double *x = room(part, 2), *y = room(part, 2);
     for (int i = 0; i < size_count && part->training.batch.high > part->training.batch.low; i++) {
         add_law(part, model, sizes[i], i, &series[count]);
         count += 2;
     }
     for (int i = 0; i < size_count; i++)
         series[count++] = measured_series(part, model, sizes[i], i);
-    x[0] = part->training.batch.low;
-    x[1] = part->training.batch.high;
-    y[0] = y[1] = 1;
-    series[count] = (struct lab_chart_series){.title = "one device",
-                                              .mark = LAB_CHART_DASHES,
-                                              .x = x,
-                                              .y = y,
-                                              .count = 2,
-                                              .colour = SIZES_MAX};
-    count++;
+    series[count++] = lab_series_level("one device", part->training.batch.low,
+                                       part->training.batch.high, 1, SIZES_MAX, part->arena);
     return (struct lab_chart_panel){
         .title = lab_arena_printf(part->arena, "%s%s", model->model,
                                   model->work.weak ? ", a batch each" : ""),

@@ -45,6 +45,7 @@ static const char *recommendation(const struct lab_study_ratio *ratio) {
         return "one";
     case LAB_SPEEDUP_AMBIGUOUS:
         return "unclear";
+    case LAB_SPEEDUP_APART:
     case LAB_SPEEDUP_UNKNOWN:
         break;
     }

@@ -1,4 +1,5 @@
 /* chart.c: bandwidth by size, throughput by batch and pool, the price of a far node by pool. */
+#include "analysis/analysis_series.h"
 #include "analysis/transfer/transfer.h"
 
 #include <math.h>
@@ -32,28 +33,16 @@ static struct lab_chart_series draw_set(const struct transfer_set *set,
                                         enum transfer_question question, int colour,
                                         struct lab_arena *arena) {
     bool copies = transfer_is_copies(question);
-    size_t count = (size_t)set->count;
-    double *x = lab_arena_alloc(arena, count, sizeof *x),
-           *y = lab_arena_alloc(arena, count, sizeof *y),
-           *low = lab_arena_alloc(arena, count, sizeof *low),
-           *high = lab_arena_alloc(arena, count, sizeof *high);
+    double scale = copies ? GIGA : 1;
+    struct lab_series series;
+    lab_series_init(&series, (size_t)set->count, arena);
     for (int i = 0; i < set->count; i++) {
         const struct transfer_row *row = &set->rows[i];
         const struct lab_effect *effect = copies ? &row->bandwidth : &row->rate;
-        double scale = copies ? GIGA : 1;
-        x[i] = copies ? row->x / MILLION : row->x;
-        y[i] = effect->value / scale;
-        low[i] = effect->interval.low / scale;
-        high[i] = effect->interval.high / scale;
+        lab_series_add(&series, copies ? row->x / MILLION : row->x, effect->value / scale,
+                       effect->interval.low / scale, effect->interval.high / scale);
     }
-    return (struct lab_chart_series){.title = set->group->name,
-                                     .mark = LAB_CHART_LINE_POINTS,
-                                     .x = x,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = count,
-                                     .colour = colour};
+    return lab_series_chart(&series, set->group->name, LAB_CHART_LINE_POINTS, colour);
 }
 
 static struct lab_chart make_chart(const struct look *look, const char *suffix,
@@ -75,23 +64,14 @@ static struct lab_chart make_chart(const struct look *look, const char *suffix,
 
 static struct lab_chart_series draw_pressure(const struct transfer_pressure *pressure, int colour,
                                              struct lab_arena *arena) {
-    size_t count = (size_t)pressure->count;
-    double *y = lab_arena_alloc(arena, count, sizeof *y),
-           *low = lab_arena_alloc(arena, count, sizeof *low),
-           *high = lab_arena_alloc(arena, count, sizeof *high);
+    struct lab_series series;
+    lab_series_init(&series, (size_t)pressure->count, arena);
     for (int i = 0; i < pressure->count; i++) {
-        y[i] = 100 * (1 - pressure->penalty[i].ratio);
-        low[i] = 100 * (1 - pressure->penalty[i].high);
-        high[i] = 100 * (1 - pressure->penalty[i].low);
+        const struct lab_study_ratio *penalty = &pressure->penalty[i];
+        lab_series_add(&series, pressure->pools_mib[i], 100 * (1 - penalty->ratio),
+                       100 * (1 - penalty->high), 100 * (1 - penalty->low));
     }
-    return (struct lab_chart_series){.title = pressure->group->name,
-                                     .mark = LAB_CHART_LINE_POINTS,
-                                     .x = pressure->pools_mib,
-                                     .y = y,
-                                     .low = low,
-                                     .high = high,
-                                     .count = count,
-                                     .colour = colour};
+    return lab_series_chart(&series, pressure->group->name, LAB_CHART_LINE_POINTS, colour);
 }
 
 /* --- which ones --- */

@@ -19,13 +19,16 @@ static size_t collect(const struct lab_study_point *point, double *values) {
     for (int i = 0; i < point->count; i++)
         total += point->runs[i]->ranks[0].iteration_count;
     size_t step = total / VALUES_MAX + 1;
+    struct lab_arena scratch;
+    lab_arena_init(&scratch);
     for (int i = 0; i < point->count; i++) {
-        const struct lab_study_rank *rank = &point->runs[i]->ranks[0];
-        for (size_t k = 1; rank->iterations && k < rank->iteration_count; k++)
+        size_t count;
+        const double *times_s = lab_study_intervals(&point->runs[i]->ranks[0], &scratch, &count);
+        for (size_t k = 0; k < count; k++)
             if (seen++ % step == 0)
-                values[n++] = 1e-6 * (double)(rank->iterations[k].end_ns -
-                                              lab_study_interval_start_ns(rank, k - 1));
+                values[n++] = 1e3 * times_s[k];
     }
+    lab_arena_release(&scratch);
     return n;
 }
 

@@ -173,7 +173,8 @@ static const char *recommendation(const char *grade) {
     } all[] = {{"beneficial", "Several devices beneficial"},
                {"marginal", "Marginal difference"},
                {"stay single", "Single device preferred"},
-               {"ambiguous", "Ambiguous: more runs would tell"}};
+               {"ambiguous", "Ambiguous: more runs would tell"},
+               {"apart", "Single device: several train a model each"}};
     for (size_t i = 0; grade && i < sizeof all / sizeof *all; i++)
         if (lab_str_equal(all[i].grade, grade))
             return all[i].words;
@@ -211,13 +212,14 @@ static void add_row(struct lab_str *text, const struct lab_analysis_table *table
     lab_str_printf(text, " %s |\n", recommendation(cell_of(table, row, "grade")->text));
 }
 
-/* The speed-up of two devices here at that batch; NaN = none. */
+/* The speed-up of two devices here at that batch, training one model; NaN = none. */
 static double here(const struct lab_analysis_table *table, const char *model, int batch,
                    struct lab_arena *arena) {
     const char *wanted = lab_arena_printf(arena, "%d", batch);
     for (int row = 0; row < table->row_count; row++)
         if (lab_str_equal(batch_of_row(table, row, model, arena), wanted) &&
-            cell_of(table, row, "devices")->value == 2)
+            cell_of(table, row, "devices")->value == 2 &&
+            !lab_str_equal(cell_of(table, row, "grade")->text, "apart"))
             return cell_of(table, row, "speedup")->value;
     return NAN;
 }
@@ -254,7 +256,8 @@ static void add_published(struct lab_str *text, const struct lab_analysis_table 
 struct findings {
     double log_sum; /* of speed-ups, whose mean is the geometric one: ratios multiply */
     int count, pay, stay, marginal;
-    bool apart; /* devices of a gang don't sum: each trains a model of its own */
+    int weak;  /* each device has a batch of its own */
+    int apart; /* devices of a gang don't sum: each trains a model of its own */
 };
 
 static void count_finding(struct findings *found, double speedup, const char *grade) {
@@ -263,23 +266,15 @@ static void count_finding(struct findings *found, double speedup, const char *gr
     found->pay += lab_str_equal(grade, "beneficial");
     found->stay += lab_str_equal(grade, "stay single");
     found->marginal += lab_str_equal(grade, "marginal");
-}
-
-static bool trains_apart(const struct lab_study_table *study) {
-    for (int i = 0; i < study->run_count; i++)
-        if (study->runs[i].rank_count > 1 &&
-            lab_str_equal(lab_study_text(&study->runs[i], "options.allreduce"), "none"))
-            return true;
-    return false;
+    found->apart += lab_str_equal(grade, "apart");
 }
 
 /* Rests on the verdicts: a mean of what can't be told tells nothing. */
 static const char *conclude(const struct findings *found, struct lab_arena *arena) {
-    int open = found->count - found->pay - found->stay - found->marginal;
-    if (found->apart)
-        return "with allreduce=none each device trains a model of its own: several do more "
-               "trainings "
-               "at once, and none of them is faster";
+    int open = found->count - found->pay - found->stay - found->marginal - found->apart;
+    if (found->apart == found->count)
+        return "with allreduce=none each device trains a model of its own: several do as many "
+               "trainings at once, and none of them is faster; for one training stay on one";
     if (found->pay == found->count)
         return "several devices train it faster";
     if (found->stay == found->count)
@@ -294,6 +289,7 @@ static const char *conclude(const struct findings *found, struct lab_arena *aren
     } parts[] = {{found->pay, "several devices are faster"},
                  {found->stay, "one is faster"},
                  {found->marginal, "there is hardly a difference"},
+                 {found->apart, "each device trains a model of its own"},
                  {open, "it can't be told"}};
     const char *text = lab_arena_printf(arena, "of %d comparisons", found->count), *link = "";
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
@@ -307,10 +303,16 @@ static const char *conclude(const struct findings *found, struct lab_arena *aren
 
 static void add_findings(struct lab_str *text, const struct findings *found,
                          struct lab_arena *arena) {
+    const char *weak = found->weak > 0 && found->apart < found->count
+                           ? "; with scaling=weak that is another training, since the batch grows "
+                             "with the devices"
+                           : "";
     lab_str_printf(text,
-                   "\n## Key Findings\n\n**Conclusion**: %s\n\n**Average Speedup**: %.2fx "
+                   "\n## Key Findings\n\n**Conclusion**: %s%s\n\n**Average %s**: %.2fx "
                    "(geometric mean of %d)\n",
-                   conclude(found, arena), exp(found->log_sum / found->count), found->count);
+                   conclude(found, arena), weak,
+                   found->apart == found->count ? "Throughput of All Devices" : "Speedup",
+                   exp(found->log_sum / found->count), found->count);
 }
 
 /* What the law of a step's time says of this model: where so many devices begin to pay. */
@@ -353,7 +355,7 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
     bool simulated = study->simulated;
     struct lab_arena *arena = found->arena;
     struct lab_str text;
-    struct findings findings = {.apart = trains_apart(study)};
+    struct findings findings = {0};
     lab_str_init(&text);
     lab_str_printf(&text,
                    "# %s: one device and several%s\n\n%.0f parameters. Throughput in samples a "
@@ -368,6 +370,7 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
         if (!batch || !(speedup > 0))
             continue;
         add_row(&text, table, row, batch);
+        findings.weak += strstr(batch, "_weak") != NULL;
         count_finding(&findings, speedup, cell_of(table, row, "grade")->text);
     }
     if (findings.count > 0) {

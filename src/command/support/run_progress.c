@@ -5,6 +5,7 @@
 #include "command/support/run_progress.h"
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "command/command.h"
 #include "report/estimate.h"
 
@@ -60,6 +61,20 @@ static void say_left(const struct lab_run_progress_view *view, struct lab_str *o
     }
 }
 
+/* What was planned is asked: an outcome has what became of it alone. */
+static void say_hint(const struct lab_runner_event *event) {
+    const struct lab_value *planned = event->item ? event->item->planned->options : NULL;
+    struct lab_str options, hint;
+    lab_str_init(&options);
+    lab_str_init(&hint);
+    if (planned)
+        lab_json_write(planned, 0, &options);
+    if (lab_report_hint(event->outcome->error, planned ? options.text : NULL, &hint))
+        lab_command_say("    %s", hint.text);
+    lab_str_release(&hint);
+    lab_str_release(&options);
+}
+
 static void say_end(const struct lab_run_progress_view *view, const char *id,
                     const struct lab_runner_event *event) {
     struct lab_str line;
@@ -77,9 +92,8 @@ static void say_end(const struct lab_run_progress_view *view, const char *id,
     lab_str_add(&line, ")");
     say_left(view, &line);
     lab_command_say("%s", line.text);
-    const char *hint = event->kind == LAB_RUNNER_FAILED ? lab_report_hint(run->error) : NULL;
-    if (hint)
-        lab_command_say("    %s", hint);
+    if (event->kind == LAB_RUNNER_FAILED)
+        say_hint(event);
     lab_str_release(&line);
 }
 

@@ -374,11 +374,12 @@ static void add_times(const struct lab_run *run, struct lab_style style, struct 
 
 static void add_error(const struct lab_run *run, struct lab_style style, struct lab_str *out) {
     struct lab_str text;
-    const char *hint = *run->error ? lab_report_hint(run->error) : NULL;
     lab_str_init(&text);
     add_visible(&text, run->error);
     add_line("Error", text.text, style, out);
-    add_line("Hint", hint ? hint : "", style, out);
+    lab_str_clear(&text);
+    lab_report_hint(run->error, run->options, &text);
+    add_line("Hint", text.text, style, out);
     lab_str_release(&text);
 }
 
@@ -407,8 +408,11 @@ void lab_show_run(const struct lab_show_run *shown, struct lab_style style, stru
 
 struct lab_value *lab_show_run_value(const struct lab_show_run *shown, struct lab_arena *arena) {
     struct lab_value *map = lab_results_run(shown->run, arena), *list = lab_value_list(arena);
-    const char *hint = *shown->run->error ? lab_report_hint(shown->run->error) : NULL;
-    lab_value_set_string(arena, map, "hint", hint);
+    struct lab_str hint;
+    lab_str_init(&hint);
+    bool any = lab_report_hint(shown->run->error, shown->run->options, &hint);
+    lab_value_set_string(arena, map, "hint", any ? hint.text : NULL);
+    lab_str_release(&hint);
     for (int i = 0; i < shown->metric_count; i++) {
         const struct lab_store_metric *metric = &shown->metrics[i];
         struct lab_value *item = lab_value_map(arena);

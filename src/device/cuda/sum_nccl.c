@@ -5,12 +5,23 @@
  * A kernel of NCCL waits for its partners for ever. So when the group fails, every rank's communicator is
  * aborted, which ends its kernels; and who waits for the device looks at the communicator's own errors and at
  * the group's limit meanwhile (fault.c).
+ *
+ * Making communicators goes by sockets and shared memory, which may never answer either: a thread of its own
+ * does it, and is left alone at the limit. Communicators that don't block could be asked and aborted instead,
+ * but every sum of theirs starts a thread of the library's and has to be asked for until it is in the stream
+ * (NCCL's group.cc): what is to be timed would be another thing.
  */
 #include "device/cuda/sum.h"
 
 #include "vendor/nccl.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <time.h>
+
+#define RANKS_MOST 64
+#define LOOK_NS    (20 * LAB_NS_PER_MS) /* between two looks at what may have failed */
 
 struct nccl_sum {
     struct lab_sum_place place;
@@ -90,6 +101,112 @@ static int check(void *state, struct lab_err *err) {
     return lab_group_check(sum->place.group, err);
 }
 
+/* --- communicators of all ranks --- */
+
+struct making { /* the thread's, once nobody waits for it any more; else that of who waits */
+    const struct lab_nccl *nccl;
+    int ranks, ordinals[RANKS_MOST];
+    lab_nccl_comm comms[RANKS_MOST];
+    lab_nccl_result result;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool done, left_alone;
+};
+
+static struct making *open_making(const struct nccl_sum *sum) {
+    struct making *making = lab_mem_alloc(1, sizeof *making);
+    pthread_condattr_t attributes;
+    making->nccl = sum->nccl;
+    making->ranks = sum->place.ranks;
+    for (int i = 0; i < making->ranks; i++)
+        making->ordinals[i] = ((const struct cuda_device *)sum->place.devices[i])->ordinal;
+    pthread_mutex_init(&making->mutex, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&making->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return making;
+}
+
+static void close_making(struct making *making) {
+    pthread_cond_destroy(&making->changed);
+    pthread_mutex_destroy(&making->mutex);
+    lab_mem_free(making);
+}
+
+static void *make(void *argument) {
+    struct making *making = argument;
+    lab_nccl_result result =
+        making->nccl->ncclCommInitAll(making->comms, making->ranks, making->ordinals);
+    pthread_mutex_lock(&making->mutex);
+    making->result = result;
+    making->done = true;
+    bool left_alone = making->left_alone;
+    pthread_cond_signal(&making->changed);
+    pthread_mutex_unlock(&making->mutex);
+    if (!left_alone)
+        return NULL;
+    for (int i = 0; result == LAB_NCCL_SUCCESS && i < making->ranks; i++)
+        making->nccl->ncclCommDestroy(making->comms[i]);
+    close_making(making);
+    return NULL;
+}
+
+/* Until it is done, or there is a reason to leave it alone. */
+static int await(const struct nccl_sum *sum, struct making *making, struct lab_err *err) {
+    /* somewhat shorter than the others wait for this rank: so all hear why */
+    double limit_s = 0.8 * lab_group_limit_s(sum->place.group);
+    const struct lab_clock *clock = sum->device->base.clock;
+    int64_t until_ns = lab_clock_now(clock) + (int64_t)(1e9 * limit_s);
+    while (!making->done) {
+        int64_t now_ns = lab_clock_now(clock), next_ns = now_ns + LOOK_NS;
+        struct timespec next = {.tv_sec = next_ns / LAB_NS_PER_S,
+                                .tv_nsec = next_ns % LAB_NS_PER_S};
+        if (lab_group_check(sum->place.group, err))
+            return -1;
+        if (now_ns > until_ns)
+            return lab_err_set(err, LAB_ERR_SYSTEM,
+                               "ncclCommInitAll hasn't joined %d GPUs within %g s: NCCL_DEBUG=INFO "
+                               "shows what it waits for, and allreduce=ring does without NCCL",
+                               making->ranks, limit_s);
+        pthread_cond_timedwait(&making->changed, &making->mutex, &next);
+    }
+    return 0;
+}
+
+static int take_made(struct nccl_sum *sum, struct making *making, struct lab_err *err) {
+    if (making->result != LAB_NCCL_SUCCESS)
+        return nccl_fail(sum, making->result, "ncclCommInitAll", err);
+    sum->made = lab_mem_alloc((size_t)making->ranks, sizeof(lab_nccl_comm));
+    memcpy(sum->made, making->comms, (size_t)making->ranks * sizeof(lab_nccl_comm));
+    return 0;
+}
+
+static int make_all(struct nccl_sum *sum, struct lab_err *err) {
+    if (sum->place.ranks > RANKS_MOST)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "NCCL is used for %d GPUs at most here",
+                           RANKS_MOST);
+    struct making *making = open_making(sum);
+    pthread_t thread;
+    int failed = pthread_create(&thread, NULL, make, making);
+    if (failed) {
+        close_making(making);
+        return lab_err_set(err, LAB_ERR_SYSTEM, "a thread for NCCL: %s", strerror(failed));
+    }
+    pthread_detach(thread);
+    pthread_mutex_lock(&making->mutex);
+    bool left_alone = making->left_alone = await(sum, making, err) < 0;
+    pthread_mutex_unlock(&making->mutex);
+    if (left_alone) {
+        /* what hangs may keep a CPU or a GPU busy: nobody goes on beside it, by whatever way */
+        lab_group_stop(sum->place.group, err);
+        return -1;
+    }
+    int result = take_made(sum, making, err);
+    close_making(making);
+    return result;
+}
+
 /* --- life --- */
 
 static void nccl_leave(void *state) {
@@ -111,23 +228,6 @@ static void nccl_close(void *state, bool all_left) {
     cuda_forget();
     lab_mem_free(sum->made);
     lab_mem_free(sum);
-}
-
-static int make_all(struct nccl_sum *sum, struct lab_err *err) {
-    int ordinals[64], ranks = sum->place.ranks;
-    if (ranks > (int)(sizeof ordinals / sizeof *ordinals))
-        return lab_err_set(err, LAB_ERR_UNSUPPORTED, "NCCL is used for 64 GPUs at most here");
-    for (int i = 0; i < ranks; i++)
-        ordinals[i] = ((const struct cuda_device *)sum->place.devices[i])->ordinal;
-    lab_nccl_comm *comms = lab_mem_alloc((size_t)ranks, sizeof *comms);
-    lab_nccl_result result = sum->nccl->ncclCommInitAll(comms, ranks, ordinals);
-    cuda_forget();
-    if (result == LAB_NCCL_SUCCESS) {
-        sum->made = comms;
-        return 0;
-    }
-    lab_mem_free(comms);
-    return nccl_fail(sum, result, "ncclCommInitAll", err);
 }
 
 static int nccl_open(const struct lab_sum_place *place, void **ret_state, struct lab_err *err) {

@@ -59,6 +59,27 @@ static inline struct lab_study_run *given_paced(struct given_study *given, struc
     return run;
 }
 
+/* Makes its iterations those of a pipeline, as long as before but for every `stretch`th: that one finds
+ * it empty and takes three times as long. */
+static inline void given_refills(struct given_study *given, struct lab_study_run *run,
+                                 size_t stretch) {
+    struct lab_study_rank *rank = &run->ranks[0];
+    struct lab_iteration *made =
+        lab_arena_alloc(&given->arena, rank->iteration_count, sizeof *made);
+    int64_t end_ns = rank->iterations[0].start_ns;
+    for (size_t i = 0; i < rank->iteration_count; i++) {
+        int64_t took_ns = rank->iterations[i].end_ns - rank->iterations[i].start_ns;
+        bool empty = i % stretch == 0;
+        made[i].start_ns = empty ? end_ns : end_ns - took_ns / 2;
+        made[i].end_ns = end_ns += empty ? 3 * took_ns : took_ns;
+    }
+    rank->iterations = made;
+    struct lab_run *planned = lab_arena_alloc(&given->arena, 1, sizeof *planned);
+    *planned = *run->run;
+    planned->end_ns = end_ns;
+    run->run = planned;
+}
+
 static inline struct beside given_samples(struct given_study *given, struct lab_study_run *run,
                                           double interval_s) {
     struct lab_recording *recording = lab_arena_alloc(&given->arena, 1, sizeof *recording);

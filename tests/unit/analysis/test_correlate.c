@@ -243,6 +243,35 @@ static void test_slow_metrics_have_windows_of_a_second(void **state) {
     given_end(&given);
 }
 
+/* What a pipeline's first iterations take longer is the measurement's, not the resource's. */
+static void test_refills_are_in_no_window(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "pipeline");
+    struct given_run row = on_gpu(0);
+    row.spread = 0;
+    struct lab_study_run *run = given_paced(&given, row, 20, steady, &ten_ms);
+    given_refills(&given, run, 17);
+    struct beside beside = given_samples(&given, run, 0.1);
+    struct lab_track *cpu = given_entity(&beside, LAB_ENTITY_CPU, 0);
+    given_column(&beside, cpu, LAB_METRIC_CPU_UTILIZATION, -1, 1, noisy, &more);
+    const struct lab_study_run *runs[] = {run};
+    struct lab_resource resource = {
+        .kind = LAB_ENTITY_CPU, .metric = LAB_METRIC_CPU_UTILIZATION, .instance = -1};
+    struct lab_paces paces;
+    struct lab_windows windows;
+    lab_paces_make(runs, 1, 0, &given.arena, &paces);
+    lab_windows_init(&windows);
+    assert_true(lab_windows_fill(&windows, &paces, &resource, 0));
+    assert_true(windows.count > 100);
+    for (size_t i = 0; i < windows.count; i++) {
+        assert_true(fabs(windows.time[i] - 1) < 1e-6);
+        assert_true(windows.spread[i] < 1e-3);
+    }
+    lab_windows_release(&windows);
+    given_end(&given);
+}
+
 static double half_s = 0.5;
 static void test_an_iteration_longer_than_a_window_is_one(void **state) {
     (void)state;
@@ -443,6 +472,7 @@ int main(void) {
         cmocka_unit_test(test_different_points_are_not_held_against_each_other),
         cmocka_unit_test(test_points_that_vary_differently_are_held_against_themselves),
         cmocka_unit_test(test_slow_metrics_have_windows_of_a_second),
+        cmocka_unit_test(test_refills_are_in_no_window),
         cmocka_unit_test(test_an_iteration_longer_than_a_window_is_one),
         cmocka_unit_test(test_counters_count_by_their_rate),
         cmocka_unit_test(test_own_pace_makes_no_room_for_causes),

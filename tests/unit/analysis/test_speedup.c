@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 struct gang {
-    const char *model, *suffix;
+    const char *model, *suffix, *scaling;
     int first, size, repeat;
     double rate, parameters, batch;
     double communication_ms;
@@ -20,7 +20,8 @@ static struct lab_study_run *given_gang(struct given_study *given, struct gang g
                    .repeat = gang.repeat,
                    .rate = gang.rate,
                    .suffix = gang.suffix,
-                   .options = lab_arena_printf(arena, "{\"batch_size\": %.0f}", gang.batch),
+                   .options = lab_arena_printf(arena, "{\"batch_size\": %.0f, \"scaling\": \"%s\"}",
+                                               gang.batch, gang.scaling ? gang.scaling : "strong"),
                    .result = gang.communication_ms > 0
                                  ? lab_arena_printf(arena, "{\"communication_time_ms\": %f}",
                                                     gang.communication_ms)
@@ -112,6 +113,28 @@ static void test_the_break_even_is_found_with_its_interval(void **state) {
     assert_non_null(strstr(result.answer, "break-even of 2 devices is near 1"));
     assert_string_equal(cell_of(&result, "speedups", 0, "grade")->text, "stay single");
     assert_string_equal(cell_of(&result, "speedups", 3, "grade")->text, "beneficial");
+    given_end(&given);
+}
+
+/* Each device has a batch of its own: several don't do the training that one does. */
+static void test_a_batch_for_each_device_is_another_training(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "train_scaling");
+    struct gang gang = {.model = "mlp_medium_batch64_weak",
+                        .size = 1,
+                        .rate = 1000,
+                        .parameters = 54403,
+                        .batch = 64,
+                        .scaling = "weak"};
+    given_repeats(&given, gang, 3, 0.001);
+    gang.size = 4;
+    gang.rate = 3000;
+    given_repeats(&given, gang, 3, 0.001);
+    struct lab_analysis_result result = when_asked(&given, "speedup");
+    if (!strstr(result.answer, "one for the medium model at batch 64 a device, which is another "
+                               "training (batch 256 in all): use them"))
+        fail_msg("%s", result.answer);
     given_end(&given);
 }
 
@@ -280,6 +303,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices_that_are_slower_mean_stay_single),
         cmocka_unit_test(test_the_break_even_is_found_with_its_interval),
+        cmocka_unit_test(test_a_batch_for_each_device_is_another_training),
         cmocka_unit_test(test_an_interval_across_a_boundary_is_ambiguous),
         cmocka_unit_test(test_several_sizes_follow_a_law),
         cmocka_unit_test(test_a_gang_is_held_against_its_fastest_member),

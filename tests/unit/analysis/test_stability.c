@@ -83,6 +83,28 @@ static void test_a_slow_down_is_dated_and_explained(void **state) {
     given_end(&given);
 }
 
+static double heat_from_28(double seconds, void *context) {
+    return heat_from_20(seconds - 8, context);
+}
+
+/* Every fifth iteration fills an empty pipeline: 20 s of the others are 28 s by the clock. */
+static void test_a_change_of_a_pipeline_is_dated_by_the_clock(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "stability");
+    struct lab_study_run *hot = given_paced(&given, a_run(0), 30, slows_at_20, &ten_ms);
+    given_refills(&given, hot, 5);
+    struct beside beside = given_samples(&given, hot, 0.1);
+    struct lab_track *gpu = given_entity(&beside, LAB_ENTITY_GPU, 0);
+    given_column(&beside, gpu, LAB_METRIC_CLOCK_REASONS, -1, 1, heat_from_28, NULL);
+    struct lab_analysis_result result = when_asked(&given, "stability");
+    assert_int_equal(table_of(&result, "change_points")->row_count, 1);
+    assert_true(fabs(cell_of(&result, "change_points", 0, "at_s")->value - 28) < 0.4);
+    assert_string_equal(cell_of(&result, "change_points", 0, "reason")->text, "heat (driver)");
+    assert_true(fabs(cell_of(&result, "runs", 0, "throttled_s")->value - 14) < 0.4);
+    given_end(&given);
+}
+
 /* One iteration that was held up begins no other pace, wherever it is. */
 static double held_up_once(double seconds, void *context) {
     double at_s = *(const double *)context;
@@ -309,6 +331,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_steady_run_has_a_bound_on_its_drift),
         cmocka_unit_test(test_a_slow_down_is_dated_and_explained),
+        cmocka_unit_test(test_a_change_of_a_pipeline_is_dated_by_the_clock),
         cmocka_unit_test(test_no_change_is_told_that_is_smaller_than_asked_for),
         cmocka_unit_test(test_warm_up_is_no_fault_but_is_said),
         cmocka_unit_test(test_a_slow_drift_is_found_with_its_size),

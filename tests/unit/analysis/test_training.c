@@ -150,25 +150,27 @@ static void test_left_out_points_lie_in_their_intervals_as_often_as_claimed(void
 
 /* --- the analysis --- */
 
-static void given_training(struct given_study *given, struct drawn_machine *machine, int runs) {
+static void given_training(struct given_study *given, struct drawn_machine *machine,
+                           const char *allreduce, int runs) {
+    bool apart = lab_str_equal(allreduce, "none");
     static const char *const names[] = {"mlp_medium", "mlp_large"};
     for (int m = 0; m < 2; m++)
         for (int b = 0; b < BATCHES; b++)
             for (int n = 1; n <= 2; n++)
                 for (int r = 0; r < runs; r++) {
                     struct lab_training_work work = {drawn_two[m].parameters, drawn_two[m].layers,
-                                                     batches[b], n, false};
-                    double time_s = drawn_time_s(machine, &work);
+                                                     batches[b], apart ? 1 : n, false};
+                    double time_s = drawn_time_s(machine, &work) / (apart ? n : 1);
                     struct lab_study_run *run = given_add(
                         given,
                         (struct given_run){
                             .model = lab_arena_printf(&given->arena, "%s_batch%.0f", names[m],
                                                       batches[b]),
-                            .suffix = n > 1 ? "_two" : NULL,
                             .repeat = r,
                             .rate = batches[b] / time_s,
-                            .options = lab_arena_printf(&given->arena, "{\"batch_size\": %.0f}",
-                                                        batches[b]),
+                            .options = lab_arena_printf(
+                                &given->arena, "{\"batch_size\": %.0f, \"allreduce\": \"%s\"}",
+                                batches[b], allreduce),
                             .result = n > 1 ? "{\"forward_ms\": 1, \"backward_ms\": 2, "
                                               "\"communication_time_ms\": 4, "
                                               "\"exposed_communication_ms\": 3, \"update_ms\": 1}"
@@ -182,6 +184,8 @@ static void given_training(struct given_study *given, struct drawn_machine *mach
                     ranks[0] = ranks[1] = run->ranks[0];
                     ranks[1].gpu_id = 1;
                     run->ranks = ranks;
+                    if (n > 1)
+                        run->point = lab_arena_printf(&given->arena, "gpu0+1_numa0_%s", run->model);
                     run->rank_count = n;
                 }
 }
@@ -192,7 +196,7 @@ static void test_a_study_is_told_in_one_sentence_and_four_tables(void **state) {
     struct drawn_machine machine = plain();
     machine.noise = 0.003;
     given_begin(&given, "train_scaling");
-    given_training(&given, &machine, 3);
+    given_training(&given, &machine, "auto", 3);
     struct lab_analysis_result result = when_asked(&given, "training");
     assert_non_null(
         strstr(result.answer, "by the law of these points 2 devices begin to pay near"));
@@ -207,6 +211,27 @@ static void test_a_study_is_told_in_one_sentence_and_four_tables(void **state) {
         const struct lab_analysis_cell *told = cell_of(&result, "predicted", i, "predicted");
         assert_true(told->low < told->value && told->value < told->high);
     }
+    given_end(&given);
+}
+
+/* Twice the samples a second, of two models: no training is faster, and nothing begins to pay. */
+static void test_devices_that_train_apart_speed_up_no_training(void **state) {
+    (void)state;
+    struct given_study given;
+    struct drawn_machine machine = plain();
+    machine.noise = 0.003;
+    given_begin(&given, "train_scaling");
+    given_training(&given, &machine, "none", 3);
+    struct lab_analysis_result result = when_asked(&given, "training");
+    if (!strstr(result.answer, "Two devices train a model each, side by side, at 2.0") ||
+        !strstr(result.answer, "no training is faster for it (allreduce=none); use them for as "
+                               "many independent trainings, and one device for a single one."))
+        fail_msg("%s", result.answer);
+    result = when_asked(&given, "speedup");
+    assert_int_equal(figure_of(&result, "beneficial")->value, 0);
+    assert_string_equal(cell_of(&result, "speedups", 0, "grade")->text, "apart");
+    assert_true(cell_of(&result, "recommendations", 0, "devices")->value == 1);
+    assert_int_equal(table_of(&result, "break_even")->row_count, 0);
     given_end(&given);
 }
 
@@ -251,6 +276,7 @@ int main(void) {
         cmocka_unit_test(test_too_little_gives_no_law_or_no_interval),
         cmocka_unit_test(test_left_out_points_lie_in_their_intervals_as_often_as_claimed),
         cmocka_unit_test(test_a_study_is_told_in_one_sentence_and_four_tables),
+        cmocka_unit_test(test_devices_that_train_apart_speed_up_no_training),
         cmocka_unit_test(test_studies_that_train_nothing_have_no_law),
         cmocka_unit_test(test_words_say_how_far_beyond),
     };

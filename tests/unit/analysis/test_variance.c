@@ -426,6 +426,21 @@ static void test_the_picture_has_boxes_for_each_phase(void **state) {
     given_end(&given);
 }
 
+static void test_boxes_hold_no_refills(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "contention");
+    given_phases(&given, "vit32x2x128", 0, same, one_percent, NULL);
+    for (int i = 0; i < given.table.run_count; i++)
+        given_refills(&given, &given.table.runs[i], 10);
+    struct lab_analysis_result result = when_asked(&given, "variance");
+    const struct lab_chart *chart = chart_of(&result, "variance");
+    assert_non_null(chart);
+    for (int i = 0; i < chart->panels[0].series_count; i++)
+        assert_true(chart->panels[0].series[i].most[0] < 1.1);
+    given_end(&given);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_gpu_has_its_own_difference),
@@ -441,6 +456,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_lacking_is_said),
         cmocka_unit_test(test_two_studies_are_phases),
         cmocka_unit_test(test_the_picture_has_boxes_for_each_phase),
+        cmocka_unit_test(test_boxes_hold_no_refills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,9 +83,10 @@ static void *rank_main(void *argument) {
     return NULL;
 }
 
-static void run(struct cuda_fixture *fixture, const char *selector, struct rank *ranks) {
+static void run_within(double limit_s, struct cuda_fixture *fixture, const char *selector,
+                       struct rank *ranks) {
     struct lab_group *group =
-        lab_group_open(&(struct lab_group_setup){.ranks = RANKS, .limit_s = 20});
+        lab_group_open(&(struct lab_group_setup){.ranks = RANKS, .limit_s = limit_s});
     for (int i = 0; i < RANKS; i++) {
         ranks[i].group = group;
         ranks[i].index = i;
@@ -97,6 +98,10 @@ static void run(struct cuda_fixture *fixture, const char *selector, struct rank 
         lab_device_close(ranks[i].device);
     }
     lab_group_close(group);
+}
+
+static void run(struct cuda_fixture *fixture, const char *selector, struct rank *ranks) {
+    run_within(20, fixture, selector, ranks);
 }
 
 static void check_sums(const struct rank *ranks) {
@@ -129,6 +134,20 @@ static void what_nccl_refuses_goes_through_host_memory(void **state) {
         assert_string_equal(ranks[r].note,
                             "allreduce=nccl: sums went by ring through host memory instead: "
                             "ncclCommInitAll: invalid usage (5): as the test has it");
+    }
+}
+
+/* What joins the GPUs may wait for something that never comes: the ranks don't wait for it for ever. */
+static void what_never_joins_the_gpus_is_an_error_at_the_limit(void **state) {
+    struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL}, {.way = LAB_SUM_NCCL}};
+    setenv("FAKE_NCCL_MS", "600", 1); /* then it comes, and finds nobody */
+    run_within(0.5, *state, "cuda", ranks);
+    unsetenv("FAKE_NCCL_MS");
+    for (int r = 0; r < RANKS; r++) {
+        assert_true(ranks[r].failed);
+        assert_string_equal(ranks[r].err.text,
+                            "ncclCommInitAll hasn't joined 2 GPUs within 0.4 s: NCCL_DEBUG=INFO "
+                            "shows what it waits for, and allreduce=ring does without NCCL");
     }
 }
 
@@ -204,6 +223,7 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         TEST(gpus_sum_by_nccl),
         TEST(what_nccl_refuses_goes_through_host_memory),
+        TEST(what_never_joins_the_gpus_is_an_error_at_the_limit),
         TEST(a_rank_that_fails_ends_what_the_others_wait_for_in_nccl),
         TEST(an_error_that_comes_later_is_told_at_the_next_wait),
         TEST(slices_sum_in_device_memory_and_in_graphs),

@@ -341,6 +341,7 @@ static void real_time_works_and_conditions_are_read(void **state) {
     assert_false(m.conditions.foreign_cpu < 0 || m.conditions.foreign_cpu > 1);
     assert_false(m.conditions.steal < 0 || m.conditions.steal > 1);
     assert_false(m.conditions.load_before < 0);
+    assert_false(m.simulated);
 }
 
 static void another_clock_leaves_conditions_unknown(void **state) {
@@ -348,6 +349,7 @@ static void another_clock_leaves_conditions_unknown(void **state) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_true(isnan(m.conditions.foreign_cpu) && isnan(m.conditions.load_before));
+    assert_true(m.simulated);
 }
 
 /* --- rates --------------------------------------------------------------------------------- */

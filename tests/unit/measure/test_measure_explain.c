@@ -213,6 +213,21 @@ static void too_short(void **state) {
                      "them larger");
 }
 
+/* A simulated machine's times are its own, whatever this one does meanwhile. */
+static void nothing_here_disturbs_what_is_simulated(void **state) {
+    (void)state;
+    struct lab_measurement m = quiet();
+    m.simulated = true;
+    m.conditions = (struct lab_conditions){
+        .load_before = 4, .foreign_cpu = NAN, .steal = 0.2, .pressure_cpu = NAN};
+    assert_int_equal(lab_measure_warn(&m), 0);
+    m.latency.outliers.high_severe = 3;
+    m.latency.max = 0.041;
+    assert_explained(m, LAB_WARN_OUTLIERS,
+                     "3 of 120 measured times (2.5 %) are severe outliers, the longest 4.1 × the "
+                     "median, as the machine is simulated");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quiet_measurement_has_no_warnings),
@@ -225,6 +240,7 @@ int main(void) {
         cmocka_unit_test(not_precise),
         cmocka_unit_test(load),
         cmocka_unit_test(steal),
+        cmocka_unit_test(nothing_here_disturbs_what_is_simulated),
         cmocka_unit_test(too_short),
         cmocka_unit_test(a_clock_that_moves),
     };

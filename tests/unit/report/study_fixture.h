@@ -76,7 +76,7 @@ static inline struct lab_run *fixture_plan(struct fixture *f, int gpu, int rank_
         .position = position,
         .workload = "vit",
         .label = label,
-        .options = "{}",
+        .options = "{\"batch_size\": 10, \"depth\": 6, \"memory_size_mb\": 512}",
         .series = "[]",
         .test = "{}",
         .iterations = 100,

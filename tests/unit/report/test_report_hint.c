@@ -1,9 +1,26 @@
 /* Hints for errors as the code words them: what to change, by its key. */
 #include "study_fixture.h"
 
+#define VIT   "{\"batch_size\": 10, \"depth\": 6, \"memory_size_mb\": 512}"
+#define MLP   "{\"batch_size\": 32, \"model\": \"medium\"}"
+#define GEMM  "{\"m\": 1024, \"n\": 1024, \"k\": 1024, \"dtype\": \"bf16\"}"
+#define OTHER "{\"command\": [\"train.py\"]}"
+
+/* What is said of such a run, until the next is asked for; "" = nothing. */
+static const char *hint_for(const char *error, const char *options) {
+    static char text[512];
+    struct lab_str hint;
+    lab_str_init(&hint);
+    bool any = lab_report_hint(error, options, &hint);
+    assert_int_equal(any, hint.length > 0);
+    snprintf(text, sizeof text, "%s", hint.text);
+    lab_str_release(&hint);
+    return text;
+}
+
 static void assert_hint(const char *error, const char *part) {
-    const char *hint = lab_report_hint(error);
-    if (!hint)
+    const char *hint = hint_for(error, VIT);
+    if (!*hint)
         fail_msg("no hint for: %s", error);
     if (!strstr(hint, part))
         fail_msg("'%s' is not in the hint for '%s': %s", part, error, hint);
@@ -70,6 +87,31 @@ static void processes(void **state) {
     assert_hint("starting train.py: No such file or directory", "path");
 }
 
+/* A hint names what that workload has, or nothing. */
+static void keys_of_the_workload(void **state) {
+    (void)state;
+    static const char killed[] =
+        "the worker was ended by signal 9 (Killed); not by gpulab: out of memory?";
+    static const char dmesg[] =
+        "Perhaps the kernel ran out of memory and ended it: `dmesg | grep -i oom` tells.";
+    char text[256];
+    snprintf(text, sizeof text,
+             "%s It takes less with a smaller experiment.test.batch_size or "
+             "experiment.test.memory_size_mb.",
+             dmesg);
+    assert_string_equal(hint_for(killed, VIT), text);
+    snprintf(text, sizeof text, "%s It takes less with a smaller batch_size.", dmesg);
+    assert_string_equal(hint_for(killed, MLP), text);
+    snprintf(text, sizeof text, "%s It takes less with smaller m, n or k.", dmesg);
+    assert_string_equal(hint_for(killed, GEMM), text);
+    assert_string_equal(hint_for(killed, OTHER), dmesg);
+    assert_string_equal(hint_for(killed, NULL), dmesg);
+    static const char full[] = "device memory of cuda:0: 1.00 GiB free, 2.31 GiB asked for";
+    assert_string_equal(hint_for(full, MLP), "Give a smaller batch_size, or a smaller model.");
+    assert_string_equal(hint_for(full, GEMM), "Give smaller m, n or k.");
+    assert_string_equal(hint_for(full, OTHER), "");
+}
+
 static void results_and_disks(void **state) {
     (void)state;
     assert_hint("wrong results: relative error 3.1e-02, allowed 1e-05", "gpulab bench");
@@ -81,16 +123,16 @@ static void results_and_disks(void **state) {
 /* "No space left on device" isn't the device's memory. */
 static void the_narrower_one_wins(void **state) {
     (void)state;
-    const char *full = lab_report_hint("device memory: No space left on device, 1 MiB asked for");
+    const char *full = hint_for("device memory: No space left on device, 1 MiB asked for", VIT);
     assert_non_null(strstr(full, "space"));
     assert_hint("memory is not on node 1: of 3 pages 3 on node 0, 2.00 MiB asked for", "balancing");
 }
 
 static void nothing_to_say(void **state) {
     (void)state;
-    assert_null(lab_report_hint(NULL));
-    assert_null(lab_report_hint(""));
-    assert_null(lab_report_hint("the moon is in the way"));
+    assert_string_equal(hint_for(NULL, VIT), "");
+    assert_string_equal(hint_for("", VIT), "");
+    assert_string_equal(hint_for("the moon is in the way", VIT), "");
 }
 
 int main(void) {
@@ -99,6 +141,7 @@ int main(void) {
         cmocka_unit_test(time_outs),
         cmocka_unit_test(places),
         cmocka_unit_test(processes),
+        cmocka_unit_test(keys_of_the_workload),
         cmocka_unit_test(results_and_disks),
         cmocka_unit_test(the_narrower_one_wins),
         cmocka_unit_test(nothing_to_say),
