@@ -146,6 +146,7 @@ refuse 'must be 64, 96, 128 or 256' tune flash_attention_v2 head_dim=80
 refuse 'no multiple' tune flash_attention_v2 heads=3 kv_heads=2
 refuse 'the tuner itself chooses' tune softmax config=default
 refuse 'rows' tune softmax rows=0
+refuse 'there is no NUMA node 7' tune softmax --device cpu:7
 run tune softmax dtype=bf16 --device cpu:0
 expect_status 1
 expect_err 'no configurations of softmax in bf16'

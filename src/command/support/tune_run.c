@@ -321,7 +321,8 @@ int lab_tune_run(const struct lab_tune_request *request, struct lab_arena *arena
         look_up(&run);
     if (result == 0 && !ret_outcome->cached)
         result = tune(&run, err);
-    ret_outcome->device = lab_arena_strdup(arena, run.ref.name);
+    if (run.ref.name)
+        ret_outcome->device = lab_arena_strdup(arena, run.ref.name);
     lab_tuning_cache_close(run.cache);
     lab_machine_close(run.machine);
     return result;
