@@ -25,7 +25,8 @@
  *             use; Q_STAGES 1 or 2 of queries, 0 = one, which is copied to registers; PINGPONG 0 or 1
  *     legal: shared memory, 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) + 256 bytes,
  *            within what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4, and WIDTH / 4
- *            more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192
+ *            more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192; CAUSAL: STAGES more than
+ *            (BLOCK_M - 64) / BLOCK_N, rounded up, which a group gives back without waiting for them
  *     grid: (number of multiprocessors, or of what is handed out if that is less), BLOCK_M · 2 + 128
  *           threads, that shared memory
  *     maps: of rank 5, sizes {c, tokens, w / c, (kv_)heads, batch}, box {c, BLOCK_M (q) or BLOCK_N

@@ -71,6 +71,13 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     if (values[PINGPONG] && values[BLOCK_M] == GROUP)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_m=%d: a single warp group has nobody to take turns with", GROUP);
+    /* The first group skips as many blocks of keys as lie in the others' part of the diagonal, without
+     * waiting for them: a ring of so few stages would count it twice. */
+    if (launch->causal && quotient_up(values[BLOCK_M] - GROUP, values[BLOCK_N]) >= values[STAGES])
+        return lab_err_set(
+            err, LAB_ERR_UNSUPPORTED,
+            "block_m=%d with block_n=%d needs more than %d stages where it is causal",
+            values[BLOCK_M], values[BLOCK_N], values[STAGES]);
     if (values[BLOCK_M] > GROUP && values[BLOCK_M] >= 2 * s.tokens)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_m=%d: the sequence has only %lld tokens", values[BLOCK_M],

@@ -138,6 +138,20 @@ static void tiles_that_do_not_fit_are_refused_with_the_reason(void **state) {
     assert_refused(attention(60, 128, LAB_BF16), "block_m=128,pingpong=0", "only 60 tokens");
 }
 
+static void causal_tiles_have_more_stages_than_a_group_skips(void **state) {
+    (void)state;
+    struct lab_launch launch = attention(1000, 64, LAB_BF16);
+    const struct lab_tunable *tunable = cuda_tunable(&place, &launch);
+    struct lab_tuning tuning = {0};
+    const char *text = "block_m=192,block_n=64,stages=2,q_stages=1";
+    assert_int_equal(lab_tuning_parse(tunable, &place, &launch, text, &tuning, NULL), 0);
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, NULL), 0);
+    launch.causal = true;
+    assert_refused(launch, text, "needs more than 2 stages");
+    tuning.values[2] = 3;
+    assert_int_equal(lab_tuning_check(tunable, &place, &launch, &tuning, NULL), 0);
+}
+
 static void a_tuned_launch_is_done_as_the_tuning_says(void **state) {
     (void)state;
     struct lab_launch launch = attention(1000, 64, LAB_FP16);
@@ -163,6 +177,7 @@ int main(void) {
         cmocka_unit_test(the_grid_is_as_large_as_the_device_and_no_larger),
         cmocka_unit_test(every_default_is_legal),
         cmocka_unit_test(tiles_that_do_not_fit_are_refused_with_the_reason),
+        cmocka_unit_test(causal_tiles_have_more_stages_than_a_group_skips),
         cmocka_unit_test(a_tuned_launch_is_done_as_the_tuning_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
