@@ -1,5 +1,4 @@
 """bench/gpu's measurements; see there."""
-import datetime
 import glob
 import json
 import os
@@ -8,6 +7,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import facts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PEERS = os.path.join(HERE, "results", "peers")
@@ -34,12 +35,6 @@ def row_name(dtype, model, batch):
     return ":".join(map(str, (dtype, *MODELS[model], batch)))
 
 
-def gpu_facts():
-    out = run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"])
-    name, driver = out.strip().split("\n")[0].split(", ")
-    return name, driver
-
-
 def peers_file(driver):
     version = run([sys.executable, "-c", "import torch; print(torch.__version__)"]).strip()
     return os.path.join(PEERS, f"driver-{driver}-torch-{version.split('+')[0]}.json")
@@ -63,7 +58,7 @@ def keep(path, kept):
 
 def load_peers():
     """All that was kept for this driver, the best of any PyTorch; {} where nothing was."""
-    found, driver = {}, gpu_facts()[1]
+    found, driver = {}, facts.gpu()[1]
     for name in sorted(os.listdir(PEERS)) if os.path.isdir(PEERS) else []:
         if name.startswith(f"driver-{driver}-torch-"):
             for row, rate in load(os.path.join(PEERS, name)).items():
@@ -82,7 +77,7 @@ def prepare_peers(rows):
 
 
 def run_peers(groups):
-    path = peers_file(gpu_facts()[1])
+    path = peers_file(facts.gpu()[1])
     kept = load(path)
     for group in groups:
         for mode in ("eager", "compiled"):
@@ -135,7 +130,7 @@ def gemm_seconds(dtype, m, n, k):
 
 def product_seconds(dtype, model, batch):
     """Of all GEMMs of a batch, each alone; cuBLASLt's times hold from run to run, so they are kept too."""
-    path, row = products_file(gpu_facts()[1]), row_name(dtype, model, batch)
+    path, row = products_file(facts.gpu()[1]), row_name(dtype, model, batch)
     kept = load(path)
     if row not in kept:
         patch, depth, dim, heads = MODELS[model]
@@ -266,12 +261,12 @@ def main():
     for group in groups:
         if group not in GROUPS:
             sys.exit(f"bench/gpu: there is no group '{group}'; there are {', '.join(GROUPS)}")
+    name, driver = facts.gpu()
+    facts.program(gpulab)
     if peers:
         run_peers(groups or list(GROUPS))
         return
-    name, driver = gpu_facts()
-    commit = os.environ.get("BENCH_COMMIT") or run(["git", "rev-parse", "--short", "HEAD"]).strip()
-    say(f"# {name}, driver {driver}, commit {commit}, {datetime.date.today()}")
+    say(f"# {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("Samples per second of the ViT pipeline (H2D, forward, D2H of the output). Peers: PyTorch, the")
     say("same pipeline, eager and torch.compile(mode=\"reduce-overhead\").")

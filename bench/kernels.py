@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import facts
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUDGET = os.environ.get("BENCH_BUDGET", "6s")
 TOKENS, WIDTH = 16384, 2048  # of attention: in all, and heads × head_dim
@@ -12,6 +14,7 @@ SQUARES = (2048, 4096, 8192)
 # m, n, k, epilogue of the four products of a layer: vit16x8x768 and vit16x12x1024 at batch 10 and 64
 VIT = [(batch * 197, n, k, epilogue) for d in (768, 1024) for batch in (10, 64)
        for n, k, epilogue in ((3 * d, d, "none"), (d, d, "bias"), (4 * d, d, "bias_gelu"), (d, 4 * d, "bias"))]
+PEERS = {"attention": ("FlashAttention-2", "cuDNN"), "softmax": ("PyTorch", "copy"), "gemm": ("cuBLASLt",)}
 GROUPS = ("attention", "softmax", "gemm", "vit")
 
 
@@ -46,11 +49,18 @@ def words_of(row):
     return [workload, "dtype=bf16", *keys, *(["layout=nt"] if row["kind"] == "gemm" else [])]
 
 
+def tune(gpulab, row):
+    """What it took, in words: products alone are tuned."""
+    out = subprocess.run([gpulab, "tune", *words_of(row), "--device", "cuda", "--budget", BUDGET, "--json"],
+                         check=True, capture_output=True, text=True).stdout
+    found = json.loads(out)
+    took = found["autotune_duration_seconds"]
+    said = "–" if took is None else f"{took:.1f} s"
+    return f"{said}, earlier" if found["from_cache"] else said
+
+
 def ours(gpulab, row):
     """What `gpulab bench` says: TFLOP/s or TB/s, the limit beside it, and the configuration."""
-    if row["kind"] == "gemm":
-        subprocess.run([gpulab, "tune", *words_of(row), "--device", "cuda", "--budget", BUDGET],
-                       check=True, capture_output=True)
     out = subprocess.run([gpulab, "bench", *words_of(row), "--device", "cuda", "--json"], check=True,
                          capture_output=True, text=True).stdout
     found = json.loads(out)
@@ -70,31 +80,55 @@ def peers(rows):
     return json.loads(done.stdout)
 
 
+lines = []
+
+
+def say(text=""):
+    lines.append(text)
+    print(text, flush=True)
+
+
+def say_head(kind):
+    names = PEERS[kind]
+    columns = ["kernel", "ours", *names, *(f"ours/{name}" for name in names), "limit",
+               *(["tuning"] if kind == "gemm" else []), "configuration"]
+    say()
+    say(f"| {' | '.join(columns)} |")
+    say("|" + "---|" * len(columns))
+
+
+def say_row(gpulab, row, theirs):
+    tuning = [tune(gpulab, row)] if row["kind"] == "gemm" else []
+    rate, limit, configuration = ours(gpulab, row)
+    values = [theirs.get(name) for name in PEERS[row["kind"]]]
+    cells = [title(row), f"{rate:.4g}", *(f"{value:.4g}" if value else "–" for value in values),
+             *(f"{rate / value:.2f}" if value else "–" for value in values), f"{limit:.4g}", *tuning,
+             configuration]
+    say(f"| {' | '.join(cells)} |")
+
+
 def main():
     gpulab, groups = sys.argv[1], sys.argv[2:] or list(GROUPS)
     unknown = [g for g in groups if g not in GROUPS]
     if unknown:
         sys.exit(f"bench/kernels: no group {unknown[0]}: there are {', '.join(GROUPS)}")
+    name, driver = facts.gpu()
+    facts.program(gpulab)
     rows = [row for group in groups for row in rows_of(group)]
-    gpu = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
-                         check=True, capture_output=True, text=True).stdout.strip().splitlines()[0]
-    lines = [f"# Kernels of our own: {gpu.replace(', ', ', driver ')}", "",
-             "bf16. TFLOP/s of attention and products, TB/s read and written of softmax, each over half a "
-             "second without a pause; ours as `gpulab bench` has it, products tuned first. `ratio` is ours "
-             "over the best peer.", "", "| kernel | ours | peers | ratio | limit | configuration |",
-             "|---|---|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
+    say(f"# Kernels of our own: {name}, driver {driver}, {facts.commit_and_date()}")
+    say()
+    say("bf16. TFLOP/s of attention and products, TB/s read and written of softmax, each over half a second")
+    say("without a pause; ours as `gpulab bench` has it, products tuned first.")
+    kind = None
     for row, theirs in zip(rows, peers(rows)):
-        rate, limit, configuration = ours(gpulab, row)
-        best = max(theirs.values(), default=None)
-        named = ", ".join(f"{name} {value:.4g}" for name, value in theirs.items()) or "–"
-        lines.append(f"| {title(row)} | {rate:.4g} | {named} | {f'{rate / best:.2f}' if best else '–'} | "
-                     f"{limit:.4g} | {configuration} |")
-        print(lines[-1], flush=True)
+        if row["kind"] != kind:
+            kind = row["kind"]
+            say_head(kind)
+        say_row(gpulab, row, theirs)
     if groups == list(GROUPS):
         folder = os.environ.get("OUT") or os.path.join(HERE, "results")
-        name = gpu.split(",")[0].lower().replace(" ", "-")
-        with open(os.path.join(folder, f"kernels-{name}.md"), "w") as file:
+        slug = name.lower().replace(" ", "-")
+        with open(os.path.join(folder, f"kernels-{slug}.md"), "w") as file:
             file.write("\n".join(lines) + "\n")
 
 

@@ -1,9 +1,10 @@
 """bench/training's measurements; see there."""
-import datetime
 import json
 import os
 import subprocess
 import sys
+
+import facts
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = {"medium": ("50-256-128-64-3", 0.2, 4), "large": ("50-1024-1024-512-512-256-3", 0.3, 3)}
@@ -41,13 +42,13 @@ def main():
     for word in words:
         if word not in DTYPES:
             sys.exit(f"bench/training: there is no dtype '{word}'; there are {', '.join(DTYPES)}")
+    name, driver = facts.gpu()
+    facts.program(gpulab)
     dtypes = words or DTYPES
     rows = {(d, m, b): f"{d}:{MODELS[m][0]}:{MODELS[m][1]}:{b}"
             for d in dtypes for m in MODELS for b in BATCHES}
     theirs = peers(rows.values())
-    name = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], check=True,
-                          capture_output=True, text=True).stdout.strip().split("\n")[0]
-    say(f"# Training steps on an {name}, {datetime.date.today()}")
+    say(f"# Training steps on an {name}, driver {driver}, {facts.commit_and_date()}")
     say()
     say("Microseconds for a step. Asked at batches up to 128: medium 4 ×, large 3 × PyTorch's graph; medium")
     say("30 × eager. The graph has its next batch copied into place, as ours finds its own; replays alone are")

@@ -94,7 +94,9 @@ void study_add_when(const struct study_digest *digest, struct lab_str *out) {
     study_add_date(out, digest->first_wall_ns);
     char text[64];
     bool one_day = first.tm_year == last.tm_year && first.tm_yday == last.tm_yday;
-    if (digest->last_wall_ns > digest->first_wall_ns &&
+    /* a simulated study's clock begins with this machine's and then runs ahead of it */
+    bool simulated = digest->study->simulated;
+    if (!simulated && digest->last_wall_ns > digest->first_wall_ns &&
         strftime(text, sizeof text, one_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &last))
         lab_str_printf(out, " to %s", text);
     if (digest->busy_s > 0) {
@@ -103,6 +105,7 @@ void study_add_when(const struct study_digest *digest, struct lab_str *out) {
             lab_str_add_time(out, digest->busy_s);
         else
             study_add_duration(out, digest->busy_s);
+        lab_str_add(out, simulated ? " of simulated time" : "");
     }
 }
 

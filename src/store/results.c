@@ -78,6 +78,13 @@ static bool has_ended(const struct lab_run *run) {
     return run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED;
 }
 
+static bool is_simulated(const struct lab_run *run) {
+    bool simulated = false;
+    for (int i = 0; i < run->rank_count; i++)
+        simulated |= lab_run_device_is_simulated(run->ranks[i].device);
+    return simulated;
+}
+
 static double duration_s(const struct lab_run *run) {
     return (double)(run->end_ns - run->start_ns) / (double)LAB_NS_PER_S;
 }
@@ -280,10 +287,7 @@ static void add_figures(struct document *document, const struct lab_run *run,
     add_member(&inner, "warnings", result, "[]");
     lab_str_add(document->out, "}");
     add_member(document, "ranks", result, "[]");
-    bool simulated = false;
-    for (int i = 0; i < run->rank_count; i++)
-        simulated |= lab_run_device_is_simulated(run->ranks[i].device);
-    add_bool(document, "simulated", simulated);
+    add_bool(document, "simulated", is_simulated(run));
 }
 
 void lab_results_write_run(const struct lab_run *run, const char *line, struct lab_str *out) {
@@ -414,7 +418,9 @@ struct lab_value *lab_results_summary(const char *study, const struct lab_run *r
     int done = 0, failed = 0, invalid = 0;
     double done_s = 0, failed_s = 0;
     struct numbers gpus = {0}, nodes = {0};
+    bool simulated = false;
     for (int i = 0; i < count; i++) {
+        simulated |= is_simulated(&runs[i]);
         if (!has_ended(&runs[i]))
             continue;
         bool success = runs[i].state == LAB_RUN_DONE;
@@ -441,5 +447,6 @@ struct lab_value *lab_results_summary(const char *study, const struct lab_run *r
     lab_value_set(arena, map, "gpu_ids_tested", hand_over_set(&gpus, arena));
     lab_value_set(arena, map, "numa_nodes_tested", hand_over_set(&nodes, arena));
     lab_value_set_int(arena, map, "vit_configs_tested", count_models(runs, count));
+    lab_value_set_bool(arena, map, "simulated", simulated);
     return map;
 }

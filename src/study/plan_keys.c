@@ -38,7 +38,7 @@ const struct lab_option lab_plan_keys[] = {
      .min = 0, .max = 1e12, .unit = "samples", .help = "dropped before those"},
     {"experiment.test.num_steps", LAB_OPTION_INT, AT(test.num_steps), .fallback = "-1", .min = -1,
      .max = 1e9, .unit = "iterations",
-     .help = "of one run, whatever the batch, instead of num_samples; -1 = by samples"},
+     .help = "of one run, 1 or more, whatever the batch, instead of num_samples; -1 = by samples"},
     {"experiment.test.warmup_steps", LAB_OPTION_INT, AT(test.warmup_steps), .fallback = "-1",
      .min = -1, .max = 1e9, .unit = "iterations",
      .help = "dropped before those, instead of warmup_samples; -1 = by samples"},
@@ -273,6 +273,11 @@ int plan_set_test(const struct plan_job *job, struct plan_test *test, void *conf
         struct plan_keys keys = {.test = *test};
         if (set_row(lab_plan_keys, row, &keys, arena, value, err) < 0)
             return -1;
+        if (keys.test.num_steps == 0) { /* between the two that the range allows */
+            plan_refuse(value, err, "%s=0: must be at least 1, or -1 to count by samples",
+                        row->name);
+            return say_once(row->name, value, err);
+        }
         *test = keys.test;
         return 0;
     }

@@ -268,7 +268,7 @@ static int book_point(const struct walk *w, const struct filled *filled,
     draft.iterations = batches(draft.test.num_samples, batch);
     draft.warmup_iterations = batches(draft.test.warmup_samples, batch);
     if (draft.test.num_steps >= 0)
-        draft.iterations = draft.test.num_steps > 0 ? draft.test.num_steps : 1;
+        draft.iterations = draft.test.num_steps;
     if (draft.test.warmup_steps >= 0)
         draft.warmup_iterations = draft.test.warmup_steps;
     draft.hash = hash_draft(filled->hash, &draft, ranks);

@@ -237,6 +237,20 @@ static bool give_room(const struct lab_study *study) {
     return given;
 }
 
+/*
+ * Brings the files up to date, with the space that was kept where there is no other. Where even that is
+ * not enough, the file that kept it says so, and the same command completes them.
+ */
+static int settle_results(struct lab_study *study, struct lab_err *err) {
+    if (!study->stale || write_results(study, NULL) == 0)
+        return 0;
+    give_room(study);
+    int result = write_results(study, err);
+    if (result < 0)
+        keep_room(study);
+    return result;
+}
+
 /* --- life --- */
 
 static int by_identity(const void *a, const void *b) {
@@ -362,11 +376,12 @@ int lab_study_open(const struct lab_study_request *request, struct lab_arena *ar
 void lab_study_close(struct lab_study *study) {
     if (!study->folder.path)
         return;
-    if (study->store && study->stale)
-        try_results(study);
-    lab_store_close(study->store);
+    struct lab_err err = LAB_ERR_INIT;
+    if (study->store && settle_results(study, &err) < 0 && !study->complained)
+        lab_log(LAB_LOG_WARNING, "%s", err.text);
     if (!study->stale)
-        give_room(study);
+        give_room(study); /* before the database becomes one file, which takes space, too */
+    lab_store_close(study->store);
     lab_lease_release(&study->lease);
     if (study->log_fd >= 0)
         close(study->log_fd);
@@ -466,6 +481,11 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
     int result = lab_runner_run(&spec, ret_outcome, err);
     log_line(study, "%d done, %d failed, %d left%s%s", ret_outcome->done, ret_outcome->failed,
              ret_outcome->left, result < 0 ? ": " : "", result < 0 ? err->text : "");
+    /* before anything else, such as a report, takes the space */
+    if (settle_results(study, result < 0 ? NULL : err) < 0 && result == 0) {
+        study->complained = true;
+        result = -1;
+    }
     lab_mem_free(inherited);
     lab_lease_release(&study->lease);
     return result;

@@ -59,7 +59,8 @@ struct lab_study_listener { /* both may be NULL */
     void *state;
 };
 
-/* Leases the devices and carries out what is left. As lab_runner_run. */
+/* Leases the devices and carries out what is left. As lab_runner_run; it also fails if the files can't
+ * be brought up to date at its end. */
 int lab_study_run(struct lab_study *study, const struct lab_study_listener *listener,
                   struct lab_runner_outcome *ret_outcome, struct lab_err *err);
 

@@ -183,8 +183,14 @@ void lab_tuned_find(const struct lab_workload *workload, const void *config,
     ret_tuned->config = LAB_CONFIG_DEFAULT;
     path = path ? path : lab_tuning_cache_path(arena);
     path = path ? path : ""; /* no place for a cache: an empty one */
-    if (lab_tuning_cache_open(path, false, arena, &cache, &ret_tuned->note, &err) ||
-        (workload->launch ? find_launch : find_launches)(workload, config, place, cache, arena,
+    if (lab_tuning_cache_open(path, false, arena, &cache, &ret_tuned->note, &err)) {
+        ret_tuned->unread = true;
+        ret_tuned->note = lab_arena_printf(arena, "%s; the default is used", err.text);
+        /* what could be tuned is counted all the same */
+        if (lab_tuning_cache_open("", false, arena, &cache, NULL, &err))
+            return;
+    }
+    if ((workload->launch ? find_launch : find_launches)(workload, config, place, cache, arena,
                                                          ret_tuned, &err))
         ret_tuned->note = lab_arena_strdup(arena, err.text);
     lab_tuning_cache_close(cache);

@@ -29,6 +29,7 @@ struct lab_tuned {
         *config; /* what it resolves to: a configuration or "default"; NULL = nothing to resolve */
     int wanted; /* launches of different shapes that could be tuned: 0 or 1, unless it does several */
     int found;                     /* of them were */
+    bool unread;                   /* nobody knows: the cache is there, but can't be opened */
     struct lab_tuning_entry entry; /* of the one launch */
     const char *advice; /* the command that may find a faster one where some weren't; NULL */
     const char *note;   /* why a tuned one isn't used though there is one, and such; NULL */

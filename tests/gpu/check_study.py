@@ -3,12 +3,14 @@
 
     check_study.py FOLDER [--graphs] [--gang] [--least SHARE]
 
-Every run succeeded and its outputs were verified. Of training nothing else is asked. In the trace of each model, batch i+1 is copied to the
-device while batch i is computed, for at least SHARE (0.75) of the batches. --graphs: the kernels were
-launched by graphs. --gang: ranks measured at the same time, for more than half of it, and in some run
-kernels of two ranks ran at the same instant, which they don't where a GPU takes turns.
+Every run succeeded and its outputs were verified. Of training nothing else is asked. In the trace of
+each model, batch i+1 is copied to the device while batch i is computed, for at least SHARE (0.75) of
+the batches. --graphs: the kernels were launched by graphs. --gang: ranks measured at the same time, for
+more than half of it, and in some run kernels of two ranks ran at the same instant, which they don't
+where a GPU takes turns.
 
-Prints a line for each model, and for each thing that isn't so a line that begins with ERROR; exits 1 then.
+Prints a line for each model, and for each thing that isn't so a line that begins with ERROR; exits 1
+then.
 """
 import argparse
 import json

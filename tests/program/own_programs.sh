@@ -28,4 +28,16 @@ expect_status 1
 expect_err "timed out after 0.3 s"
 grep -q saved "$folder"/logs/*.stdout || fail "it was not asked, or not heard: $(ls "$folder/logs")"
 
+# it makes results.json unwritable: the status says so, and the same command completes the files
+own spoiling 'cd spoiling/test_matrix/*/* && rm results.json && mkdir results.json'
+expect_status 1
+expect_err "results.json: Is a directory"
+rmdir "$folder/results.json"
+own spoiling 'exit 1'
+expect_status 0
+expect_err "going on in .*: 1 of 1 runs"
+cp "$folder/results.json" "$work/out"
+json 'len(d) == 1 and d[0]["success"]'
+[ ! -e "$folder/.room" ] || fail "the files are complete, and yet .room says that they aren't"
+
 finish

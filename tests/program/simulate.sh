@@ -48,7 +48,7 @@ PY
 ls "$folder"/traces/*.sqlite >/dev/null 2>&1 || fail "there are no traces"
 run show "$folder"
 expect_status 0
-expect_out 'simulated'
+expect_out '^ *Time +[0-9-]+ [0-9:]+; the runs took .* of simulated time$' # and no end that is yet to come
 
 # 2. The same seed gives the same figures; another seed, or another repeat, others
 study numa_study device=sim:l40s-10 experiment.hardware.gpu_ids=[1] experiment.trace=false

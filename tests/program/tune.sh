@@ -68,6 +68,12 @@ run tune "${small[@]}" --device cpu:0 --json
 json 'd["from_cache"] and d["lookup_ms"] > 0'
 rmdir "$XDG_CACHE_HOME/gpulab/tuning.db.lock"
 
+# one that can't be read: nothing is known of what was tuned, which is said
+mkdir -p "$work/folder/gpulab/tuning.db"
+XDG_CACHE_HOME=$work/folder run bench "${small[@]}" --device cpu:0 --iterations 5 --no-limits
+expect_status 0
+expect_out "Configuration +the default, since the cache of tuned ones can't be read"
+
 # what was tuned for another shape of the class and can't do this one is no answer
 python3 - "$XDG_CACHE_HOME/gpulab/tuning.db" <<'EOF'
 import sqlite3, sys

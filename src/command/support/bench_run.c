@@ -100,6 +100,8 @@ static const char *describe_configuration(const struct lab_workload *workload,
                                           const struct lab_tuned *tuned, struct lab_arena *arena) {
     if (!tuned->wanted)
         return workload->launch ? "the only one that there is here" : NULL;
+    if (tuned->unread)
+        return "the default, since the cache of tuned ones can't be read";
     struct lab_str text;
     lab_str_init(&text);
     if (!tuned->found)

@@ -19,7 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODELS_MAX 16
 #define CONFIDENCE 0.95
 
 /* --- runs --- */
@@ -386,19 +385,19 @@ static void add_comparison(struct report_found *found, const struct lab_analysis
 
 void report_training_files(struct report_found *found, const struct lab_study_table *study) {
     struct lab_study_point *points;
-    const char *models[MODELS_MAX];
-    double parameters[MODELS_MAX];
     int model_count = 0;
     if (lab_study_has_phases(study))
         return;
     int count = lab_study_points(study, found->arena, &points);
+    const char **models = lab_arena_alloc(found->arena, (size_t)count + 1, sizeof *models);
+    double *parameters = lab_arena_alloc(found->arena, (size_t)count + 1, sizeof *parameters);
     qsort(points, (size_t)count, sizeof *points, by_name);
     for (int i = 0; i < count; i++) {
         const char *model = model_of(points[i].runs[0], found->arena);
         int at = 0;
         while (model && at < model_count && !lab_str_equal(models[at], model))
             at++;
-        if (!model || at < model_count || model_count == MODELS_MAX)
+        if (!model || at < model_count)
             continue;
         parameters[model_count] = points[i].runs[0]->work.parameters;
         models[model_count++] = model;

@@ -350,7 +350,8 @@ static void add_heading(const struct lab_show_run *shown, struct lab_style style
     lab_str_release(&text);
 }
 
-static void add_times(const struct lab_run *run, struct lab_style style, struct lab_str *out) {
+static void add_times(const struct lab_run *run, bool simulated, struct lab_style style,
+                      struct lab_str *out) {
     time_t start_s = (time_t)(run->start_wall_ns / LAB_NS_PER_S);
     struct tm local;
     char date[32];
@@ -358,7 +359,7 @@ static void add_times(const struct lab_run *run, struct lab_style style, struct 
     lab_str_init(&text);
     if (run->epoch && localtime_r(&start_s, &local) &&
         strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S", &local)) {
-        lab_str_add(&text, date);
+        lab_str_printf(&text, "%s%s", date, simulated ? " of simulated time" : "");
         if (run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED) {
             lab_str_add(&text, ", took ");
             add_duration(&text, run);
@@ -389,7 +390,7 @@ void lab_show_run(const struct lab_show_run *shown, struct lab_style style, stru
     const struct lab_value *result = parse(run->result, arena);
     add_heading(shown, style, out);
     add_error(run, style, out);
-    add_times(run, style, out);
+    add_times(run, shown->study->simulated, style, out);
     add_line("Workload", lab_arena_printf(arena, "%s, %s", run->workload, run->label), style, out);
     add_words("Options", run->options, style, arena, out);
     add_words("Test", run->test, style, arena, out);

@@ -227,12 +227,22 @@ static void the_summary_counts(void **state) {
     expect(map, "gpu_ids_tested", "[0, 1]");
     expect(map, "numa_nodes_tested", "[0, 3]");
     expect(map, "vit_configs_tested", "2"); /* they differ in their heads, not in their label */
+    expect(map, "simulated", "false");
 
     map = lab_results_summary("quick_test", runs + 3, 2, &arena);
     expect(map, "success_rate", "null");
     expect(map, "average_duration", "null");
     expect(map, "total_duration", "0.0");
     expect(map, "gpu_ids_tested", "[]");
+}
+
+static void a_summary_of_simulated_time_says_so(void **state) {
+    (void)state;
+    struct lab_run run = done_run();
+    struct lab_run_rank rank = {0, "sim:dgx-h100:0", 0};
+    run.ranks = &rank;
+    run.rank_count = 1;
+    expect(lab_results_summary("quick_test", &run, 1, &arena), "simulated", "true");
 }
 
 static void thousands_of_runs_are_written(void **state) {
@@ -270,6 +280,7 @@ int main(void) {
         TEST(the_file_holds_the_runs_that_ended),
         TEST(a_broken_text_counts_as_absent),
         TEST(the_summary_counts),
+        TEST(a_summary_of_simulated_time_says_so),
         TEST(thousands_of_runs_are_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,6 +109,20 @@ static void a_word_says_it_once(void **state) {
     assert_null(strstr(plan_err.text + 5, "experiment.order"));
 }
 
+static void a_run_does_something(void **state) {
+    (void)state;
+    REFUSED(FOUR_NODES, "experiment.test.num_samples=0: must be 1 to", "experiment=quick_test",
+            "experiment.test.num_samples=0");
+    REFUSED(FOUR_NODES,
+            "+experiment.test.num_steps=0: must be at least 1, or -1 to count by samples",
+            "experiment=quick_test", "+experiment.test.num_steps=0");
+    given_study("test:\n  num_steps: 0\naxes: []\n");
+    REFUSED(FOUR_NODES, "mine.yaml:4: experiment.test.num_steps=0: must be at least 1",
+            "experiment=mine");
+    given_study("axes: [{test.num_steps: [4, 0]}]\n");
+    REFUSED(FOUR_NODES, "num_steps=0: must be at least 1", "experiment=mine");
+}
+
 static void lists_where_one_value_belongs_show_the_sweep(void **state) {
     (void)state;
     REFUSED(FOUR_NODES, "sweep it (-m …batch_size=4,8) or name it in axes", "experiment=quick_test",
@@ -190,6 +204,7 @@ int main(void) {
         TEST(unknown_keys_suggest_the_nearest),
         TEST(errors_of_a_file_have_its_line),
         TEST(a_word_says_it_once),
+        TEST(a_run_does_something),
         TEST(lists_where_one_value_belongs_show_the_sweep),
         TEST(values_still_to_be_given_are_asked_for),
         TEST(a_name_is_that_of_a_directory),

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The benchmarks of a GPU: what they say where there is none, and, with stand-ins for the driver and the
+# program, what the table of kernels holds.
+# shellcheck source=tests/program/lib.bash
+. "$(dirname "$0")/lib.bash"
+mkdir "$work/bin"
+stand_in() { # stand_in NAME: a program of that name; its text comes from stdin
+    cat >"$work/bin/$1"
+    chmod +x "$work/bin/$1"
+}
+bench() { # bench NAME WORD...
+    what="bench/$1"
+    PATH=$work/bin:$PATH PYTHONPATH=$work/bin PYTHONDONTWRITEBYTECODE=1 BENCH_COMMIT=abc1234 \
+        "$source_dir/bench/$1" "${@:2}" >"$work/out" 2>"$work/err"
+    status=$?
+}
+
+stand_in nvidia-smi <<'SH'
+#!/bin/sh
+echo "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver."
+exit 9
+SH
+for name in gpu training kernels; do
+    bench "$name" "$gpulab"
+    expect_status 77
+    expect_one_line
+    expect_err "^bench/$name: no GPU is here: nvidia-smi says: NVIDIA-SMI has failed"
+done
+
+stand_in nvidia-smi <<'SH'
+#!/bin/sh
+echo "NVIDIA H200, 580.1"
+SH
+stand_in gpulab <<'SH'
+#!/bin/sh
+case $1 in
+tune) echo '{"autotune_duration_seconds": 5.04, "from_cache": false}' ;;
+bench) echo '{"flops_per_second": 6e14, "limits": {"flops_per_second": 8e14}, "verification": {"passed": true},
+              "config": {"config": "way=1"}}' ;;
+esac
+SH
+# PyTorch's side answers as soon as it wants PyTorch
+cat >"$work/bin/torch.py" <<'PY'
+import json, sys
+rates = {"attention": {"FlashAttention-2": 300, "cuDNN": 800}, "gemm": {"cuBLASLt": 500}}
+print(json.dumps([rates[row["kind"]] for row in json.load(sys.stdin)]))
+sys.exit(0)
+PY
+bench kernels "$work/bin/gpulab" attention gemm
+expect_status 0
+expect_out '^# Kernels of our own: NVIDIA H200, driver 580.1, commit abc1234, [0-9-]+$'
+expect_out '^\| kernel \| ours \| FlashAttention-2 \| cuDNN \| ours/FlashAttention-2 \| ours/cuDNN \| limit \|'
+expect_out '^\| attention 64 none 1024 \| 600 \| 300 \| 800 \| 2.00 \| 0.75 \| 800 \| way=1 \|$'
+expect_out '^\| gemm 4096x4096x4096 none \| 600 \| 500 \| 1.20 \| 800 \| 5.0 s \| way=1 \|$'
+finish
