@@ -233,9 +233,25 @@ static const char *part_answer(const struct contention *made, int phase) {
                                 contention_percent(effect, made->arena));
     if (!(effect->high - 1 <= LAB_WORDS_BOUND_MOST))
         return "Too few blocks to tell, or they differ too much.";
+    if (effect->high - 1 > CONTENTION_SAME)
+        return lab_arena_printf(made->arena,
+                                "%s: none for certain, but up to %.1f %% can't be ruled out.",
+                                effect->within ? "Of all kernels" : "All kernels together",
+                                lab_words_bound_percent(effect->high - 1));
     return lab_arena_printf(made->arena, "%s: no slow-down larger than %.1f %%.",
                             effect->within ? "Of all kernels" : "All kernels together",
                             lab_words_bound_percent(fmax(effect->high - 1, 0)));
+}
+
+/* That none is less is a claim, which needs figures that would have shown it. */
+static const char *none_less(const struct contention *made, int phase) {
+    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+        const struct contention_effect *left = &made->left[phase][r];
+        if (contention_counts(made, phase, r) && !isnan(left->ratio) &&
+            !(1 / left->low - 1 <= CONTENTION_SAME))
+            return "none less for certain";
+    }
+    return "none less than before";
 }
 
 static struct lab_analysis_part make_part(const struct contention *made, int phase) {
@@ -251,7 +267,7 @@ static struct lab_analysis_part make_part(const struct contention *made, int pha
     cells[PHASE_SLOWED] = lab_analysis_figure(slowed);
     cells[PHASE_CHANGE] = change_cell(&made->overall[phase]);
     cells[PHASE_BACK] = lab_analysis_figure(taken_back(made, phase));
-    cells[PHASE_RESOURCE] = lab_analysis_text(first < 0 ? "none less than before"
+    cells[PHASE_RESOURCE] = lab_analysis_text(first < 0 ? none_less(made, phase)
                                                         : contention_resource_key(made, first));
     cells[PHASE_TUNINGS] = lab_analysis_figure(regret->tunings ? regret->tunings : (double)NAN);
     cells[PHASE_OTHER] = lab_analysis_figure(regret->tunings ? regret->other : (double)NAN);
@@ -312,8 +328,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
         parts[result.part_count++] = make_part(made, made->order[i]);
     result.lacks = result.part_count == 0;
     if (!result.lacks)
-        result.finding =
-            contention_is_found(made) ? LAB_ANALYSIS_FINDS : LAB_ANALYSIS_FINDS_NOTHING;
+        result.finding = contention_finding(made);
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
     result.charts = chart;
     result.chart_count = contention_chart(made, chart);
