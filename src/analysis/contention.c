@@ -54,7 +54,7 @@ static const struct lab_analysis_column row_columns[ROW_COLUMNS] = {
     [ROW_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
     [ROW_TEXT] = {NULL, "Time", LAB_ANALYSIS_FIGURE},
     [ROW_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
-    [ROW_CONFIG] = {"other_choices", "Otherwise", LAB_ANALYSIS_TEXT},
+    [ROW_CONFIG] = {"other_choices", "Other choices", LAB_ANALYSIS_TEXT},
 };
 
 enum { LEFT_KEY, LEFT_TITLE, LEFT_SHARE, LEFT_TEXT, LEFT_VERDICT, LEFT_COLUMNS };
@@ -126,9 +126,10 @@ static void fill_pair(const struct contention *made, const struct lab_phase_pair
     row[ROW_CHANGE] = change_cell(&effect);
     row[ROW_TEXT] = lab_analysis_text(change_text(&effect, made->arena));
     row[ROW_VERDICT] = lab_analysis_text(verdict_of(&effect, "slower", "faster"));
-    row[ROW_CONFIG] = lab_analysis_text(
-        !pair->tuned ? ""
-                     : lab_arena_printf(made->arena, "%d of %d", pair->differing, pair->pairs));
+    row[ROW_CONFIG] =
+        lab_analysis_text(!pair->tuned ? ""
+                                       : lab_arena_printf(made->arena, "%d of %d",
+                                                          pair->blocks_differing, pair->blocks));
 }
 
 static struct lab_analysis_table kernel_table(const struct contention *made, int phase) {

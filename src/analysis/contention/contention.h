@@ -87,7 +87,7 @@ struct contention_kernel { /* kernels of all devices of one name */
 
 struct contention_regret {         /* what a phase chose, on the idle device */
     struct contention_effect cost; /* of all kernels and devices, those that chose the same as 1 */
-    int tunings, other;            /* choices, and those that differ from the idle one */
+    int tunings, other; /* choices, and those that differ from the idle one of the same block */
 };
 
 struct contention {

@@ -400,12 +400,9 @@ static void add_regret(struct contention *made, const struct lab_study_run *run,
         const struct lab_value *list = lab_value_get(ranks->items[r], "regret");
         for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++) {
             int phase = find_phase(made, text_in(list->items[i], "phase"));
-            const struct lab_value *same = lab_value_get(list->items[i], "same");
-            if (phase < 0)
-                continue;
-            made->regrets[phase].tunings++;
-            made->regrets[phase].other += !(same && same->type == LAB_VALUE_BOOL && same->boolean);
-            contention_add(&sums[phase], run->run->repeat, log(number_in(list->items[i], "ratio")));
+            if (phase >= 0)
+                contention_add(&sums[phase], run->run->repeat,
+                               log(number_in(list->items[i], "ratio")));
         }
     }
 }
@@ -427,7 +424,11 @@ static void make_regrets(struct contention *made) {
     lab_phases_configurations(&made->phases, made->arena, &unused);
     for (int i = 0; i < made->phases.pair_count; i++) {
         const struct lab_phase_pair *pair = &made->phases.pairs[i];
-        if (pair->phase != made->main || !pair->tuned)
+        if (!pair->tuned)
+            continue;
+        made->regrets[pair->phase].tunings += pair->blocks;
+        made->regrets[pair->phase].other += pair->blocks_differing;
+        if (pair->phase != made->main)
             continue;
         made->own_pairs += pair->own_pairs;
         made->own_other += pair->own_differing;

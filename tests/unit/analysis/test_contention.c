@@ -257,6 +257,10 @@ static void the_answer_has_slow_down_mitigation_choices_and_their_cost(void **st
     for (int i = 0; parts[i]; i++)
         if (!strstr(result.answer, parts[i]))
             fail_msg("no '%s' in: %s", parts[i], result.answer);
+    /* each device's choices, which come to as many */
+    assert_string_equal(cell(&result, 0, "comparisons", 1, "other_choices")->text, "0 of 5");
+    for (int row = 2; row <= 4; row++)
+        assert_string_equal(cell(&result, 0, "comparisons", row, "other_choices")->text, "5 of 5");
     const struct lab_analysis_cell *change = figure(&result, 0, "change");
     assert_true(change->low < 0.18 && change->high > 0.18 && change->high - change->low < 0.02);
     double back = figure(&result, 1, "taken_back")->value;
