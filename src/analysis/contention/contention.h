@@ -33,7 +33,8 @@ struct contention_sum { /* differences by block, as they are gathered */
 #define CONTENTION_UNEVEN 4
 /* What is known to differ by no more is the same; where it may differ by more, it isn't known to be. */
 #define CONTENTION_SAME         0.05
-#define CONTENTION_BLOCKS_LEAST 5 /* that are asked for, where more would tell */
+#define CONTENTION_BLOCKS_LEAST 5  /* that are asked for, where more would tell */
+#define CONTENTION_BLOCKS_MOST  60 /* likewise: beyond that a quieter machine does better */
 bool contention_is_same(const struct contention_effect *effect);
 /*
  * How many blocks would tell whether it is the same, if they differ as much as those at hand; 0 = more than

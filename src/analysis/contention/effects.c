@@ -15,7 +15,6 @@
 #define LEFT_CLEAR 0.10 /* and where it isn't even from block to block */
 #define RANK_LEVEL 0.10 /* two-sided: three blocks that are all below three others have just that */
 #define MORE_SHARE (1.0 / 3) /* so much of the interval of what is called likely may lie above 1 */
-#define ASKED_MOST 60        /* nobody is asked for more blocks: a quieter machine does better */
 
 /* --- effects --- */
 
@@ -82,7 +81,7 @@ int contention_blocks_needed(const struct contention_effect *effect) {
         return CONTENTION_BLOCKS_LEAST;
     double quantile = lab_stats_t_quantile((1 + CONFIDENCE) / 2, blocks - 1);
     double spread = log(effect->high / effect->low) / 2 * sqrt(blocks) / quantile;
-    for (int n = blocks + 1; n <= ASKED_MOST; n++)
+    for (int n = blocks + 1; n <= CONTENTION_BLOCKS_MOST; n++)
         if (lab_stats_t_quantile((1 + CONFIDENCE) / 2, n - 1) * spread / sqrt(n) <=
             log1p(CONTENTION_SAME) / 2)
             return n > CONTENTION_BLOCKS_LEAST ? n : CONTENTION_BLOCKS_LEAST;

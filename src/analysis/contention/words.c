@@ -105,12 +105,22 @@ static const char *what_would_tell(const struct contention *made, int phase) {
         if (effect->high - 1 <= CONTENTION_SAME)
             continue;
         if (needed == 0)
-            return "the blocks differ too much among themselves, as where something else uses the "
-                   "machine; a quieter one would tell, or far more blocks (repeat=)";
+            return lab_arena_printf(
+                made->arena,
+                "the blocks differ too much among themselves, as where something else uses the "
+                "machine; a quieter one would tell, or more than repeat=%d",
+                CONTENTION_BLOCKS_MOST);
         most = needed > most ? needed : most;
     }
-    return lab_arena_printf(made->arena, "repeat=%d would tell, if blocks differ as these do",
+    return lab_arena_printf(made->arena, "about repeat=%d would tell, if blocks differ as these do",
                             most);
+}
+
+static bool is_within(const struct contention *made, int phase) {
+    bool within = false;
+    for (int k = 0; k < made->kernel_count; k++)
+        within |= made->kernels[k].times[phase].within;
+    return within;
 }
 
 /* Nothing was found: how much there could be all the same. */
@@ -119,6 +129,13 @@ static void add_same(const struct contention *made, int phase, struct lab_str *o
     if (isnan(bound))
         lab_str_printf(out, "%s nothing that can be told: more blocks would tell (repeat=%d).",
                        subject(made, phase), CONTENTION_BLOCKS_LEAST);
+    else if (bound <= CONTENTION_SAME && is_within(made, phase))
+        lab_str_printf(out,
+                       "%s nothing: no slow-down larger than %.1f %% within one run each; how far "
+                       "runs differ only more blocks would tell (repeat=%d).",
+                       subject(made, phase),
+                       lab_words_bound_percent(fmax(bound, LAB_STUDY_WITHIN_LEAST)),
+                       CONTENTION_BLOCKS_LEAST);
     else if (bound <= CONTENTION_SAME)
         lab_str_printf(out, "%s nothing: no slow-down larger than %.1f %%.", subject(made, phase),
                        lab_words_bound_percent(bound));

@@ -335,6 +335,27 @@ static void blocks_without_both_sides_do_not_count(void **state) {
     given_end(&given);
 }
 
+/* From within a run nobody knows how far the next would be. */
+static void one_block_says_that_it_is_one(void **state) {
+    (void)state;
+    struct phase_given again = {.name = "baseline_again", .place = "alone"};
+    const struct phase_given *const phases[] = {&baseline, &again};
+    struct given_study given;
+    given_begin(&given, "contention");
+    for (int i = 0; i < 2; i++)
+        given_add(&given, (struct given_run){.model = "softmax",
+                                             .rate = 10000,
+                                             .suffix = i ? "_baseline_again" : "_baseline",
+                                             .phase = phases[i]->name,
+                                             .test = test_of(&given, phases[i]),
+                                             .iterations = 400,
+                                             .spread = 0.01});
+    struct lab_analysis_result result = when_asked(&given, "contention", NULL);
+    assert_says(result.answer, "slows nothing: no slow-down larger than 2.0 % within one run each");
+    assert_says(result.answer, "repeat=5");
+    given_end(&given);
+}
+
 static void without_phases_there_is_no_verdict(void **state) {
     (void)state;
     struct given_study given;
@@ -358,6 +379,7 @@ int main(void) {
         cmocka_unit_test(what_a_phase_has_not_run_it_does_not_take_back),
         cmocka_unit_test(a_clock_that_is_held_back_excuses_losses_and_makes_no_gains),
         cmocka_unit_test(blocks_without_both_sides_do_not_count),
+        cmocka_unit_test(one_block_says_that_it_is_one),
         cmocka_unit_test(without_phases_there_is_no_verdict),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
