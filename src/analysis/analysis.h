@@ -81,6 +81,7 @@ enum lab_analysis_finding {
     LAB_ANALYSIS_UNASKED, /* it doesn't look for one thing that is there or not */
     LAB_ANALYSIS_FINDS_NOTHING,
     LAB_ANALYSIS_FINDS,
+    LAB_ANALYSIS_CANT_TELL, /* nothing is found, but there may be much all the same */
 };
 
 struct lab_analysis_result {

@@ -54,7 +54,7 @@ static const struct lab_analysis_column row_columns[ROW_COLUMNS] = {
     [ROW_CHANGE] = {"change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
     [ROW_TEXT] = {NULL, "Time", LAB_ANALYSIS_FIGURE},
     [ROW_VERDICT] = {"verdict", "Verdict", LAB_ANALYSIS_TEXT},
-    [ROW_CONFIG] = {"other_choices", "Otherwise", LAB_ANALYSIS_TEXT},
+    [ROW_CONFIG] = {"other_choices", "Other choices", LAB_ANALYSIS_TEXT},
 };
 
 enum { LEFT_KEY, LEFT_TITLE, LEFT_SHARE, LEFT_TEXT, LEFT_VERDICT, LEFT_COLUMNS };
@@ -126,9 +126,10 @@ static void fill_pair(const struct contention *made, const struct lab_phase_pair
     row[ROW_CHANGE] = change_cell(&effect);
     row[ROW_TEXT] = lab_analysis_text(change_text(&effect, made->arena));
     row[ROW_VERDICT] = lab_analysis_text(verdict_of(&effect, "slower", "faster"));
-    row[ROW_CONFIG] = lab_analysis_text(
-        !pair->tuned ? ""
-                     : lab_arena_printf(made->arena, "%d of %d", pair->differing, pair->pairs));
+    row[ROW_CONFIG] =
+        lab_analysis_text(!pair->tuned ? ""
+                                       : lab_arena_printf(made->arena, "%d of %d",
+                                                          pair->blocks_differing, pair->blocks));
 }
 
 static struct lab_analysis_table kernel_table(const struct contention *made, int phase) {
@@ -233,9 +234,25 @@ static const char *part_answer(const struct contention *made, int phase) {
                                 contention_percent(effect, made->arena));
     if (!(effect->high - 1 <= LAB_WORDS_BOUND_MOST))
         return "Too few blocks to tell, or they differ too much.";
+    if (effect->high - 1 > CONTENTION_SAME)
+        return lab_arena_printf(made->arena,
+                                "%s: none for certain, but up to %.1f %% can't be ruled out.",
+                                effect->within ? "Of all kernels" : "All kernels together",
+                                lab_words_bound_percent(effect->high - 1));
     return lab_arena_printf(made->arena, "%s: no slow-down larger than %.1f %%.",
                             effect->within ? "Of all kernels" : "All kernels together",
                             lab_words_bound_percent(fmax(effect->high - 1, 0)));
+}
+
+/* That none is less is a claim, which needs figures that would have shown it. */
+static const char *none_less(const struct contention *made, int phase) {
+    for (int r = 0; r < CONTENTION_RESOURCES; r++) {
+        const struct contention_effect *left = &made->left[phase][r];
+        if (contention_counts(made, phase, r) && !isnan(left->ratio) &&
+            !(1 / left->low - 1 <= CONTENTION_SAME))
+            return "none less for certain";
+    }
+    return "none less than before";
 }
 
 static struct lab_analysis_part make_part(const struct contention *made, int phase) {
@@ -251,7 +268,7 @@ static struct lab_analysis_part make_part(const struct contention *made, int pha
     cells[PHASE_SLOWED] = lab_analysis_figure(slowed);
     cells[PHASE_CHANGE] = change_cell(&made->overall[phase]);
     cells[PHASE_BACK] = lab_analysis_figure(taken_back(made, phase));
-    cells[PHASE_RESOURCE] = lab_analysis_text(first < 0 ? "none less than before"
+    cells[PHASE_RESOURCE] = lab_analysis_text(first < 0 ? none_less(made, phase)
                                                         : contention_resource_key(made, first));
     cells[PHASE_TUNINGS] = lab_analysis_figure(regret->tunings ? regret->tunings : (double)NAN);
     cells[PHASE_OTHER] = lab_analysis_figure(regret->tunings ? regret->other : (double)NAN);
@@ -312,8 +329,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
         parts[result.part_count++] = make_part(made, made->order[i]);
     result.lacks = result.part_count == 0;
     if (!result.lacks)
-        result.finding =
-            contention_is_found(made) ? LAB_ANALYSIS_FINDS : LAB_ANALYSIS_FINDS_NOTHING;
+        result.finding = contention_finding(made);
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
     result.charts = chart;
     result.chart_count = contention_chart(made, chart);

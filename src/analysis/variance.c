@@ -133,8 +133,8 @@ static const char *configuration_text(const struct lab_phase_pair *pair, struct 
         return "same";
     const char *what = pair->tuned ? "another" : "asked for another";
     return pair->pairs == 1 ? what
-                            : lab_arena_printf(arena, "%s in %d of %d pairs", what, pair->differing,
-                                               pair->pairs);
+                            : lab_arena_printf(arena, "%s in %d of %d pairs of runs", what,
+                                               pair->differing, pair->pairs);
 }
 
 static void fill_pair(struct lab_analysis_cell *row, const struct lab_phases *phases,
@@ -339,8 +339,9 @@ static const char *make_answer(const struct lab_phases *phases, int run_count,
     }
     lab_str_add(&text, ".");
     if (counts.mismatches > 0)
-        lab_str_printf(&text, " The auto-tuner chose another configuration in %d of %d.",
-                       counts.mismatches, counts.tuned);
+        lab_str_printf(
+            &text, " The auto-tuner chose another configuration for %d of %d kernels on a device.",
+            counts.mismatches, counts.tuned);
     const char *answer = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
     return answer;

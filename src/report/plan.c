@@ -98,6 +98,21 @@ static double most_s(const struct lab_report_plan *plan) {
     return plan->expected_most_s > 0 ? plan->expected_most_s : time_limit_s(plan);
 }
 
+/* Where the expected time comes from. */
+static void add_basis(const struct lab_report_plan *plan, struct lab_str *line) {
+    int asked = plan->expected_by_duration;
+    if (asked == plan->run_count) {
+        lab_str_add(line, " (by experiment.duration), ");
+        return;
+    }
+    lab_str_add(line, " (from earlier runs here");
+    if (asked > 0)
+        lab_str_printf(line, "; %d of %d runs by experiment.duration", asked, plan->run_count);
+    if (plan->expected_guessed > 0)
+        lab_str_printf(line, "; %d of %d runs guessed", plan->expected_guessed, plan->run_count);
+    lab_str_add(line, "), ");
+}
+
 static void add_time(const struct lab_report_plan *plan, struct lab_style style,
                      struct lab_str *out) {
     struct lab_str line;
@@ -107,10 +122,7 @@ static void add_time(const struct lab_report_plan *plan, struct lab_style style,
     if (fair) {
         lab_str_add(&line, "takes about ");
         study_add_duration(&line, plan->expected_s);
-        lab_str_add(&line, " (from earlier runs here");
-        if (guessed > 0)
-            lab_str_printf(&line, "; %d of %d runs guessed", guessed, plan->run_count);
-        lab_str_add(&line, "), ");
+        add_basis(plan, &line);
     }
     lab_str_add(&line, "at most ");
     study_add_duration(&line, most_s(plan));
@@ -315,6 +327,7 @@ struct lab_value *lab_report_plan_value(const struct lab_report_plan *plan,
                       plan->expected_s > 0 ? plan->expected_unknown : plan->run_count);
     lab_value_set_int(arena, map, "expected_guessed",
                       plan->expected_s > 0 ? plan->expected_guessed : plan->run_count);
+    lab_value_set_int(arena, map, "expected_by_duration", plan->expected_by_duration);
     lab_value_set_float(arena, map, "expected_most_s", most_s(plan));
     lab_value_set(arena, map, "disk_bytes",
                   plan->disk_bytes > 0 ? lab_value_int(arena, plan->disk_bytes)

@@ -253,7 +253,8 @@ struct lab_report_plan {
     int repeat, max_workers;
     double cooldown_s, budget_s; /* 0 = none */
 
-    double expected_s;      /* from runs that were timed here before; 0 or NaN = nothing is known */
+    double expected_s; /* from runs that were timed here before; 0 or NaN = nothing is known */
+    int expected_by_duration; /* runs that are in it by the duration that was asked for instead */
     int expected_unknown;   /* runs that nothing is known about: in it by the mean of the others */
     int expected_guessed;   /* those, and runs that only other work tells about */
     double expected_most_s; /* by the time-outs and retries; 0 = the time-outs' sum */

@@ -16,11 +16,11 @@ double lab_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *
     *ret_basis = LAB_HISTORY_NONE;
     double expected_s = history ? lab_history_expect(history, record, ret_basis) : NAN;
     const struct lab_plan_run *run = &plan->runs[record->position];
-    if (run->phase && run->duration_s > 0) /* of another length than its like in other studies */
-        return run->duration_s + run->tune_s + PHASE_BESIDE_S;
-    if (plan->duration_s > 0 && !(expected_s > plan->duration_s))
-        return plan->duration_s;
-    return expected_s;
+    bool phased = run->phase && run->duration_s > 0; /* of another length than its like elsewhere */
+    if (!phased && !(plan->duration_s > 0 && !(expected_s > plan->duration_s)))
+        return expected_s;
+    *ret_basis = LAB_HISTORY_NONE;
+    return phased ? run->duration_s + run->tune_s + PHASE_BESIDE_S : plan->duration_s;
 }
 
 /* How many runs can be under way at once: a gang takes a place on a device for each of its ranks. */
@@ -131,6 +131,7 @@ struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
         double expected_s = lab_plan_estimate_run(plan, &run, history, &basis);
         estimate.unknown += isnan(expected_s);
         estimate.guessed += isnan(expected_s) || basis == LAB_HISTORY_SIMILAR;
+        estimate.by_duration += !isnan(expected_s) && basis == LAB_HISTORY_NONE;
         known_s += isnan(expected_s) ? 0 : expected_s;
         longest_s = fmax(longest_s, expected_s); /* NaN is passed over */
         in_store += store_bytes(&run, expected_s);

@@ -9,9 +9,10 @@
 
 struct lab_plan_estimate {
     double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
-    int unknown;   /* runs that nothing is known about: in expected_s by the mean of the others */
-    int guessed;   /* runs that only other work than their own tells about; unknown ones too */
-    double most_s; /* holds whatever happens: see below */
+    int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
+    int guessed;     /* runs that only other work than their own tells about; unknown ones too */
+    int by_duration; /* runs whose time is what was asked for, whatever ran before */
+    double most_s;   /* holds whatever happens: see below */
     int64_t disk_bytes;
     int64_t store_bytes; /* of them in study.db */
 };
@@ -35,7 +36,8 @@ struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
                                            const struct lab_history *history);
 
 /*
- * One run: expected seconds (NaN = unknown), cool-down excluded. `record` is lab_plan_record's.
+ * One run: expected seconds (NaN = unknown), cool-down excluded. `record` is lab_plan_record's. A time
+ * without a basis is the duration that was asked for.
  */
 double lab_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
                              const struct lab_history *history, enum lab_history_basis *ret_basis);

@@ -352,6 +352,26 @@ static int check_whole(const struct plan_job *job, const struct lab_value *list,
     return phased ? 1 : 0;
 }
 
+/* Phases that begin with what `baseline` chose fail run by run without it. */
+static int check_choices(const struct lab_plan_phase *phases, int count,
+                         const struct lab_value *list, struct lab_err *err) {
+    bool chosen = false;
+    for (int i = 0; i < count; i++)
+        chosen |= lab_str_equal(phases[i].name, "baseline");
+    for (int i = 0; i < count && !chosen; i++) {
+        if (phases[i].regret)
+            return plan_refuse(list, err,
+                               "%s times what other phases chose against what "
+                               "baseline chose: add baseline, and those that it shall be held "
+                               "against, such as [baseline, concurrent, %s]",
+                               phases[i].name, phases[i].name);
+        if (phases[i].mitigations & LAB_PLAN_TUNING_CACHE)
+            return plan_refuse(list, err, "%s runs with what baseline chose: add baseline",
+                               phases[i].name);
+    }
+    return 0;
+}
+
 int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_err *err) {
     const struct lab_value *list = lab_value_get(job->experiment, "phases");
     int phased = check_whole(job, list, err), count = 0, kept = 0;
@@ -368,7 +388,8 @@ int plan_phases_read(struct plan_book *book, struct plan_job *job, struct lab_er
                                    phases[k].name);
         count++;
     }
-    if (add_disturbed(book, job, phases, &count, list, err) < 0)
+    if (add_disturbed(book, job, phases, &count, list, err) < 0 ||
+        check_choices(phases, count, list, err) < 0)
         return -1;
     for (int i = 0; i < count; i++)
         if (fit(book, &phases[i]))

@@ -304,6 +304,19 @@ static void place_gang(const struct walk *w, const struct lab_plan_phase *phase,
     }
 }
 
+/* What a phase begins with must have been chosen: where nothing can be tuned, nothing is. */
+static bool has_choice(const struct walk *w, const struct filled *filled,
+                       const struct lab_plan_phase *phase, int gpu_id) {
+    const struct plan_work *work = &w->book->works[filled->work];
+    bool cached = phase->mitigations & LAB_PLAN_TUNING_CACHE;
+    if ((!phase->regret && !cached) || plan_can_tune(w->book, work, gpu_id))
+        return true;
+    if (cached)
+        plan_note(w->book, "phase %s is left out of %s: nothing of it can be tuned on %s",
+                  phase->name, work->label, w->book->devices.items[gpu_id].name);
+    return false;
+}
+
 static int take_phase(const struct walk *w, const struct filled *filled,
                       const struct lab_plan_phase *phase) {
     struct plan_book *book = w->book;
@@ -314,7 +327,7 @@ static int take_phase(const struct walk *w, const struct filled *filled,
     int gang_count = plan_phase_gangs(book, phase, gpu_ids, count, &gangs);
     struct lab_run_rank ranks[LAB_OPTION_INTS_MAX];
     for (int i = 0; i < gang_count; i++) {
-        if (phase->regret && !plan_can_tune(book, &book->works[filled->work], gangs[i].gpu_ids[0]))
+        if (!has_choice(w, filled, phase, gangs[i].gpu_ids[0]))
             continue;
         place_gang(w, phase, &gangs[i], ranks);
         int index = book_point(w, filled, ranks, gangs[i].count, phase);

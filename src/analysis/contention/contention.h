@@ -31,8 +31,16 @@ struct contention_sum { /* differences by block, as they are gathered */
 
 /* An interval whose ends lie this far apart, as a ratio, says nothing: it isn't shown. */
 #define CONTENTION_UNEVEN 4
-/* Neither end is so far from 1 that there may be much after all. */
+/* What is known to differ by no more is the same; where it may differ by more, it isn't known to be. */
+#define CONTENTION_SAME         0.05
+#define CONTENTION_BLOCKS_LEAST 5  /* that are asked for, where more would tell */
+#define CONTENTION_BLOCKS_MOST  60 /* likewise: beyond that a quieter machine does better */
 bool contention_is_same(const struct contention_effect *effect);
+/*
+ * How many blocks would tell whether it is the same, if they differ as much as those at hand; 0 = more than
+ * anybody would run.
+ */
+int contention_blocks_needed(const struct contention_effect *effect);
 
 void contention_add(struct contention_sum *sum, int block, double difference);
 struct contention_effect contention_estimate(const struct contention_sum *sum);
@@ -80,7 +88,7 @@ struct contention_kernel { /* kernels of all devices of one name */
 
 struct contention_regret {         /* what a phase chose, on the idle device */
     struct contention_effect cost; /* of all kernels and devices, those that chose the same as 1 */
-    int tunings, other;            /* choices, and those that differ from the idle one */
+    int tunings, other; /* choices, and those that differ from the idle one of the same block */
 };
 
 struct contention {
@@ -108,11 +116,14 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
  * Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
  * what merely varies much doesn't come first; -1 = nowhere is less. Devices that run at once also probe at
  * once, so that PCIe is shared by the probes at least: it counts only if kernels copy. Where a kernel is
- * slowed for certain and nothing is less for certain, the one of which least is left, if 5 % or more is gone.
+ * slowed for certain and nothing is less for certain, the one of which least is left, if 5 % or more is gone;
+ * or the only one that may be less at all, if that is likelier than not.
  */
 int contention_first_resource(const struct contention *made, int phase);
+/* Whether a loss of it would count in this phase: PCIe doesn't always, as above. */
+bool contention_counts(const struct contention *made, int phase, int resource);
 /* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
-bool contention_is_found(const struct contention *made);
+enum lab_analysis_finding contention_finding(const struct contention *made);
 /* Whether every kernel that the main phase has is known in this one, so that they can be compared. */
 bool contention_covers(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */

@@ -14,6 +14,7 @@
 #define LEFT_LEAST 0.02 /* likewise of resources, whose probes are short */
 #define LEFT_CLEAR 0.10 /* and where it isn't even from block to block */
 #define RANK_LEVEL 0.10 /* two-sided: three blocks that are all below three others have just that */
+#define MORE_SHARE (1.0 / 3) /* so much of the interval of what is called likely may lie above 1 */
 
 /* --- effects --- */
 
@@ -69,8 +70,22 @@ void contention_judge(struct contention_effect *effects, int count, double least
 }
 
 bool contention_is_same(const struct contention_effect *effect) {
-    return !effect->more && !effect->less && effect->high - 1 <= LAB_WORDS_BOUND_MOST &&
-           1 / effect->low - 1 <= LAB_WORDS_BOUND_MOST;
+    return !effect->more && !effect->less && effect->high - 1 <= CONTENTION_SAME &&
+           1 / effect->low - 1 <= CONTENTION_SAME;
+}
+
+/* An interval of half the width tells in any case: it lies within what is the same, or 1 isn't in it. */
+int contention_blocks_needed(const struct contention_effect *effect) {
+    int blocks = effect->blocks;
+    if (effect->within || blocks < 2 || !(effect->high > effect->low))
+        return CONTENTION_BLOCKS_LEAST;
+    double quantile = lab_stats_t_quantile((1 + CONFIDENCE) / 2, blocks - 1);
+    double spread = log(effect->high / effect->low) / 2 * sqrt(blocks) / quantile;
+    for (int n = blocks + 1; n <= CONTENTION_BLOCKS_MOST; n++)
+        if (lab_stats_t_quantile((1 + CONFIDENCE) / 2, n - 1) * spread / sqrt(n) <=
+            log1p(CONTENTION_SAME) / 2)
+            return n > CONTENTION_BLOCKS_LEAST ? n : CONTENTION_BLOCKS_LEAST;
+    return 0;
 }
 
 /* --- runs of a unit --- */
@@ -280,7 +295,7 @@ static void make_power(struct contention *made) {
                                       mean_over(made, p, "result.capacity.power_limit_w")};
 }
 
-static bool counts(const struct contention *made, int phase, int resource) {
+bool contention_counts(const struct contention *made, int phase, int resource) {
     const struct contention_phase *it = &made->list[phase];
     return resource != CONTENTION_PCIE || !it->together || it->copies;
 }
@@ -291,12 +306,20 @@ static double surely_left(const struct contention_effect *left) {
     return sqrt(left->ratio * left->high);
 }
 
-/* The only one of those probed that may be lost: of all others as much is left as before, for certain. */
+/* By chance alone half of the interval lies above 1. */
+static bool is_mostly_less(const struct contention_effect *left) {
+    return left->ratio < 1 && log(left->high) <= MORE_SHARE * log(left->high / left->low);
+}
+
+/*
+ * The only one of those probed that may be lost: of all others as much is left as before, for certain. That
+ * alone is no reason to name it: it has to be less by its own figures, too, though they aren't certain.
+ */
 static int only_resource(const struct contention *made, int phase) {
     int only = -1, probed = 0;
     for (int r = 0; r < CONTENTION_RESOURCES; r++) {
         const struct contention_effect *left = &made->left[phase][r];
-        if (!counts(made, phase, r) || !isfinite(left->low))
+        if (!contention_counts(made, phase, r) || !isfinite(left->low))
             continue;
         probed++;
         if (left->low >= 1 - CONTENTION_LIKELY)
@@ -305,7 +328,7 @@ static int only_resource(const struct contention *made, int phase) {
             return -1;
         only = r;
     }
-    return probed > 1 ? only : -1;
+    return probed > 1 && only >= 0 && is_mostly_less(&made->left[phase][only]) ? only : -1;
 }
 
 /* Something is slowed for certain, but of no resource it is certain that less is left. */
@@ -315,7 +338,8 @@ static int likely_resource(const struct contention *made, int phase) {
     for (int k = 0; k < made->kernel_count; k++)
         slowed |= made->kernels[k].times[phase].more;
     for (int r = 0; slowed && r < CONTENTION_RESOURCES; r++)
-        if (counts(made, phase, r) && made->left[phase][r].ratio <= 1 - CONTENTION_LIKELY &&
+        if (contention_counts(made, phase, r) &&
+            made->left[phase][r].ratio <= 1 - CONTENTION_LIKELY &&
             (least < 0 || made->left[phase][r].ratio < made->left[phase][least].ratio))
             least = r;
     return slowed && least < 0 ? only_resource(made, phase) : least;
@@ -325,23 +349,26 @@ int contention_first_resource(const struct contention *made, int phase) {
     const struct contention_effect *left = made->left[phase];
     int first = -1;
     for (int r = 0; r < CONTENTION_RESOURCES; r++)
-        if (left[r].less && counts(made, phase, r) &&
+        if (left[r].less && contention_counts(made, phase, r) &&
             (first < 0 || surely_left(&left[r]) < surely_left(&left[first])))
             first = r;
     return first < 0 ? likely_resource(made, phase) : first;
 }
 
-bool contention_is_found(const struct contention *made) {
+enum lab_analysis_finding contention_finding(const struct contention *made) {
+    bool sure = true;
     for (int p = 0; p < made->phases.count; p++) {
         if (p != made->main && !made->list[p].disturb[0])
             continue;
-        for (int k = 0; k < made->kernel_count; k++)
+        for (int k = 0; k < made->kernel_count; k++) {
             if (made->kernels[k].times[p].more)
-                return true;
+                return LAB_ANALYSIS_FINDS;
+            sure &= made->kernels[k].times[p].high - 1 <= CONTENTION_SAME;
+        }
         if (contention_first_resource(made, p) >= 0)
-            return true;
+            return LAB_ANALYSIS_FINDS;
     }
-    return false;
+    return sure ? LAB_ANALYSIS_FINDS_NOTHING : LAB_ANALYSIS_CANT_TELL;
 }
 
 /* --- what was chosen --- */
@@ -372,12 +399,9 @@ static void add_regret(struct contention *made, const struct lab_study_run *run,
         const struct lab_value *list = lab_value_get(ranks->items[r], "regret");
         for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++) {
             int phase = find_phase(made, text_in(list->items[i], "phase"));
-            const struct lab_value *same = lab_value_get(list->items[i], "same");
-            if (phase < 0)
-                continue;
-            made->regrets[phase].tunings++;
-            made->regrets[phase].other += !(same && same->type == LAB_VALUE_BOOL && same->boolean);
-            contention_add(&sums[phase], run->run->repeat, log(number_in(list->items[i], "ratio")));
+            if (phase >= 0)
+                contention_add(&sums[phase], run->run->repeat,
+                               log(number_in(list->items[i], "ratio")));
         }
     }
 }
@@ -399,7 +423,11 @@ static void make_regrets(struct contention *made) {
     lab_phases_configurations(&made->phases, made->arena, &unused);
     for (int i = 0; i < made->phases.pair_count; i++) {
         const struct lab_phase_pair *pair = &made->phases.pairs[i];
-        if (pair->phase != made->main || !pair->tuned)
+        if (!pair->tuned)
+            continue;
+        made->regrets[pair->phase].tunings += pair->blocks;
+        made->regrets[pair->phase].other += pair->blocks_differing;
+        if (pair->phase != made->main)
             continue;
         made->own_pairs += pair->own_pairs;
         made->own_other += pair->own_differing;

@@ -79,6 +79,9 @@ static void add_slowed(const struct contention *made, int phase, int worst, stru
                            contention_percent(left, made->arena));
         else if (left->less || contention_is_same(left))
             lab_str_printf(out, "; %s takes all of it back", made->list[best].name);
+        else if (left->high > 1 && left->high - 1 <= LAB_WORDS_BOUND_MOST)
+            lab_str_printf(out, "; %s takes back all but %.1f %% at most", made->list[best].name,
+                           lab_words_bound_percent(left->high - 1));
     }
     lab_str_add(out, ".");
 }
@@ -93,24 +96,73 @@ static double bound_of(const struct contention *made, int phase) {
     return bound;
 }
 
+/* What would tell whether anything is slowed, of the kernel that needs most. */
+static const char *what_would_tell(const struct contention *made, int phase) {
+    int most = 0;
+    for (int k = 0; k < made->kernel_count; k++) {
+        const struct contention_effect *effect = &made->kernels[k].times[phase];
+        int needed = contention_blocks_needed(effect);
+        if (effect->high - 1 <= CONTENTION_SAME)
+            continue;
+        if (needed == 0)
+            return lab_arena_printf(
+                made->arena,
+                "the blocks differ too much among themselves, as where something else uses the "
+                "machine; a quieter one would tell, or more than repeat=%d",
+                CONTENTION_BLOCKS_MOST);
+        most = needed > most ? needed : most;
+    }
+    return lab_arena_printf(made->arena, "about repeat=%d would tell, if blocks differ as these do",
+                            most);
+}
+
+static bool is_within(const struct contention *made, int phase) {
+    bool within = false;
+    for (int k = 0; k < made->kernel_count; k++)
+        within |= made->kernels[k].times[phase].within;
+    return within;
+}
+
 /* Nothing was found: how much there could be all the same. */
 static void add_same(const struct contention *made, int phase, struct lab_str *out) {
     double bound = bound_of(made, phase);
     if (isnan(bound))
-        lab_str_printf(out, "%s nothing that can be told: more blocks would tell (repeat=5).",
-                       subject(made, phase));
-    else if (bound > LAB_WORDS_BOUND_MOST)
+        lab_str_printf(out, "%s nothing that can be told: more blocks would tell (repeat=%d).",
+                       subject(made, phase), CONTENTION_BLOCKS_LEAST);
+    else if (bound <= CONTENTION_SAME && is_within(made, phase))
         lab_str_printf(out,
-                       "%s nothing for certain, but the runs differ too much among themselves to "
-                       "tell: something else uses this machine, or there are too few blocks.",
-                       subject(made, phase));
-    else
+                       "%s nothing: no slow-down larger than %.1f %% within one run each; how far "
+                       "runs differ only more blocks would tell (repeat=%d).",
+                       subject(made, phase),
+                       lab_words_bound_percent(fmax(bound, LAB_STUDY_WITHIN_LEAST)),
+                       CONTENTION_BLOCKS_LEAST);
+    else if (bound <= CONTENTION_SAME)
         lab_str_printf(out, "%s nothing: no slow-down larger than %.1f %%.", subject(made, phase),
                        lab_words_bound_percent(bound));
+    else if (bound <= LAB_WORDS_BOUND_MOST)
+        lab_str_printf(out,
+                       "%s nothing for certain, but a slow-down of up to %.1f %% can't be ruled "
+                       "out: %s.",
+                       subject(made, phase), lab_words_bound_percent(bound),
+                       what_would_tell(made, phase));
+    else
+        lab_str_printf(out,
+                       "%s nothing for certain, but a slow-down can't be ruled out either: %s.",
+                       subject(made, phase), what_would_tell(made, phase));
+}
+
+static bool is_probed(const struct contention *made, int phase) {
+    bool probed = false;
+    for (int r = 0; r < CONTENTION_RESOURCES; r++)
+        probed |= !isnan(made->left[phase][r].ratio);
+    return probed;
 }
 
 static void add_resource(const struct contention *made, int phase, struct lab_str *out) {
     int first = contention_first_resource(made, phase);
+    if (first < 0 && worst_kernel(made, phase) >= 0 && is_probed(made, phase))
+        lab_str_add(out, " What it takes wasn't found: of nothing that was probed less is left for "
+                         "certain.");
     if (first < 0)
         return;
     const char *less = contention_percent(&made->left[phase][first], made->arena);
@@ -214,9 +266,15 @@ static const char *neighbour_words(const struct contention *made) {
     const char *found = first >= 0 ? contention_resource_key(made, first) : "";
     if (strcmp(found, made->list[made->main].disturb) == 0)
         return "The neighbour was there on purpose, and what it takes was found.";
-    if (contention_is_found(made))
+    switch (contention_finding(made)) {
+    case LAB_ANALYSIS_FINDS:
         return "The neighbour was there on purpose; that there is one was found, but not what it "
                "takes.";
+    case LAB_ANALYSIS_CANT_TELL:
+        return "The neighbour was there on purpose; whether these kernels feel it can't be told.";
+    default:
+        break;
+    }
     return "The neighbour was there on purpose and wasn't felt by these kernels.";
 }
 
@@ -229,10 +287,10 @@ const char *contention_recommendation(const struct contention *made) {
     lab_str_init(&text);
     if (made->list[made->main].disturb[0])
         lab_str_add(&text, neighbour_words(made));
-    else if (!slowed && !(bound_of(made, made->main) <= LAB_WORDS_BOUND_MOST))
+    else if (!slowed && !(bound_of(made, made->main) <= CONTENTION_SAME))
         lab_str_add(&text,
-                    "Run it again on a quieter machine, or with more blocks (repeat=10), before "
-                    "anything is decided.");
+                    "Run it again with more blocks, or on a quieter machine, before anything "
+                    "is decided.");
     else if (!slowed)
         lab_str_add(&text, "Nothing needs to be kept apart for these kernels; tuning side by side "
                            "is as good as tuning alone, as far as this study can tell.");

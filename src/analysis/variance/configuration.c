@@ -82,10 +82,13 @@ int lab_phases_configurations(struct lab_phases *phases, struct lab_arena *arena
             const struct lab_value *of_base = configuration(base->runs[i], pair->tuned);
             for (int k = 0; k < other->count; k++) {
                 const struct lab_value *of_other = configuration(other->runs[k], pair->tuned);
+                bool of_block = base->runs[i]->run->repeat == other->runs[k]->run->repeat;
                 pair->pairs++;
+                pair->blocks += of_block;
                 if (same(of_base, of_other))
                     continue;
                 pair->differing++;
+                pair->blocks_differing += of_block;
                 if (!listed)
                     count += list_keys(of_base, of_other, p, differences + count, arena);
                 listed = true;

@@ -163,19 +163,20 @@ static void judge_configurations(const struct lab_phases *phases, struct lab_are
         indicator->evidence = "the runs weren't tuned";
     } else if (differing == 0) {
         indicator->state = LAB_INDICATOR_NOT_MET;
-        indicator->evidence =
-            lab_arena_printf(arena, "the tuner chose the same in all %d comparisons", tuned);
+        indicator->evidence = lab_arena_printf(
+            arena, "the tuner chose the same for all %d kernels on a device", tuned);
     } else if (own > 0 && own_share >= share) {
         indicator->evidence = lab_arena_printf(
             arena,
-            "the tuner chose otherwise in %d of %d, but alone it doesn't agree with itself "
-            "either (%.0f %% of its repeats differ)",
+            "the tuner chose otherwise for %d of %d kernels on a device, but alone it doesn't "
+            "agree with itself either (%.0f %% of its repeats differ)",
             differing, tuned, 100 * own_share);
     } else {
         indicator->state = LAB_INDICATOR_MET;
         indicator->evidence = lab_arena_printf(
-            arena, "the tuner chose another configuration in %d of %d comparisons%s", differing,
-            tuned, own_pairs == 0 ? "; whether it agrees with itself alone isn't known" : "");
+            arena, "the tuner chose another configuration for %d of %d kernels on a device%s",
+            differing, tuned,
+            own_pairs == 0 ? "; whether it agrees with itself alone isn't known" : "");
     }
 }
 

@@ -27,6 +27,7 @@ struct lab_phase_pair { /* a phase against the base */
     struct lab_study_ratio best;   /* of the best time that tuning found */
     int pairs, differing;          /* runs of base × other, and those with another configuration */
     int own_pairs, own_differing;  /* likewise within the base */
+    int blocks, blocks_differing;  /* likewise of runs of the same repeat alone */
     bool tuned; /* configurations are what a tuner chose, not what was asked for */
 };
 

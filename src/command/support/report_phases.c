@@ -1,7 +1,7 @@
 /*
  * support/report_phases.c: files beside the report of a study with phases, under the names and in the
  * formats that published scripts use: <phase>_gpu<g>_<kernel>.json of each run, variance_analysis.txt,
- * correlation_gpu<g>.txt.
+ * correlation_gpu<g>.txt. Where a kernel ran in several shapes, <kernel> says which, as the run's id does.
  */
 #include "command/support/report_internal.h"
 
@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "report/analysis.h"
+#include "study/tune.h"
 
 #include <math.h>
 #include <string.h>
@@ -35,6 +36,15 @@ static void copy_key(struct lab_value *map, const struct lab_value *from, const 
         lab_value_set(arena, map, as, lab_value_copy(arena, value));
 }
 
+/* As a tuning has it: a map, and as text. "default" has no keys. */
+static void set_configuration(struct lab_value *map, const struct lab_value *configuration,
+                              struct lab_arena *arena) {
+    if (!configuration || configuration->type != LAB_VALUE_STRING)
+        return;
+    lab_value_set(arena, map, "best_config", lab_tune_config_value(configuration->string, arena));
+    lab_value_set_string(arena, map, "best_config_text", configuration->string);
+}
+
 /* The tuning's result, or what stands for it where nothing could be tuned. */
 static struct lab_value *choice_value(const struct lab_study_run *run, int rank,
                                       struct lab_arena *arena) {
@@ -44,7 +54,7 @@ static struct lab_value *choice_value(const struct lab_study_run *run, int rank,
     if (!tuning) {
         lab_value_set_string(arena, map, "kernel_name", run->run->workload);
         lab_value_set_string(arena, map, "gpu", run->ranks[rank].device);
-        copy_key(map, result, "configuration", "best_config", arena);
+        set_configuration(map, lab_value_get(result, "configuration"), arena);
         copy_key(map, latency, "median", "best_time_ms", arena);
     }
     lab_value_set_string(arena, map, "phase", run->phase);
@@ -59,7 +69,52 @@ static struct lab_value *choice_value(const struct lab_study_run *run, int rank,
     return map;
 }
 
-static void add_choices(struct report_found *found, const struct lab_study_run *run) {
+/* --- their names --- */
+
+static bool shares_device(const struct lab_study_run *a, const struct lab_study_run *b) {
+    for (int i = 0; i < a->rank_count; i++)
+        for (int k = 0; k < b->rank_count; k++)
+            if (a->ranks[i].gpu_id == b->ranks[k].gpu_id)
+                return true;
+    return false;
+}
+
+/* Whether phase, device, workload and block tell all runs of its workload apart. */
+static bool is_told_apart(const struct lab_study_table *study, const char *workload) {
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *a = &study->runs[i];
+        for (int k = 0; k < i && strcmp(a->run->workload, workload) == 0; k++) {
+            const struct lab_study_run *b = &study->runs[k];
+            if (a->run->repeat == b->run->repeat && strcmp(b->run->workload, workload) == 0 &&
+                strcmp(a->phase, b->phase) == 0 && shares_device(a, b))
+                return false;
+        }
+    }
+    return true;
+}
+
+/* "softmax1024x2048" of gpu0+1_numa0_softmax1024x2048_isolated_r2: what no other part of the name says. */
+static const char *shape_of(const struct lab_study_run *run, struct lab_arena *arena) {
+    const char *shape = run->run->id;
+    static const char *const places[] = {"gpu", "numa"};
+    for (int i = 0; i < 2; i++) {
+        if (!lab_str_starts(shape, places[i]))
+            continue;
+        const char *number = shape + strlen(places[i]);
+        size_t digits = strspn(number, "0123456789+");
+        if (digits > 0 && number[digits] == '_')
+            shape = number + digits + 1;
+    }
+    const char *phase = lab_arena_printf(arena, "_%s", run->phase);
+    const char *block = lab_arena_printf(arena, "_%s_r%d", run->phase, run->run->repeat);
+    for (const char *at = shape; (at = strstr(at, phase)); at++)
+        if (strcmp(at, phase) == 0 || strcmp(at, block) == 0)
+            return lab_arena_strndup(arena, shape, (size_t)(at - shape));
+    return shape;
+}
+
+static void add_choices(struct report_found *found, const struct lab_study_run *run,
+                        const char *kernel) {
     struct lab_arena *arena = found->arena;
     for (int r = 0; r < run->rank_count; r++) {
         struct lab_str text;
@@ -70,7 +125,7 @@ static void add_choices(struct report_found *found, const struct lab_study_run *
             run->run->repeat ? lab_arena_printf(arena, "_r%d", run->run->repeat) : "";
         add_file(found,
                  lab_arena_printf(arena, "%s_gpu%d_%s%s.json", run->phase, run->ranks[r].gpu_id,
-                                  run->run->workload, block),
+                                  kernel, block),
                  lab_arena_strdup(arena, text.text));
         lab_str_release(&text);
     }
@@ -121,8 +176,16 @@ void report_phase_files(struct report_found *found, const struct lab_study_table
     int devices = list_devices(study, ids);
     found->files =
         lab_arena_alloc(found->arena, (size_t)(ranks + devices) + 1, sizeof *found->files);
-    for (int i = 0; i < study->run_count; i++)
-        add_choices(found, &study->runs[i]);
+    bool *told_apart =
+        lab_arena_alloc(found->arena, (size_t)study->run_count + 1, sizeof *told_apart);
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        int like = 0; /* the first of its workload */
+        while (strcmp(study->runs[like].run->workload, run->run->workload) != 0)
+            like++;
+        told_apart[i] = like < i ? told_apart[like] : is_told_apart(study, run->run->workload);
+        add_choices(found, run, told_apart[i] ? run->run->workload : shape_of(run, found->arena));
+    }
     add_analysis(found, "variance", NULL, study, "variance_analysis.txt");
     for (int d = 0; d < devices; d++)
         add_analysis(found, "correlate", lab_arena_printf(found->arena, "gpu=%d", ids[d]), study,

@@ -121,12 +121,14 @@ static void test_configurations_differ_key_by_key(void **state) {
     assert_string_equal(cell_of(&result, "configurations", 2, "key")->text, "unroll");
     int row = find_row(&result, "softmax", "GPU 0", "concurrent");
     assert_string_equal(cell_of(&result, "comparisons", row, "configuration")->text,
-                        "another in 25 of 25 pairs");
+                        "another in 25 of 25 pairs of runs");
     row = find_row(&result, "softmax", "GPU 0", "isolated");
     assert_string_equal(cell_of(&result, "comparisons", row, "configuration")->text, "same");
     assert_string_equal(state_of(&result, 1), "met");
     assert_string_equal(state_of(&result, 4), "met");
-    assert_non_null(strstr(result.answer, "The auto-tuner chose another configuration in 1 of 1."));
+    assert_non_null(
+        strstr(result.answer,
+               "The auto-tuner chose another configuration for 1 of 1 kernels on a device."));
     given_end(&given);
 }
 

@@ -58,6 +58,7 @@ static void nothing_like_it_has_run(void **state) {
     assert_says(&plan, "  Time      at most 4 h by their time-outs and retries; nothing like it "
                        "has run here yet\n");
     assert_json(&plan, "\"expected_s\": null, \"expected_unknown\": 48, \"expected_guessed\": 48, "
+                       "\"expected_by_duration\": 0, "
                        "\"expected_most_s\": 14400.0, "
                        "\"disk_bytes\": null");
     plan.expected_s = NAN;
@@ -81,10 +82,24 @@ static void earlier_runs_tell(void **state) {
                 "most 2 h by their time-outs and retries\n"
                 "  Disk      writes about 1.20 MiB\n");
     assert_json(&plan, "\"expected_s\": 731.0, \"expected_unknown\": 3, \"expected_guessed\": 5, "
+                       "\"expected_by_duration\": 0, "
                        "\"expected_most_s\": 7200.0, "
                        "\"disk_bytes\": 1258291");
     plan.expected_unknown = plan.expected_guessed = 0;
     assert_says(&plan, "takes about 12 min (from earlier runs here), at most");
+}
+
+static void a_duration_that_was_asked_for_is_no_history(void **state) {
+    (void)state;
+    struct lab_report_plan_run runs[48];
+    struct lab_report_plan plan = plan_of(runs);
+    plan.expected_s = 7704;
+    plan.expected_by_duration = 48;
+    assert_says(&plan, "takes about 2.14 h (by experiment.duration), at most");
+    assert_json(&plan, "\"expected_by_duration\": 48");
+    plan.expected_by_duration = 12;
+    assert_says(&plan, "takes about 2.14 h (from earlier runs here; 12 of 48 runs by "
+                       "experiment.duration), at most");
 }
 
 static void a_guess_is_not_told_as_knowledge(void **state) {
@@ -103,6 +118,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_like_it_has_run),
         cmocka_unit_test(earlier_runs_tell),
+        cmocka_unit_test(a_duration_that_was_asked_for_is_no_history),
         cmocka_unit_test(a_guess_is_not_told_as_knowledge),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

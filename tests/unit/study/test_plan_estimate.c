@@ -85,6 +85,7 @@ static void test_a_given_duration_needs_no_history(void **state) {
     struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
     assert_int_equal(estimate.unknown, 0);
     assert_true(estimate.expected_s == 3 * 60 + 2 * 5);
+    assert_int_equal(estimate.by_duration, 3);
 }
 
 /* A run of the plan that took so long in an earlier study. */
@@ -137,6 +138,11 @@ static void test_basis_of_a_run_is_named(void **state) {
     assert_true(lab_plan_estimate_run(&plan, &second, history, &basis) == 2);
     assert_int_equal(basis, LAB_HISTORY_SIMILAR);
     assert_true(isnan(lab_plan_estimate_run(&plan, &second, NULL, &basis)));
+    assert_int_equal(basis, LAB_HISTORY_NONE);
+    /* nor is a duration that was asked for known from what ran before */
+    PLAN("experiment=quick_test", "experiment.duration=60s");
+    first = lab_plan_record(&plan, 0, &arena);
+    assert_true(lab_plan_estimate_run(&plan, &first, history, &basis) == 60);
     assert_int_equal(basis, LAB_HISTORY_NONE);
     lab_history_close(history);
 }

@@ -83,6 +83,11 @@ static void what_can_not_be_had_is_left_out_and_said(void **state) {
     assert_true(is_noted("phase isolated runs without process"));
     assert_int_equal(count_phase("regret"), 0); /* nothing there can be tuned */
     assert_true(plan.runs[0].tune_s == 0);
+    const char *const cached[] = {"device=sim:rtx4070tis-2", "experiment=contention",
+                                  "experiment.phases=[baseline,tuning_cache]", NULL};
+    assert_int_equal(plan_words(FOUR_NODES, cached), 0);
+    assert_int_equal(count_phase("tuning_cache"), 0);
+    assert_true(is_noted("phase tuning_cache is left out of gemm1024x1024x1024"));
 }
 
 static void devices_that_share_nothing_run_together(void **state) {
@@ -146,6 +151,11 @@ static void what_makes_no_sense_is_refused(void **state) {
     (void)state;
     REFUSED(ONE_NODE, "must be none, cpu, membw, pcie, sm or power", "device=cpu:0/2",
             "experiment=contention", "experiment.disturb=noise");
+    REFUSED(ONE_NODE, "regret times what other phases chose against what baseline chose",
+            "device=cpu:0/2", "experiment=contention", "experiment.phases=[regret]");
+    REFUSED(ONE_NODE, "pinned runs with what baseline chose: add baseline", "device=cpu:0/2",
+            "experiment=contention",
+            "experiment.phases=[concurrent,{name:pinned,place:together,apart:[tuning_cache]}]");
     REFUSED(ONE_NODE, "on CPUs it must be cpu or membw", "device=cpu:0/2", "experiment=contention",
             "experiment.disturb=pcie");
     REFUSED(ONE_NODE, "on GPUs it must be pcie, membw, sm or power", "device=sim:rtx4070tis-2",
