@@ -261,6 +261,38 @@ static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade gra
     return count;
 }
 
+/* "; of 6 comparisons several devices pay in 2 and one is faster in 4"; what never came isn't
+ * told. */
+static void add_tallies(struct lab_str *text, const struct lab_gangs *gangs, int compared,
+                        struct lab_arena *arena) {
+    int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
+    int hardly = count_grade(gangs, LAB_SPEEDUP_MAYBE);
+    const struct {
+        int count;
+        const char *words;
+    } all[] = {{pays, "several devices pay"},
+               {stays, "one is faster"},
+               {hardly, "there is hardly a difference"},
+               {compared - pays - stays - hardly, "it can't be told"}};
+    int left = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        left += all[i].count > 0;
+    if (left > 1)
+        lab_str_printf(text, "; of %d comparisons", compared);
+    const char *link = " ";
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].count == 0)
+            continue;
+        if (all[i].count == compared)
+            lab_str_printf(text, "; %s in %s", all[i].words,
+                           compared == 2 ? "both comparisons"
+                                         : lab_arena_printf(arena, "all %d comparisons", compared));
+        else
+            lab_str_printf(text, "%s%s in %d", link, all[i].words, all[i].count);
+        link = --left > 1 ? ", " : " and ";
+    }
+}
+
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
     const struct lab_gang *chosen = NULL;
     int compared = 0;
@@ -287,14 +319,12 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
         add_contrast(&text, gangs, &contrast, arena);
     else
         lab_str_add(&text, lab_gang_words(gangs, chosen, arena));
-    int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
-    if (compared > 1 && stays == compared)
-        lab_str_printf(&text, ", as for all %d others", compared - 1);
+    if (compared > 1 && count_grade(gangs, LAB_SPEEDUP_STAY) == compared)
+        lab_str_add(&text, compared == 2
+                               ? ", as in the other comparison"
+                               : lab_arena_printf(arena, ", as for all %d others", compared - 1));
     else if (compared > 1 && !contrast.fast)
-        lab_str_printf(&text,
-                       "; of %d comparisons several devices pay in %d, and one is faster in "
-                       "%d",
-                       compared, pays, stays);
+        add_tallies(&text, gangs, compared, arena);
     const struct lab_break_even *even = best_even(gangs);
     if (even)
         lab_str_printf(&text, "; %s", lab_break_even_words(even, arena));
