@@ -70,9 +70,6 @@ static const char *const *make_notes(const struct training_part *part) {
         notes[count++] = sizes;
     if (training->law_count == 0)
         notes[count++] = lab_arena_printf(part->arena, "There is no law: %s.", training->lacks);
-    else if (isnan(training->laws[0].scale))
-        notes[count++] = "Too few points to leave any out: predictions have no interval. Three "
-                         "batches or more would give one.";
     if (training->law_count > 0 && training->model_count < 2)
         notes[count++] = "A single model was run: how a step's time follows the size of a model is "
                          "a guess.";
@@ -89,11 +86,12 @@ static struct lab_analysis_part make_part(const struct training_part *part, cons
     if (part->test_count > 0)
         tables[count++] = training_comparison_table(part);
     tables[count++] = training_timeline_table(part);
-    if (part->training.law_count > 0) {
+    if (part->training.law_count > 0)
         tables[count++] = training_test_table(part);
+    if (part->test_count > 0)
         tables[count++] = training_even_table(part);
+    if (part->training.law_count > 0)
         tables[count++] = training_law_table(part);
-    }
     tables[count] = training_published_table(part);
     count += tables[count].row_count > 0;
     return (struct lab_analysis_part){.name = part->name,

@@ -324,7 +324,7 @@ static void add_law(struct lab_str *text, const struct lab_study_table *study, c
     if (lab_training_sets(study, arena, &sets) == 0)
         return;
     lab_training_fit(sets[0].rows, sets[0].count, &training);
-    for (int i = 0; i < training.row_count && training.law_count > 0; i++) {
+    for (int i = 0; i < training.row_count; i++) {
         const struct lab_training_row *row = &training.rows[i];
         if (row->work.devices > 1 && lab_str_equal(row->model, model) &&
             (!last || row->work.batch > last->work.batch))
@@ -332,20 +332,11 @@ static void add_law(struct lab_str *text, const struct lab_study_table *study, c
     }
     if (!last)
         return;
-    struct lab_training_even batch = lab_training_even_batch(&training, &last->work);
-    lab_str_printf(
-        text, "\n**Break-even**: by the law of a step's time %s",
-        lab_training_even_words(&batch, true, last->work.devices, "for this model", arena));
-    if (training.model_count > 1) {
-        struct lab_training_even size = lab_training_even_parameters(&training, &last->work);
-        const char *where = lab_arena_printf(arena, "at batch %.0f", last->work.batch);
-        lab_str_printf(text, "; %s",
-                       lab_training_even_words(&size, false, last->work.devices, where, arena));
-    }
-    double error = training.laws[0].error;
-    if (!isnan(error))
-        lab_str_printf(text, ". Points left out of its fit were predicted %.1f %% wrong",
-                       100 * error);
+    lab_str_printf(text, "\n**Break-even**: %s",
+                   lab_training_evens_words(&training, &last->work, arena));
+    if (training.law_count > 0)
+        lab_str_printf(text, ". Points left out of the law's fit were predicted %.1f %% wrong",
+                       100 * training.laws[0].error);
     lab_str_add(text, ".\n");
 }
 

@@ -105,7 +105,26 @@ static void test_break_even_is_where_the_truth_has_it(void **state) {
     assert_int_equal(lab_training_even_parameters(&training, &work).state, LAB_TRAINING_NEVER);
 }
 
-static void test_too_little_gives_no_law_or_no_interval(void **state) {
+static void then_nothing_is_told(const struct lab_training *training) {
+    struct lab_training_work work = {54403, 4, 64, 2, false};
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    assert_int_equal(training->law_count, 0);
+    assert_true(isnan(lab_training_predict(training, &work).value));
+    struct lab_training_even even = lab_training_even_parameters(training, &work);
+    assert_int_equal(even.state, LAB_TRAINING_UNTOLD);
+    assert_string_equal(lab_training_even_figure(training, &even, false, &arena),
+                        "can't be told: the points are too few for a law; run more batch sizes, "
+                        "such as experiment.batch_sizes=[16,32,64,128]");
+    assert_string_equal(lab_training_evens_words(training, &work, &arena),
+                        "where 2 devices begin to pay for this model can't be told: the points are "
+                        "too few for a law; run more batch sizes, such as "
+                        "experiment.batch_sizes=[16,32,64,128]");
+    lab_arena_release(&arena);
+}
+
+/* As many terms as points, or nearly, go through any points: that is no law to tell others by. */
+static void test_too_little_gives_no_law(void **state) {
     (void)state;
     struct drawn_machine machine = draw_machine(3, false);
     struct lab_training_row rows[DRAWN_ROWS];
@@ -116,9 +135,49 @@ static void test_too_little_gives_no_law_or_no_interval(void **state) {
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 1, batches, 1, rows), &training);
     assert_int_equal(training.law_count, 0);
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 1, batches, 2, rows), &training);
-    struct lab_training_work work = {54403, 4, 64, 2, false};
-    struct lab_training_speedup made = lab_training_predict(&training, &work);
-    assert_true(made.value > 0 && isnan(made.low));
+    then_nothing_is_told(&training);
+    lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, 1, rows), &training);
+    then_nothing_is_told(&training);
+}
+
+/* Machines that no law fits well: a break-even is told only where all that was measured bears it
+ * out. */
+static void test_no_break_even_contradicts_what_was_measured(void **state) {
+    (void)state;
+    enum { MACHINES = 100 };
+    int told = 0, contradicted = 0;
+    for (uint64_t i = 0; i < MACHINES; i++) {
+        struct drawn_machine machine = draw_machine(i, i % 2);
+        struct lab_training_row rows[DRAWN_ROWS];
+        struct lab_training training;
+        machine.noise = 0.2;
+        int count = draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows);
+        lab_training_fit(rows, count, &training);
+        struct lab_training_even even = lab_training_even_batch(&training, &rows[count - 1].work);
+        contradicted += even.doubt == LAB_TRAINING_CONTRADICTED;
+        if (even.state != LAB_TRAINING_FROM)
+            continue;
+        told++;
+        for (int k = 1; k < count; k += 2)
+            if (rows[k].work.parameters == rows[count - 1].work.parameters &&
+                rows[k].work.batch >= even.at)
+                assert_true(lab_training_measured(&rows[k - 1], &rows[k]) >= 0.98);
+    }
+    assert_true(told > 5 && contradicted > 5);
+}
+
+/* The same whoever asks: for a batch there is one size, of models like the largest. */
+static void test_a_batch_has_one_break_even(void **state) {
+    (void)state;
+    struct drawn_machine machine = plain();
+    struct lab_training_row rows[DRAWN_ROWS];
+    struct lab_training training;
+    lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows), &training);
+    struct lab_training_work medium = {54403, 4, 64, 2, false}, large = {2021379, 6, 64, 2, false};
+    struct lab_training_even by_medium = lab_training_even_parameters(&training, &medium);
+    struct lab_training_even by_large = lab_training_even_parameters(&training, &large);
+    assert_int_equal(by_large.state, LAB_TRAINING_FROM);
+    assert_true(by_medium.at == by_large.at && by_large.layers == 6);
 }
 
 /* All but one place are known; is that one's speed-up where it is said to be? Of 250 intervals at
@@ -273,7 +332,9 @@ int main(void) {
         cmocka_unit_test(test_a_model_that_was_not_run_is_predicted),
         cmocka_unit_test(test_what_two_models_cannot_tell_widens_the_interval),
         cmocka_unit_test(test_break_even_is_where_the_truth_has_it),
-        cmocka_unit_test(test_too_little_gives_no_law_or_no_interval),
+        cmocka_unit_test(test_too_little_gives_no_law),
+        cmocka_unit_test(test_no_break_even_contradicts_what_was_measured),
+        cmocka_unit_test(test_a_batch_has_one_break_even),
         cmocka_unit_test(test_left_out_points_lie_in_their_intervals_as_often_as_claimed),
         cmocka_unit_test(test_a_study_is_told_in_one_sentence_and_four_tables),
         cmocka_unit_test(test_devices_that_train_apart_speed_up_no_training),
