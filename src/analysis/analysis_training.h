@@ -139,6 +139,7 @@ struct lab_training_even {
     double at, low, high; /* low, high: where it may be; 0 or ∞ = beyond what was looked at */
     double from, until;   /* that was looked at */
     double layers;        /* over parameters: that these models have; 0 = unknown */
+    double beyond;        /* times that `at` is outside of what was run; 1 = within */
     enum lab_training_doubt doubt;
     const struct lab_training_row *against;
     double against_speedup;
@@ -160,7 +161,7 @@ struct lab_training_even lab_training_even_parameters(const struct lab_training 
 /* --- rows of a study --- */
 
 struct lab_training_set { /* points that differ in model, batch and devices alone */
-    const char *what;     /* "allreduce=ring"; "" = there is only one such set */
+    const char *what;     /* lab_training_label's */
     struct lab_training_row *rows;
     int count;
 };
@@ -169,6 +170,11 @@ struct lab_training_set { /* points that differ in model, batch and devices alon
  * in a step's time. */
 bool lab_training_knows(const char *key);
 
+/* What tells a training from others of its study, but for those keys: "allreduce=ring, dtype=fp32";
+ * "" = all agree. */
+const char *lab_training_label(const struct lab_study_table *study, const struct lab_study_run *run,
+                               struct lab_arena *arena);
+
 /* Whether its devices train a model each (allreduce=none), instead of one together. */
 bool lab_training_is_apart(const struct lab_study_run *run);
 
@@ -176,5 +182,11 @@ bool lab_training_is_apart(const struct lab_study_run *run);
  * one size, did the same, the fastest counts: that is what its owner would use. */
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
                       struct lab_training_set **ret_sets);
+
+/* The study as if this set were all of it: its runs alone, under names without what they have in
+ * common. */
+struct lab_study_table lab_training_set_study(const struct lab_study_table *study,
+                                              const struct lab_training_set *set,
+                                              struct lab_arena *arena);
 
 #endif

@@ -134,6 +134,12 @@ static struct lab_training_even find_even(const struct search *search) {
     return even;
 }
 
+static double beyond_of(const struct search *search, double at) {
+    const struct lab_training_range *range =
+        search->over_batch ? &search->training->batch : &search->training->parameters;
+    return isnan(at) ? 1 : fmax(1, fmax(at / range->high, range->low / at));
+}
+
 static struct lab_training_even look(const struct search *search) {
     struct lab_training_even even = {.state = LAB_TRAINING_UNTOLD,
                                      .at = NAN,
@@ -146,6 +152,7 @@ static struct lab_training_even look(const struct search *search) {
         even = find_even(search);
         judge(search, &even);
     }
+    even.beyond = beyond_of(search, even.at);
     even.layers = search->over_batch ? 0 : search->work.layers;
     return even;
 }

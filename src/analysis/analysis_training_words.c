@@ -46,6 +46,14 @@ static const char *bounds(const struct lab_training_even *even, bool batch,
                : lab_arena_printf(arena, " [at most %s]", place(even->high, batch, arena));
 }
 
+#define HARDLY 1.005 /* beyond, by rounding */
+
+static const char *beyond_words(const struct lab_training_even *even, struct lab_arena *arena) {
+    return even->beyond > HARDLY
+               ? lab_arena_printf(arena, ", %.1f times beyond what was run", even->beyond)
+               : "";
+}
+
 /* Why it can't be told, and what would tell it. */
 static const char *doubt_words(const struct lab_training *training,
                                const struct lab_training_even *even, struct lab_arena *arena) {
@@ -77,11 +85,11 @@ const char *lab_training_even_figure(const struct lab_training *training,
         return lab_arena_printf(arena, "throughout, from %s to %s", place(even->from, batch, arena),
                                 place(even->until, batch, arena));
     case LAB_TRAINING_FROM:
-        return lab_arena_printf(arena, "from %s on%s", place(even->at, batch, arena),
-                                bounds(even, batch, arena));
+        return lab_arena_printf(arena, "from %s on%s%s", place(even->at, batch, arena),
+                                bounds(even, batch, arena), beyond_words(even, arena));
     case LAB_TRAINING_UNTIL:
-        return lab_arena_printf(arena, "up to %s%s", place(even->at, batch, arena),
-                                bounds(even, batch, arena));
+        return lab_arena_printf(arena, "up to %s%s%s", place(even->at, batch, arena),
+                                bounds(even, batch, arena), beyond_words(even, arena));
     case LAB_TRAINING_UNTOLD:
         break;
     }
@@ -103,14 +111,15 @@ static const char *told_words(const struct lab_training_even *even, bool batch, 
         return lab_arena_printf(arena, "%d devices pay from %s%s%s on %s", devices, before,
                                 place(even->from, batch, arena), behind, where);
     case LAB_TRAINING_FROM:
-        return lab_arena_printf(arena, "%d devices begin to pay near %s%s%s%s %s", devices, before,
-                                at, behind, bounds(even, batch, arena), where);
+        return lab_arena_printf(arena, "%d devices begin to pay near %s%s%s%s %s%s", devices,
+                                before, at, behind, bounds(even, batch, arena), where,
+                                beyond_words(even, arena));
     case LAB_TRAINING_UNTIL:
     case LAB_TRAINING_UNTOLD:
         break;
     }
-    return lab_arena_printf(arena, "%d devices pay up to %s%s%s%s %s alone", devices, before, at,
-                            behind, bounds(even, batch, arena), where);
+    return lab_arena_printf(arena, "%d devices pay up to %s%s%s%s %s alone%s", devices, before, at,
+                            behind, bounds(even, batch, arena), where, beyond_words(even, arena));
 }
 
 const char *lab_training_even_words(const struct lab_training *training,
@@ -148,8 +157,6 @@ static const char *range_words(const struct lab_training_range *range, struct la
                ? low
                : lab_arena_printf(arena, "%s to %s", low, lab_training_count(range->high, arena));
 }
-
-#define HARDLY 1.005 /* beyond, by rounding */
 
 const char *lab_training_beyond(const struct lab_training_speedup *speedup,
                                 const struct lab_training *training, struct lab_arena *arena) {

@@ -102,11 +102,12 @@ static struct lab_analysis_part make_part(const struct training_part *part, cons
                                       .notes = make_notes(part)};
 }
 
-/* What was measured first, then what follows from it. */
+/* What was measured first, then what follows from it; of the runs of its set alone. */
 static const char *make_answer(const struct lab_study_table *study,
                                const struct training_part *part) {
     struct lab_gangs gangs;
-    lab_gangs_make(study, part->arena, &gangs);
+    struct lab_study_table own = lab_training_set_study(study, part->set, part->arena);
+    lab_gangs_make(&own, part->arena, &gangs);
     gangs.even_count = 0; /* the law's is better: it knows what a step is made of */
     const char *measured = lab_gangs_answer(&gangs, part->arena);
     const char *even = training_even_words(part);
@@ -114,6 +115,14 @@ static const char *make_answer(const struct lab_study_table *study,
     if (!even || length == 0 || part->test_count == 0)
         return measured;
     return lab_arena_printf(part->arena, "%.*s; %s.", (int)length - 1, measured, even);
+}
+
+/* The largest speed-up that was measured; 0 = none was. */
+static double best_speedup(const struct training_part *part) {
+    double best = 0;
+    for (int i = 0; i < part->test_count; i++)
+        best = fmax(best, part->tests[i].measured.ratio);
+    return best;
 }
 
 struct whole {
@@ -127,6 +136,8 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
                       struct whole *whole) {
     struct lab_training_set *sets;
     int count = lab_training_sets(study, arena, &sets);
+    bool is_first = !whole->answer;
+    double best = -1;
     for (int i = 0; i < count; i++) {
         const char *what = sets[i].what[0] ? lab_arena_printf(arena, ", %s", sets[i].what) : "";
         struct training_part part = {.name = lab_arena_printf(arena, "%s%s", study->name, what),
@@ -135,12 +146,14 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
         training_part_make(&sets[i], &part);
         const char *suffix =
             whole->part_count ? lab_arena_printf(arena, "_%d", whole->part_count + 1) : "";
-        const char *even = training_even_words(&part);
-        const char *answer = i == 0 ? make_answer(study, &part)
-                             : even ? lab_arena_printf(arena, "%s: %s.", sets[i].what, even)
-                                    : NULL;
-        if (!whole->answer)
-            whole->answer = answer;
+        const char *answer = make_answer(study, &part);
+        if (is_first && best_speedup(&part) > best) {
+            best = best_speedup(&part);
+            whole->answer = sets[i].what[0]
+                                ? lab_arena_printf(arena, "%s, where several devices do best: %s",
+                                                   sets[i].what, answer)
+                                : answer;
+        }
         whole->chart_count += training_charts(&part, suffix, &whole->charts[whole->chart_count]);
         whole->parts[whole->part_count++] = make_part(&part, answer);
     }

@@ -170,4 +170,20 @@ run advise --workload mlp model=large batch_size=64 "$study" --json
 json '(lambda s: len(s) == 1 and s[0]["measured"]
       and abs(s[0]["one_step_ms"] / s[0]["step_ms"] - s[0]["speedup"]) < 0.005)(d["training"]["speedups"])'
 
+# 10. A sweep over ways to sum: each way has its own rows, findings and law, and entries tell which it is
+run run -m train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' \
+    experiment.allreduce=ring,hierarchical experiment.test.dtype=fp32,bf16 experiment.runs=1 -q
+expect_status 0
+expect_out "^dtype=(fp32|bf16), allreduce=ring, where several devices do best: Two devices"
+study=$(folder)
+show "$study/report/benchmark_medium_multi_gpu.json"
+json '(len(d) == 4 and len({(b["allreduce"], b["dtype"]) for b in d}) == 4
+      and all(b["batch_size"] == 64 and b["overlap"] is True and b["compile_model"] is False for b in d))'
+show "$study/report/comparison_report_medium.md"
+expect_out "^\| 64 \| dtype=bf16, allreduce=hierarchical \| 2 \| "
+expect_out "^\*\*Break-even\*\* \(dtype=fp32, allreduce=ring\): where 2 devices"
+expect_out "^\| 64 \| 8234 \| 6789 \| 0.82x( \| 0\.[0-9]+x){4} \|$"
+run analyze training "$study" --json
+json 'len({s["name"] for s in d["sets"]}) == 4'
+
 finish

@@ -64,8 +64,8 @@ static const char *advice_apart(const struct lab_gang *gang, struct lab_arena *a
     return "whether more gets done than one after the other isn't known";
 }
 
-/* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one that ends in
- * "_weak"; any other name as it is. */
+/* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one with
+ * "_weak" behind it, "… (allreducering)" where anything else is; any other name as it is. */
 static const char *work_words(const char *name, struct lab_arena *arena) {
     static const char start[] = "mlp_", middle[] = "_batch";
     const char *model = name + sizeof start - 1, *end = strstr(name, middle);
@@ -73,11 +73,14 @@ static const char *work_words(const char *name, struct lab_arena *arena) {
         return name;
     const char *batch = end + sizeof middle - 1;
     size_t digits = strspn(batch, "0123456789");
-    bool weak = lab_str_equal(batch + digits, "_weak");
-    if (batch[digits] && !weak)
+    const char *rest = batch + digits;
+    bool weak = lab_str_starts(rest, "_weak") && (!rest[5] || rest[5] == '_');
+    rest += weak ? 5 : 0;
+    if (*rest && *rest != '_')
         return name;
-    return lab_arena_printf(arena, "the %.*s model at batch %.*s%s", (int)(end - model), model,
-                            (int)digits, batch, weak ? " a device" : "");
+    return lab_arena_printf(arena, "the %.*s model at batch %.*s%s%s", (int)(end - model), model,
+                            (int)digits, batch, weak ? " a device" : "",
+                            *rest ? lab_arena_printf(arena, " (%s)", rest + 1) : "");
 }
 
 /* Where each device has a batch of its own, a step of several isn't what a step of one is. */

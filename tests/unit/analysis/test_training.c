@@ -211,6 +211,7 @@ static void test_left_out_points_lie_in_their_intervals_as_often_as_claimed(void
 
 static void given_training(struct given_study *given, struct drawn_machine *machine,
                            const char *allreduce, int runs) {
+    const char *suffix = lab_arena_printf(&given->arena, "_allreduce%s", allreduce);
     bool apart = lab_str_equal(allreduce, "none");
     static const char *const names[] = {"mlp_medium", "mlp_large"};
     for (int m = 0; m < 2; m++)
@@ -226,6 +227,7 @@ static void given_training(struct given_study *given, struct drawn_machine *mach
                             .model = lab_arena_printf(&given->arena, "%s_batch%.0f", names[m],
                                                       batches[b]),
                             .repeat = r,
+                            .suffix = suffix,
                             .rate = batches[b] / time_s,
                             .options = lab_arena_printf(
                                 &given->arena, "{\"batch_size\": %.0f, \"allreduce\": \"%s\"}",
@@ -244,7 +246,8 @@ static void given_training(struct given_study *given, struct drawn_machine *mach
                     ranks[1].gpu_id = 1;
                     run->ranks = ranks;
                     if (n > 1)
-                        run->point = lab_arena_printf(&given->arena, "gpu0+1_numa0_%s", run->model);
+                        run->point = lab_arena_printf(&given->arena, "gpu0+1_numa0_%s%s",
+                                                      run->model, suffix);
                     run->rank_count = n;
                 }
 }
@@ -270,6 +273,44 @@ static void test_a_study_is_told_in_one_sentence_and_four_tables(void **state) {
         const struct lab_analysis_cell *told = cell_of(&result, "predicted", i, "predicted");
         assert_true(told->low < told->value && told->value < told->high);
     }
+    given_end(&given);
+}
+
+static void then_part_tells(const struct lab_analysis_result *result, const char *name,
+                            const char *words) {
+    for (int i = 0; i < result->part_count; i++)
+        if (lab_str_equal(result->parts[i].name, name)) {
+            if (!strstr(result->parts[i].answer, words))
+                fail_msg("%s", result->parts[i].answer);
+            return;
+        }
+    fail_msg("there is no part '%s'", name);
+}
+
+/* A sweep over ways to sum: the figures of one way never stand beside the law of another. */
+static void test_a_sweep_tells_each_set_by_itself(void **state) {
+    (void)state;
+    struct given_study given;
+    struct drawn_machine quick = plain(), slow = plain();
+    quick.noise = slow.noise = 0.003;
+    quick.layer_s = 1e-9;
+    quick.parameter_s = 1e-14;
+    quick.byte_s = 1e-15;
+    quick.round_layer_s = 1e-9;
+    slow.byte_s = 1e-6;
+    given_begin(&given, "train_scaling");
+    given_training(&given, &slow, "hierarchical", 3);
+    given_training(&given, &quick, "ring", 3);
+    struct lab_analysis_result result = when_asked(&given, "training");
+    assert_int_equal(result.part_count, 2);
+    then_part_tells(&result, "train_scaling, allreduce=ring",
+                    ": use them; several devices pay in all 8 comparisons; by the law of these "
+                    "points 2 devices pay from");
+    then_part_tells(&result, "train_scaling, allreduce=hierarchical",
+                    "model at batch 128: stay on one, as for all 7 others; by the law of these "
+                    "points 2 devices don't pay up to");
+    assert_true(
+        lab_str_starts(result.answer, "allreduce=ring, where several devices do best: Two"));
     given_end(&given);
 }
 
@@ -337,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_a_batch_has_one_break_even),
         cmocka_unit_test(test_left_out_points_lie_in_their_intervals_as_often_as_claimed),
         cmocka_unit_test(test_a_study_is_told_in_one_sentence_and_four_tables),
+        cmocka_unit_test(test_a_sweep_tells_each_set_by_itself),
         cmocka_unit_test(test_devices_that_train_apart_speed_up_no_training),
         cmocka_unit_test(test_studies_that_train_nothing_have_no_law),
         cmocka_unit_test(test_words_say_how_far_beyond),
