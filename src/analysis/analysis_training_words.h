@@ -6,6 +6,10 @@
 #include "analysis/analysis_training.h"
 #include "base/mem.h"
 
+/* Beside any verdict on simulated devices that sum. */
+#define LAB_TRAINING_SIMULATED_SUMS                                                                \
+    "Simulated sums go through host memory: of GPUs that have NVLink this says nothing."
+
 const char *lab_training_count(double value, struct lab_arena *arena);  /* "54.4 k", "2.02 M" */
 const char *lab_training_step(double seconds, struct lab_arena *arena); /* "16.8 ms" */
 /* "1.35× [1.20, 1.52]" */

@@ -6,6 +6,7 @@
 #include "analysis/training/training.h"
 
 #include "analysis/analysis_published.h"
+#include "analysis/analysis_training_words.h"
 #include "analysis/speedup/gang.h"
 #include "base/str.h"
 
@@ -114,7 +115,8 @@ static const char *make_answer(const struct lab_study_table *study,
     size_t length = strlen(measured);
     if (!even || length == 0 || part->test_count == 0)
         return measured;
-    return lab_arena_printf(part->arena, "%.*s; %s.", (int)length - 1, measured, even);
+    return lab_arena_printf(part->arena, "%.*s; %s.%s", (int)length - 1, measured, even,
+                            part->simulated ? " " LAB_TRAINING_SIMULATED_SUMS : "");
 }
 
 /* The largest speed-up that was measured; 0 = none was. */

@@ -14,7 +14,7 @@ folder() {
 
 # show FILE: as the output of the next checks
 show() {
-    cp "$1" "$work/out" || fail "$1 is missing"
+    [ "$1" -ef "$work/out" ] || cp "$1" "$work/out" || fail "$1 is missing"
 }
 
 # 1. Two simulated GPUs sum through host memory: not worth it, and the report says so, batch by batch
@@ -169,6 +169,20 @@ json '(d["training"]["speedups"] == [] and "too few for a law; run more batch si
 run advise --workload mlp model=large batch_size=64 "$study" --json
 json '(lambda s: len(s) == 1 and s[0]["measured"]
       and abs(s[0]["one_step_ms"] / s[0]["step_ms"] - s[0]["speedup"]) < 0.005)(d["training"]["speedups"])'
+
+# What simulated sums leave out stands beside each verdict on them
+expect_out_of() { # FILE PATTERN
+    show "$1"
+    tr '\n' ' ' <"$work/out" >"$work/line" && show "$work/line"
+    expect_out "$2"
+}
+nvlink="Simulated sums go through host memory: of GPUs that have NVLink this says +nothing"
+expect_out_of "$study/report/report.md" "$nvlink"
+expect_out_of "$study/report/comparison_report_medium.md" "$nvlink"
+run advise --workload mlp model=large batch_size=64 "$study"
+expect_out_of "$work/out" "Simulated sums +go through host memory"
+show "$study/results.json"
+json 'all(any("NVLink" in w for w in r["validity"]["warnings"]) == (len(r["gpu_ids"]) == 2) for r in d)'
 
 # 10. A sweep over ways to sum: each way has its own rows, findings and law, and entries tell which it is
 run run -m train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' \

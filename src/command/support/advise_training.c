@@ -282,7 +282,7 @@ static void print_text(const struct lab_command_call *call, const struct advice 
     lab_str_init(&text);
     add_paragraph(&text, answer_of(advice), columns);
     if (advice->known->simulated)
-        lab_str_add(&text, "These are simulated devices.\n");
+        add_paragraph(&text, "These are simulated devices. " LAB_TRAINING_SIMULATED_SUMS, columns);
     lab_str_add(&text, "\n");
     if (advice->one || advice->count > 0 || advice->known->training.law_count > 0) {
         add_table(&text, advice, call->style);
@@ -372,6 +372,8 @@ static void print_json(const struct lab_command_call *call, const struct advice 
     lab_value_set_int(arena, made, "models", training->model_count);
     lab_value_set_float(arena, made, "leave_one_out_error",
                         training->law_count > 0 ? training->laws[0].error : (double)NAN);
+    if (advice->known->simulated)
+        lab_value_set_string(arena, made, "simulated_sums", LAB_TRAINING_SIMULATED_SUMS);
     lab_value_set_string(arena, made, "warning", warning_words(advice));
     lab_value_set_string(arena, map, "answer", answer_of(advice));
     lab_value_set_bool(arena, map, "simulated", advice->known->simulated);

@@ -145,16 +145,26 @@ static void add_row(struct lab_str *text, const struct comparison *comparison,
     lab_str_printf(text, " %s |\n", recommendation(cell_of(table, row, "grade")->text));
 }
 
+/* Whether simulated devices summed: that needs a word. */
+static bool has_sums(const struct comparison *comparison) {
+    for (int i = 0; i < comparison->count; i++)
+        if (comparison->study->simulated && !lab_training_is_apart(comparison->rows[i].run))
+            return true;
+    return false;
+}
+
 static void add_summary(struct lab_str *text, const struct comparison *comparison) {
     bool sets = comparison->label_count > 1;
     lab_str_printf(text,
                    "# %s: one device and several%s\n\n%.0f parameters. Throughput in samples a "
                    "second, speed-ups with 95 %% intervals, communication as a share of a "
-                   "step.\n\n## Summary\n\n"
+                   "step.%s\n\n## Summary\n\n"
                    "| Batch Size |%s Devices | Single | Multi | Speedup | Efficiency | "
                    "Communication | Recommendation |\n|---:|%s---:|---:|---:|---:|---:|---:|---|\n",
                    comparison->model, comparison->study->simulated ? " (simulated)" : "",
-                   comparison->parameters, sets ? " With |" : "", sets ? "---|" : "");
+                   comparison->parameters,
+                   has_sums(comparison) ? " " LAB_TRAINING_SIMULATED_SUMS : "",
+                   sets ? " With |" : "", sets ? "---|" : "");
     for (int i = 0; i < comparison->count; i++)
         add_row(text, comparison, &comparison->rows[i]);
 }
