@@ -13,7 +13,7 @@
 #define ABOUT_AS_GOOD 1.25  /* times the best's error */
 #define NOT_RULED_OUT 3.0   /* likewise, for a model of a size that no law was tested on */
 #define ERROR_LEAST   0.002 /* of a speed-up: less tells no two laws apart */
-#define LEAST_TESTS   4     /* left-out speed-ups: with fewer no law that has a hindrance is tested */
+#define LEAST_TESTS   4     /* left-out speed-ups: with fewer no law of hindrance is tested */
 
 enum {
     BY_STEP = BIT(LAB_TRAINING_STEP) | BIT(LAB_TRAINING_COMPUTE) | BIT(LAB_TRAINING_ROUND),

@@ -9,6 +9,7 @@
 
 #define STEPS          240
 #define HALVINGS       40
+#define PLACES         8    /* looked at in what was run */
 #define BATCH_REACH    16   /* times the largest that was run */
 #define PARAMETERS_LOW 10   /* times less than the smallest */
 #define PARAMETERS_UP  100  /* times more than the largest */
@@ -89,8 +90,8 @@ static void ask_measured(const struct search *search, struct lab_training_even *
         if (!base || !is_looked_at(search, row))
             continue;
         double speedup = lab_training_measured(base, row);
-        bool pays = pays_by(even, search->over_batch ? row->work.batch : row->work.parameters);
-        if (pays ? speedup >= 1 - HARDLY : speedup <= 1 + HARDLY)
+        bool should = pays_by(even, search->over_batch ? row->work.batch : row->work.parameters);
+        if (should ? speedup >= 1 - HARDLY : speedup <= 1 + HARDLY)
             continue;
         even->doubt = LAB_TRAINING_CONTRADICTED;
         even->against = row;
@@ -99,11 +100,29 @@ static void ask_measured(const struct search *search, struct lab_training_even *
     }
 }
 
+static const struct lab_training_range *range_of(const struct search *search) {
+    return search->over_batch ? &search->training->batch : &search->training->parameters;
+}
+
+/* Without a turn: whether the interval has it otherwise somewhere in what was run. */
+static bool may_turn(const struct search *search, const struct lab_training_even *even) {
+    const struct lab_training_range *range = range_of(search);
+    bool always = even->state == LAB_TRAINING_ALWAYS;
+    for (int i = 0; i <= PLACES; i++) {
+        double at = range->low * pow(range->high / range->low, (double)i / PLACES);
+        if (pays(search, always ? LOW : HIGH, at) != always)
+            return true;
+    }
+    return false;
+}
+
 static void judge(const struct search *search, struct lab_training_even *even) {
     bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
     if (is_turn(even) && isnan(even->low))
         even->doubt = LAB_TRAINING_UNTESTED;
     else if (is_turn(even) && ((!low && !high) || (low && high && even->high / even->low > WIDEST)))
+        even->doubt = LAB_TRAINING_TOO_WIDE;
+    else if (!is_turn(even) && may_turn(search, even))
         even->doubt = LAB_TRAINING_TOO_WIDE;
     ask_measured(search, even);
     if (even->doubt == LAB_TRAINING_SURE)
@@ -135,8 +154,7 @@ static struct lab_training_even find_even(const struct search *search) {
 }
 
 static double beyond_of(const struct search *search, double at) {
-    const struct lab_training_range *range =
-        search->over_batch ? &search->training->batch : &search->training->parameters;
+    const struct lab_training_range *range = range_of(search);
     return isnan(at) ? 1 : fmax(1, fmax(at / range->high, range->low / at));
 }
 
