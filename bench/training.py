@@ -10,7 +10,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = {"medium": ("50-256-128-64-3", 0.2, 4), "large": ("50-1024-1024-512-512-256-3", 0.3, 3)}
 BATCHES = (16, 32, 64, 128, 1024)
 DTYPES = ("fp32", "tf32", "bf16")
-gpulab, words = sys.argv[1], sys.argv[2:]
+COLUMNS = ("model", "dtype", "batch", "ours", "eager", "graph", "replays alone", "graph/ours", "eager/ours",
+           "asked met", "verified")
 lines = []
 
 
@@ -19,7 +20,23 @@ def say(text=""):
     print(text, flush=True)
 
 
-def ours(dtype, model, batch):
+def times(ratio):
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def cells(model, dtype, batch, took, verified, peer):
+    """A row of the table, by its columns; `peer` None where there is no PyTorch."""
+    row = {"model": model, "dtype": dtype, "batch": str(batch), "ours": f"{took:.1f}", "verified": verified}
+    if peer:
+        graph, eager = peer["graph_us"] / took, peer["eager_us"] / took
+        met = graph >= MODELS[model][2] and (model != "medium" or eager >= 30)
+        row |= {"eager": f"{peer['eager_us']:.0f}", "graph": f"{peer['graph_us']:.1f}",
+                "replays alone": f"{peer['replay_us']:.1f}", "graph/ours": times(graph),
+                "eager/ours": times(eager), "asked met": "–" if batch > 128 else "yes" if met else "no"}
+    return [row.get(column, "–") for column in COLUMNS]
+
+
+def ours(gpulab, dtype, model, batch):
     """Median step in microseconds, and what verification said."""
     done = subprocess.run([gpulab, "bench", "mlp", "--json", "--device", "cuda", "--no-limits", "--limit",
                            "500ms", f"model={model}", f"batch_size={batch}", f"dtype={dtype}",
@@ -39,6 +56,7 @@ def peers(rows):
 
 
 def main():
+    gpulab, words = sys.argv[1], sys.argv[2:]
     for word in words:
         if word not in DTYPES:
             sys.exit(f"bench/training: there is no dtype '{word}'; there are {', '.join(DTYPES)}")
@@ -54,20 +72,11 @@ def main():
     say("30 × eager. The graph has its next batch copied into place, as ours finds its own; replays alone are")
     say("beside it.")
     say()
-    say("| model | dtype | batch | ours | eager | graph | replays alone | ours/graph | ours/eager | asked met | "
-        "verified |")
-    say("|" + "---|" * 11)
+    say(f"| {' | '.join(COLUMNS)} |")
+    say("|" + "---|" * len(COLUMNS))
     for (dtype, model, batch), row in rows.items():
-        took, verified = ours(dtype, model, batch)
-        peer = theirs.get(row)
-        if not peer:
-            say(f"| {model} | {dtype} | {batch} | {took:.1f} | – | – | – | – | – | – | {verified} |")
-            continue
-        eager, graph = peer["eager_us"] / took, peer["replay_us"] / took
-        met = graph >= MODELS[model][2] and (model != "medium" or eager >= 30)
-        say(f"| {model} | {dtype} | {batch} | {took:.1f} | {peer['eager_us']:.0f} | {peer['graph_us']:.1f} | "
-            f"{peer['replay_us']:.1f} | {graph:.1f} | {eager:.0f} | "
-            f"{'–' if batch > 128 else 'yes' if met else 'no'} | {verified} |")
+        took, verified = ours(gpulab, dtype, model, batch)
+        say(f"| {' | '.join(cells(model, dtype, batch, took, verified, theirs.get(row)))} |")
     if not words:
         folder = os.environ.get("OUT") or f"{HERE}/results"
         path = f"{folder}/training-{name.lower().replace(' ', '-')}.md"
@@ -75,4 +84,5 @@ def main():
             file.write("\n".join(lines) + "\n")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -13,7 +13,7 @@
 #define ABOUT_AS_GOOD 1.25  /* times the best's error */
 #define NOT_RULED_OUT 3.0   /* likewise, for a model of a size that no law was tested on */
 #define ERROR_LEAST   0.002 /* of a speed-up: less tells no two laws apart */
-#define LEAST_TESTS   3     /* left-out speed-ups, for an interval */
+#define LEAST_TESTS   4     /* left-out speed-ups: with fewer no law of hindrance is tested */
 
 enum {
     BY_STEP = BIT(LAB_TRAINING_STEP) | BIT(LAB_TRAINING_COMPUTE) | BIT(LAB_TRAINING_ROUND),
@@ -266,7 +266,7 @@ static void survey(struct lab_training_row *rows, struct lab_training *training)
 #define LEAST_DIFFERENCE 0.01 /* of errors' logarithms: laws that differ by less are equal */
 
 static double grade_of(const struct lab_training_law *law) {
-    return isnan(law->error) ? INFINITY : floor(log(fmax(law->error, 1e-6)) / LEAST_DIFFERENCE);
+    return floor(log(fmax(law->error, 1e-6)) / LEAST_DIFFERENCE);
 }
 
 static int place_of(const struct lab_training_law *law) {
@@ -324,11 +324,13 @@ void lab_training_fit(struct lab_training_row *rows, int count, struct lab_train
         if (law.fit.state != LAB_FIT_OK)
             continue;
         test_law(training, &law);
+        if (isnan(law.scale))
+            continue;
         training->laws[training->law_count++] = law;
     }
     if (training->law_count == 0)
-        training->lacks = "too few points: at least three batches are needed, on one device and on "
-                          "several";
+        training->lacks = "the points are too few for a law; run more batch sizes, such as "
+                          "experiment.batch_sizes=[16,32,64,128]";
     else
         keep_best(training);
 }
@@ -392,7 +394,7 @@ struct lab_training_speedup lab_training_predict(const struct lab_training *trai
             speedup.one_s = guess.one_s;
             speedup.many_s = guess.many_s;
         }
-        if (!isnan(law->scale) && !speedup.devices_beyond)
+        if (!speedup.devices_beyond)
             widen(&speedup, training, law, guess);
     }
     return speedup;

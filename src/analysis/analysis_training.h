@@ -17,7 +17,8 @@
  * How wide it is comes from points that were left out: each model and batch in turn is predicted
  * from all the others, and the scale of these errors, over what the design lets expect there, is
  * that of new predictions. So what the laws get wrong is in it, and it grows where a prediction
- * goes beyond what was run.
+ * goes beyond what was run. A law that can't be tested so isn't one: with nearly as many terms as
+ * points it goes through them whatever they are.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_TRAINING_H
 #define LAB_ANALYSIS_ANALYSIS_TRAINING_H
@@ -58,8 +59,8 @@ enum lab_training_term {
 struct lab_training_law {
     unsigned terms; /* bits */
     struct lab_fit fit;
-    double error; /* of speed-ups left out: root mean square of logarithms; NaN = none could be */
-    double scale; /* of a prediction's error, relative; NaN likewise */
+    double error; /* of speed-ups left out: root mean square of logarithms */
+    double scale; /* of a prediction's error, relative */
     double model_scale; /* the same with whole models left out; NaN = there are too few */
 };
 
@@ -75,8 +76,8 @@ struct lab_training {
     int place_count, model_count;
     int pair_count; /* speed-ups: rows on several devices whose place was run on one */
     struct lab_training_law laws[LAB_TRAINING_LAWS]; /* the best first, then those about as good */
-    int law_count;                                   /* 0 = no law: `lacks` says why */
-    const char *lacks;
+    int law_count;     /* 0 = no law: `lacks` says why */
+    const char *lacks; /* and what to run: "the points are too few for a law; …" */
     struct lab_training_range parameters, batch;
     int devices_most;
 };
@@ -122,25 +123,45 @@ enum lab_training_even_state {
     LAB_TRAINING_ALWAYS, /* everywhere in it */
     LAB_TRAINING_FROM,   /* from `at` on */
     LAB_TRAINING_UNTIL,  /* below `at` */
+    LAB_TRAINING_UNTOLD, /* it can't be told; `doubt` says why */
+};
+
+enum lab_training_doubt {
+    LAB_TRAINING_SURE,
+    LAB_TRAINING_NO_LAW,       /* training.lacks says why */
+    LAB_TRAINING_UNTESTED,     /* nothing of this kind was run */
+    LAB_TRAINING_TOO_WIDE,     /* it may be anywhere */
+    LAB_TRAINING_CONTRADICTED, /* by `against`, which was measured */
 };
 
 struct lab_training_even {
     enum lab_training_even_state state;
     double at, low, high; /* low, high: where it may be; 0 or ∞ = beyond what was looked at */
     double from, until;   /* that was looked at */
+    double layers;        /* over parameters: that these models have; 0 = unknown */
+    double beyond;        /* times that `at` is outside of what was run; 1 = within */
+    enum lab_training_doubt doubt;
+    const struct lab_training_row *against;
+    double against_speedup;
 };
 
-/* Over batches, for this model (work.batch plays no part), up to a factor beyond what was run. */
+/*
+ * Only what holds against all that was measured is told: a law by which several devices pay where
+ * they were measured to be slower, or the other way round, is no break-even.
+ *
+ * Over batches, for this model (work.batch plays no part), up to a factor beyond what was run.
+ */
 struct lab_training_even lab_training_even_batch(const struct lab_training *training,
                                                  const struct lab_training_work *work);
-/* Over parameters at this batch; the number of layers stays. */
+/* Over parameters at this batch, of models with as many layers as the largest that was run, whoever
+ * asks: parameters and layers of `work` play no part. */
 struct lab_training_even lab_training_even_parameters(const struct lab_training *training,
                                                       const struct lab_training_work *work);
 
 /* --- rows of a study --- */
 
 struct lab_training_set { /* points that differ in model, batch and devices alone */
-    const char *what;     /* "allreduce=ring"; "" = there is only one such set */
+    const char *what;     /* lab_training_label's */
     struct lab_training_row *rows;
     int count;
 };
@@ -149,6 +170,11 @@ struct lab_training_set { /* points that differ in model, batch and devices alon
  * in a step's time. */
 bool lab_training_knows(const char *key);
 
+/* What tells a training from others of its study, but for those keys: "allreduce=ring, dtype=fp32";
+ * "" = all agree. */
+const char *lab_training_label(const struct lab_study_table *study, const struct lab_study_run *run,
+                               struct lab_arena *arena);
+
 /* Whether its devices train a model each (allreduce=none), instead of one together. */
 bool lab_training_is_apart(const struct lab_study_run *run);
 
@@ -156,5 +182,11 @@ bool lab_training_is_apart(const struct lab_study_run *run);
  * one size, did the same, the fastest counts: that is what its owner would use. */
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
                       struct lab_training_set **ret_sets);
+
+/* The study as if this set were all of it: its runs alone, under names without what they have in
+ * common. */
+struct lab_study_table lab_training_set_study(const struct lab_study_table *study,
+                                              const struct lab_training_set *set,
+                                              struct lab_arena *arena);
 
 #endif

@@ -36,6 +36,89 @@ static const char *differing_key(const struct lab_study_run *a, const struct lab
     return NULL;
 }
 
+/* --- names --- */
+
+static void add_word(struct lab_str *text, const char *key, const char *value) {
+    lab_str_printf(text, "%s%s=%s", text->length ? ", " : "", key, value);
+}
+
+static bool is_training(const struct lab_study_run *run) {
+    return run->used && run->work.parameters > 0;
+}
+
+/* Whether any other training of the study has another value, or none. */
+static bool varies(const struct lab_study_table *study, const struct lab_study_run *run,
+                   const char *key, const struct lab_value *value) {
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *other = &study->runs[i];
+        const struct lab_value *theirs = lab_value_get(other->options, key);
+        if (is_training(other) && lab_str_equal(other->run->workload, run->run->workload) &&
+            (!theirs || !lab_value_equal(theirs, value)))
+            return true;
+    }
+    return false;
+}
+
+const char *lab_training_label(const struct lab_study_table *study, const struct lab_study_run *run,
+                               struct lab_arena *arena) {
+    struct lab_str text, value;
+    bool works = false, phases = false;
+    for (int i = 0; i < study->run_count; i++)
+        if (is_training(&study->runs[i])) {
+            works |= !lab_str_equal(study->runs[i].run->workload, run->run->workload);
+            phases |= !lab_str_equal(study->runs[i].phase, run->phase);
+        }
+    lab_str_init(&text);
+    if (works)
+        add_word(&text, "workload", run->run->workload);
+    if (phases)
+        add_word(&text, "phase", run->phase);
+    for (int i = 0; i < run->options->count; i++) {
+        const char *key = run->options->keys[i];
+        if (lab_training_knows(key) || !varies(study, run, key, run->options->items[i]))
+            continue;
+        lab_str_init(&value);
+        lab_value_write(run->options->items[i], &value);
+        add_word(&text, key, value.text);
+        lab_str_release(&value);
+    }
+    const char *label = text.length ? lab_arena_strdup(arena, text.text) : "";
+    lab_str_release(&text);
+    return label;
+}
+
+/* "_allreducering" of "gpu0_numa0_mlp_medium_batch32_allreducering"; NULL = its point doesn't name
+ * its model. */
+static const char *suffix_of(const struct lab_study_run *run) {
+    const char *model = strstr(run->point, run->model);
+    return model ? model + strlen(run->model) : NULL;
+}
+
+struct lab_study_table lab_training_set_study(const struct lab_study_table *study,
+                                              const struct lab_training_set *set,
+                                              struct lab_arena *arena) {
+    const struct lab_study_run *first = set->rows[0].point->runs[0];
+    const char *suffix = suffix_of(first);
+    struct lab_study_table part = *study;
+    bool common = suffix != NULL;
+    part.runs = lab_arena_alloc(arena, (size_t)study->run_count + 1, sizeof *part.runs);
+    part.run_count = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        if (differing_key(&study->runs[i], first))
+            continue;
+        const char *other = suffix_of(&study->runs[i]);
+        common = common && other && lab_str_equal(other, suffix);
+        part.runs[part.run_count++] = study->runs[i];
+    }
+    for (int i = 0; i < part.run_count && common && *suffix; i++) {
+        size_t length = strlen(part.runs[i].point) - strlen(suffix);
+        part.runs[i].point = lab_arena_strndup(arena, part.runs[i].point, length);
+    }
+    return part;
+}
+
+/* --- rows --- */
+
 /* "medium" of "mlp_medium_batch128_weak" */
 static const char *model_of(const struct lab_study_run *run, struct lab_arena *arena) {
     const char *start = run->model, *end = strstr(run->model, "_batch");
@@ -81,26 +164,6 @@ static void add_row(struct lab_training_set *set, const struct lab_training_row 
     set->rows[set->count++] = *row;
 }
 
-static const char *name_set(const struct lab_training_set *sets, int count, int at,
-                            struct lab_arena *arena) {
-    const struct lab_study_run *run = sets[at].rows[0].point->runs[0];
-    for (int i = 0; i < count; i++) {
-        const char *key = i == at ? NULL : differing_key(run, sets[i].rows[0].point->runs[0]);
-        const struct lab_value *value = key ? lab_value_get(run->options, key) : NULL;
-        if (!key)
-            continue;
-        struct lab_str text;
-        lab_str_init(&text);
-        lab_str_printf(&text, "%s=", key);
-        if (value)
-            lab_value_write(value, &text);
-        const char *name = lab_arena_strdup(arena, value ? text.text : key);
-        lab_str_release(&text);
-        return name;
-    }
-    return "";
-}
-
 int lab_training_sets(const struct lab_study_table *study, struct lab_arena *arena,
                       struct lab_training_set **ret_sets) {
     struct lab_study_point *points;
@@ -118,7 +181,7 @@ int lab_training_sets(const struct lab_study_table *study, struct lab_arena *are
         add_row(&sets[at], &row);
     }
     for (int i = 0; i < count; i++)
-        sets[i].what = name_set(sets, count, i, arena);
+        sets[i].what = lab_training_label(study, sets[i].rows[0].point->runs[0], arena);
     *ret_sets = sets;
     return count;
 }

@@ -33,12 +33,6 @@ static const char *place(double value, bool batch, struct lab_arena *arena) {
     return batch ? lab_arena_printf(arena, "%.0f", value) : lab_training_count(value, arena);
 }
 
-/* A turn with an interval that is open at both ends. */
-static bool is_guess(const struct lab_training_even *even) {
-    return (even->state == LAB_TRAINING_FROM || even->state == LAB_TRAINING_UNTIL) &&
-           !isnan(even->low) && !(even->low > 0 && isfinite(even->low)) && !isfinite(even->high);
-}
-
 /* " [7.2 M, 12 M]"; an end that was looked for in vain is said to be open. */
 static const char *bounds(const struct lab_training_even *even, bool batch,
                           struct lab_arena *arena) {
@@ -52,10 +46,38 @@ static const char *bounds(const struct lab_training_even *even, bool batch,
                : lab_arena_printf(arena, " [at most %s]", place(even->high, batch, arena));
 }
 
-const char *lab_training_even_figure(const struct lab_training_even *even, bool batch,
+#define HARDLY 1.005 /* beyond, by rounding */
+
+static const char *beyond_words(const struct lab_training_even *even, struct lab_arena *arena) {
+    return even->beyond > HARDLY
+               ? lab_arena_printf(arena, ", %.1f times beyond what was run", even->beyond)
+               : "";
+}
+
+/* Why it can't be told, and what would tell it. */
+static const char *doubt_words(const struct lab_training *training,
+                               const struct lab_training_even *even, struct lab_arena *arena) {
+    switch (even->doubt) {
+    case LAB_TRAINING_NO_LAW:
+        return training->lacks;
+    case LAB_TRAINING_TOO_WIDE:
+        return "the points leave it open; run more batch sizes, or each more often";
+    case LAB_TRAINING_CONTRADICTED:
+        return lab_arena_printf(arena,
+                                "the law of these points has it otherwise than it was measured for "
+                                "the %s model at batch %.0f (%.2f×); run more batch sizes",
+                                even->against->model, even->against->work.batch,
+                                even->against_speedup);
+    case LAB_TRAINING_UNTESTED:
+    case LAB_TRAINING_SURE:
+        break;
+    }
+    return "nothing like it was run";
+}
+
+const char *lab_training_even_figure(const struct lab_training *training,
+                                     const struct lab_training_even *even, bool batch,
                                      struct lab_arena *arena) {
-    if (is_guess(even))
-        return "can't be told";
     switch (even->state) {
     case LAB_TRAINING_NEVER:
         return lab_arena_printf(arena, "never, up to %s", place(even->until, batch, arena));
@@ -63,22 +85,24 @@ const char *lab_training_even_figure(const struct lab_training_even *even, bool 
         return lab_arena_printf(arena, "throughout, from %s to %s", place(even->from, batch, arena),
                                 place(even->until, batch, arena));
     case LAB_TRAINING_FROM:
-        return lab_arena_printf(arena, "from %s on%s", place(even->at, batch, arena),
-                                bounds(even, batch, arena));
+        return lab_arena_printf(arena, "from %s on%s%s", place(even->at, batch, arena),
+                                bounds(even, batch, arena), beyond_words(even, arena));
     case LAB_TRAINING_UNTIL:
+        return lab_arena_printf(arena, "up to %s%s%s", place(even->at, batch, arena),
+                                bounds(even, batch, arena), beyond_words(even, arena));
+    case LAB_TRAINING_UNTOLD:
         break;
     }
-    return lab_arena_printf(arena, "up to %s%s", place(even->at, batch, arena),
-                            bounds(even, batch, arena));
+    return lab_arena_printf(arena, "can't be told: %s", doubt_words(training, even, arena));
 }
 
-const char *lab_training_even_words(const struct lab_training_even *even, bool batch, int devices,
-                                    const char *where, struct lab_arena *arena) {
+/* Of one that is told. */
+static const char *told_words(const struct lab_training_even *even, bool batch, int devices,
+                              const char *where, struct lab_arena *arena) {
     const char *before = batch ? "batch " : "", *behind = batch ? "" : " parameters";
     const char *at = isnan(even->at) ? "" : place(even->at, batch, arena);
-    if (is_guess(even))
-        return lab_arena_printf(arena, "it can't be told from which %s on %d devices pay %s",
-                                batch ? "batch" : "size", devices, where);
+    if (even->layers > 0)
+        behind = lab_arena_printf(arena, " parameters in %.0f layers", even->layers);
     switch (even->state) {
     case LAB_TRAINING_NEVER:
         return lab_arena_printf(arena, "%d devices don't pay up to %s%s%s %s", devices, before,
@@ -89,12 +113,42 @@ const char *lab_training_even_words(const struct lab_training_even *even, bool b
     case LAB_TRAINING_FROM:
         return lab_arena_printf(arena, "%d devices begin to pay near %s%s%s%s %s%s", devices,
                                 before, at, behind, bounds(even, batch, arena), where,
-                                isnan(even->low) ? ", which nothing has tested" : "");
+                                beyond_words(even, arena));
     case LAB_TRAINING_UNTIL:
+    case LAB_TRAINING_UNTOLD:
         break;
     }
-    return lab_arena_printf(arena, "%d devices pay up to %s%s%s%s %s alone", devices, before, at,
-                            behind, bounds(even, batch, arena), where);
+    return lab_arena_printf(arena, "%d devices pay up to %s%s%s%s %s alone%s", devices, before, at,
+                            behind, bounds(even, batch, arena), where, beyond_words(even, arena));
+}
+
+const char *lab_training_even_words(const struct lab_training *training,
+                                    const struct lab_training_even *even, bool batch, int devices,
+                                    const char *where, struct lab_arena *arena) {
+    if (even->state == LAB_TRAINING_UNTOLD)
+        return lab_arena_printf(arena, "where %d devices begin to pay %s can't be told: %s",
+                                devices, where, doubt_words(training, even, arena));
+    return lab_arena_printf(arena, "by the law of these points %s",
+                            told_words(even, batch, devices, where, arena));
+}
+
+const char *lab_training_evens_words(const struct lab_training *training,
+                                     const struct lab_training_work *work,
+                                     struct lab_arena *arena) {
+    struct lab_training_even batch = lab_training_even_batch(training, work);
+    struct lab_training_even size = lab_training_even_parameters(training, work);
+    const char *first =
+        lab_training_even_words(training, &batch, true, work->devices, "for this model", arena);
+    const char *where = lab_arena_printf(arena, "at batch %.0f", work->batch);
+    bool same_doubt = batch.doubt != LAB_TRAINING_SURE && size.doubt == batch.doubt &&
+                      size.against == batch.against;
+    if (training->model_count < 2 || same_doubt)
+        return first;
+    const char *second =
+        size.state != LAB_TRAINING_UNTOLD && batch.state != LAB_TRAINING_UNTOLD
+            ? told_words(&size, false, work->devices, where, arena)
+            : lab_training_even_words(training, &size, false, work->devices, where, arena);
+    return lab_arena_printf(arena, "%s; %s", first, second);
 }
 
 static const char *range_words(const struct lab_training_range *range, struct lab_arena *arena) {
@@ -103,8 +157,6 @@ static const char *range_words(const struct lab_training_range *range, struct la
                ? low
                : lab_arena_printf(arena, "%s to %s", low, lab_training_count(range->high, arena));
 }
-
-#define HARDLY 1.005 /* beyond, by rounding */
 
 const char *lab_training_beyond(const struct lab_training_speedup *speedup,
                                 const struct lab_training *training, struct lab_arena *arena) {

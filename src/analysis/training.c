@@ -6,6 +6,7 @@
 #include "analysis/training/training.h"
 
 #include "analysis/analysis_published.h"
+#include "analysis/analysis_training_words.h"
 #include "analysis/speedup/gang.h"
 #include "base/str.h"
 
@@ -70,9 +71,6 @@ static const char *const *make_notes(const struct training_part *part) {
         notes[count++] = sizes;
     if (training->law_count == 0)
         notes[count++] = lab_arena_printf(part->arena, "There is no law: %s.", training->lacks);
-    else if (isnan(training->laws[0].scale))
-        notes[count++] = "Too few points to leave any out: predictions have no interval. Three "
-                         "batches or more would give one.";
     if (training->law_count > 0 && training->model_count < 2)
         notes[count++] = "A single model was run: how a step's time follows the size of a model is "
                          "a guess.";
@@ -89,11 +87,12 @@ static struct lab_analysis_part make_part(const struct training_part *part, cons
     if (part->test_count > 0)
         tables[count++] = training_comparison_table(part);
     tables[count++] = training_timeline_table(part);
-    if (part->training.law_count > 0) {
+    if (part->training.law_count > 0)
         tables[count++] = training_test_table(part);
+    if (part->test_count > 0)
         tables[count++] = training_even_table(part);
+    if (part->training.law_count > 0)
         tables[count++] = training_law_table(part);
-    }
     tables[count] = training_published_table(part);
     count += tables[count].row_count > 0;
     return (struct lab_analysis_part){.name = part->name,
@@ -104,18 +103,28 @@ static struct lab_analysis_part make_part(const struct training_part *part, cons
                                       .notes = make_notes(part)};
 }
 
-/* What was measured first, then what follows from it. */
+/* What was measured first, then what follows from it; of the runs of its set alone. */
 static const char *make_answer(const struct lab_study_table *study,
                                const struct training_part *part) {
     struct lab_gangs gangs;
-    lab_gangs_make(study, part->arena, &gangs);
+    struct lab_study_table own = lab_training_set_study(study, part->set, part->arena);
+    lab_gangs_make(&own, part->arena, &gangs);
     gangs.even_count = 0; /* the law's is better: it knows what a step is made of */
     const char *measured = lab_gangs_answer(&gangs, part->arena);
     const char *even = training_even_words(part);
     size_t length = strlen(measured);
     if (!even || length == 0 || part->test_count == 0)
         return measured;
-    return lab_arena_printf(part->arena, "%.*s; %s.", (int)length - 1, measured, even);
+    return lab_arena_printf(part->arena, "%.*s; %s.%s", (int)length - 1, measured, even,
+                            part->simulated ? " " LAB_TRAINING_SIMULATED_SUMS : "");
+}
+
+/* The largest speed-up that was measured; 0 = none was. */
+static double best_speedup(const struct training_part *part) {
+    double best = 0;
+    for (int i = 0; i < part->test_count; i++)
+        best = fmax(best, part->tests[i].measured.ratio);
+    return best;
 }
 
 struct whole {
@@ -129,6 +138,8 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
                       struct whole *whole) {
     struct lab_training_set *sets;
     int count = lab_training_sets(study, arena, &sets);
+    bool is_first = !whole->answer;
+    double best = -1;
     for (int i = 0; i < count; i++) {
         const char *what = sets[i].what[0] ? lab_arena_printf(arena, ", %s", sets[i].what) : "";
         struct training_part part = {.name = lab_arena_printf(arena, "%s%s", study->name, what),
@@ -137,12 +148,14 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
         training_part_make(&sets[i], &part);
         const char *suffix =
             whole->part_count ? lab_arena_printf(arena, "_%d", whole->part_count + 1) : "";
-        const char *even = training_even_words(&part);
-        const char *answer = i == 0 ? make_answer(study, &part)
-                             : even ? lab_arena_printf(arena, "%s: %s.", sets[i].what, even)
-                                    : NULL;
-        if (!whole->answer)
-            whole->answer = answer;
+        const char *answer = make_answer(study, &part);
+        if (is_first && best_speedup(&part) > best) {
+            best = best_speedup(&part);
+            whole->answer = sets[i].what[0]
+                                ? lab_arena_printf(arena, "%s, where several devices do best: %s",
+                                                   sets[i].what, answer)
+                                : answer;
+        }
         whole->chart_count += training_charts(&part, suffix, &whole->charts[whole->chart_count]);
         whole->parts[whole->part_count++] = make_part(&part, answer);
     }

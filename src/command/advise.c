@@ -431,11 +431,17 @@ static int advise_training(const struct lab_command_call *call, const struct lab
         struct studies studies = {0};
         if (read_named(call, wanted, &studies, err) < 0)
             return -1;
-        for (int i = 0; i < studies.count && !found; i++)
-            found = lab_training_of_study(&studies.tables[i], wanted->keys, call->arena, &known);
+        for (int i = 0; i < studies.count && known.training.law_count == 0; i++) {
+            struct lab_training_known other;
+            if (lab_training_of_study(&studies.tables[i], wanted->keys, call->arena, &other) &&
+                (!found || other.training.law_count > 0)) {
+                known = other;
+                found = true;
+            }
+        }
         none = lab_arena_printf(call->arena,
-                                "%s fits no law of training: it takes runs on one device and on "
-                                "several, with these keys, in several batches",
+                                "%s has no models that were trained on one device and on several, "
+                                "with these keys",
                                 wanted->studies[0]);
     } else {
         struct lab_training_wanted asked = {.machine_identity = lab_machine_identity(machine),

@@ -129,7 +129,8 @@ int lab_sum_check(struct lab_sum *sum, struct lab_err *err);
 enum lab_sum_way lab_sum_way(const struct lab_sum *sum);
 /* What it goes through: "host memory", "device memory", "NCCL". */
 const char *lab_sum_through(const struct lab_sum *sum);
-/* Why it isn't the way that was asked for, as a sentence; NULL = it is. */
+/* Why it isn't the way that was asked for, or what simulated sums leave out, as a sentence; NULL =
+ * neither is so. */
 const char *lab_sum_note(const struct lab_sum *sum);
 /* Whether a graph may capture it. */
 bool lab_sum_is_captured(const struct lab_sum *sum);

@@ -104,6 +104,10 @@ static int list_kinds(const struct lab_sum *sum, enum lab_sum_way asked,
 }
 
 static void keep_note(struct lab_sum *sum, enum lab_sum_way asked, const char *why) {
+    bool simulated = sum->place.device->ref.simulated && sum->place.ranks > 1;
+    if (simulated && (asked == LAB_SUM_AUTO || sum->kind->way == asked))
+        snprintf(sum->note, sizeof sum->note,
+                 "simulated sums go through %s; NVLink isn't simulated", sum->kind->through);
     if (asked == LAB_SUM_AUTO || sum->kind->way == asked)
         return;
     snprintf(sum->note, sizeof sum->note, "allreduce=%s: sums went by %s through %s instead: %s",

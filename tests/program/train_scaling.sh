@@ -14,7 +14,7 @@ folder() {
 
 # show FILE: as the output of the next checks
 show() {
-    cp "$1" "$work/out" || fail "$1 is missing"
+    [ "$1" -ef "$work/out" ] || cp "$1" "$work/out" || fail "$1 is missing"
 }
 
 # 1. Two simulated GPUs sum through host memory: not worth it, and the report says so, batch by batch
@@ -55,6 +55,9 @@ json '(d["simulated"] and d["training"]["parameters"] == 1104899 and d["training
       and [s["devices"] for s in d["training"]["speedups"]] == [2, 4]
       and d["training"]["speedups"][0]["verdict"] == "stay"
       and 0.75 < d["training"]["speedups"][0]["speedup"] < 0.95 and d["training"]["warning"])'
+run advise --workload mlp model=large batch_size=64 train_scaling # like with like: measured, then by the law
+tr '\n' ' ' <"$work/out" >"$work/line" && show "$work/line"
+expect_out " 1 [^M]* measured +2 [^M]* measured +1 [^M]* by the law +4 [^M]* by the law, never run"
 run run train_scaling device=sim:rtx4070tis-2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
     experiment.model=large experiment.runs=1 --dry-run # which asks the law of these devices, no other's
 expect_out "leaves mlp_large_batch48 on one device: by the law"
@@ -147,5 +150,54 @@ show "$report/report.md"
 expect_out "at batch 64 a device, which is another training \(batch 128 in all\)"
 show "$report/comparison_report_medium.md"
 expect_out "^\*\*Conclusion\*\*: .* with scaling=weak that is another training"
+
+# 9. One batch is too few for a law: nothing is told of others, in the same words wherever it is asked
+run run train_scaling device=sim:rtx4070tis-2 'experiment.batch_sizes=[64]' experiment.runs=1 -q
+expect_status 0
+study=$(folder)
+tr '\n' ' ' <"$work/out" >"$work/line" && show "$work/line"
+expect_out "0.88× .* can't be told: the points are too few for a law; run more +batch sizes, such as"
+show "$study/report/comparison_report_large.md"
+expect_out "^\*\*Break-even\*\*: where 2 devices .* can't be told: the points are too few for a law; run more batch"
+run analyze training "$study" --json
+json 'all(e["answer"].startswith("can\u0027t be told: the points are too few") and e["break_even"] is None
+          for e in d["sets"][0]["break_even"]) and len(d["sets"][0]["break_even"]) == 3'
+run advise --workload mlp model=large batch_size=128 "$study" --json
+json '(d["training"]["speedups"] == [] and "too few for a law; run more batch sizes" in d["answer"]
+      and d["training"]["break_even"]["parameters"]["pays"] == "unknown")'
+# what was measured stands beside what was measured
+run advise --workload mlp model=large batch_size=64 "$study" --json
+json '(lambda s: len(s) == 1 and s[0]["measured"]
+      and abs(s[0]["one_step_ms"] / s[0]["step_ms"] - s[0]["speedup"]) < 0.005)(d["training"]["speedups"])'
+
+# What simulated sums leave out stands beside each verdict on them
+expect_out_of() { # FILE PATTERN
+    show "$1"
+    tr '\n' ' ' <"$work/out" >"$work/line" && show "$work/line"
+    expect_out "$2"
+}
+nvlink="Simulated sums go through host memory: of GPUs that have NVLink this says +nothing"
+expect_out_of "$study/report/report.md" "$nvlink"
+expect_out_of "$study/report/comparison_report_medium.md" "$nvlink"
+run advise --workload mlp model=large batch_size=64 "$study"
+expect_out_of "$work/out" "Simulated sums +go through host memory"
+show "$study/results.json"
+json 'all(any("NVLink" in w for w in r["validity"]["warnings"]) == (len(r["gpu_ids"]) == 2) for r in d)'
+
+# 10. A sweep over ways to sum: each way has its own rows, findings and law, and entries tell which it is
+run run -m train_scaling device=sim:rtx4070tis-2 experiment.model=medium 'experiment.batch_sizes=[64]' \
+    experiment.allreduce=ring,hierarchical experiment.test.dtype=fp32,bf16 experiment.runs=1 -q
+expect_status 0
+expect_out "^dtype=(fp32|bf16), allreduce=ring, where several devices do best: Two devices"
+study=$(folder)
+show "$study/report/benchmark_medium_multi_gpu.json"
+json '(len(d) == 4 and len({(b["allreduce"], b["dtype"]) for b in d}) == 4
+      and all(b["batch_size"] == 64 and b["overlap"] is True and b["compile_model"] is False for b in d))'
+show "$study/report/comparison_report_medium.md"
+expect_out "^\| 64 \| dtype=bf16, allreduce=hierarchical \| 2 \| "
+expect_out "^\*\*Break-even\*\* \(dtype=fp32, allreduce=ring\): where 2 devices"
+expect_out "^\| 64 \| 8234 \| 6789 \| 0.82x( \| 0\.[0-9]+x){4} \|$"
+run analyze training "$study" --json
+json 'len({s["name"] for s in d["sets"]}) == 4'
 
 finish

@@ -64,8 +64,8 @@ static const char *advice_apart(const struct lab_gang *gang, struct lab_arena *a
     return "whether more gets done than one after the other isn't known";
 }
 
-/* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one that ends in
- * "_weak"; any other name as it is. */
+/* "the medium model at batch 128" of "mlp_medium_batch128", "… at batch 128 a device" of one with
+ * "_weak" behind it, "… (allreducering)" where anything else is; any other name as it is. */
 static const char *work_words(const char *name, struct lab_arena *arena) {
     static const char start[] = "mlp_", middle[] = "_batch";
     const char *model = name + sizeof start - 1, *end = strstr(name, middle);
@@ -73,11 +73,14 @@ static const char *work_words(const char *name, struct lab_arena *arena) {
         return name;
     const char *batch = end + sizeof middle - 1;
     size_t digits = strspn(batch, "0123456789");
-    bool weak = lab_str_equal(batch + digits, "_weak");
-    if (batch[digits] && !weak)
+    const char *rest = batch + digits;
+    bool weak = lab_str_starts(rest, "_weak") && (!rest[5] || rest[5] == '_');
+    rest += weak ? 5 : 0;
+    if (*rest && *rest != '_')
         return name;
-    return lab_arena_printf(arena, "the %.*s model at batch %.*s%s", (int)(end - model), model,
-                            (int)digits, batch, weak ? " a device" : "");
+    return lab_arena_printf(arena, "the %.*s model at batch %.*s%s%s", (int)(end - model), model,
+                            (int)digits, batch, weak ? " a device" : "",
+                            *rest ? lab_arena_printf(arena, " (%s)", rest + 1) : "");
 }
 
 /* Where each device has a batch of its own, a step of several isn't what a step of one is. */
@@ -261,6 +264,38 @@ static int count_grade(const struct lab_gangs *gangs, enum lab_speedup_grade gra
     return count;
 }
 
+/* "; of 6 comparisons several devices pay in 2 and one is faster in 4"; what never came isn't
+ * told. */
+static void add_tallies(struct lab_str *text, const struct lab_gangs *gangs, int compared,
+                        struct lab_arena *arena) {
+    int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
+    int hardly = count_grade(gangs, LAB_SPEEDUP_MAYBE);
+    const struct {
+        int count;
+        const char *words;
+    } all[] = {{pays, "several devices pay"},
+               {stays, "one is faster"},
+               {hardly, "there is hardly a difference"},
+               {compared - pays - stays - hardly, "it can't be told"}};
+    int left = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        left += all[i].count > 0;
+    if (left > 1)
+        lab_str_printf(text, "; of %d comparisons", compared);
+    const char *link = " ";
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].count == 0)
+            continue;
+        if (all[i].count == compared)
+            lab_str_printf(text, "; %s in %s", all[i].words,
+                           compared == 2 ? "both comparisons"
+                                         : lab_arena_printf(arena, "all %d comparisons", compared));
+        else
+            lab_str_printf(text, "%s%s in %d", link, all[i].words, all[i].count);
+        link = --left > 1 ? ", " : " and ";
+    }
+}
+
 const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *arena) {
     const struct lab_gang *chosen = NULL;
     int compared = 0;
@@ -287,14 +322,12 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
         add_contrast(&text, gangs, &contrast, arena);
     else
         lab_str_add(&text, lab_gang_words(gangs, chosen, arena));
-    int pays = count_grade(gangs, LAB_SPEEDUP_PAYS), stays = count_grade(gangs, LAB_SPEEDUP_STAY);
-    if (compared > 1 && stays == compared)
-        lab_str_printf(&text, ", as for all %d others", compared - 1);
+    if (compared > 1 && count_grade(gangs, LAB_SPEEDUP_STAY) == compared)
+        lab_str_add(&text, compared == 2
+                               ? ", as in the other comparison"
+                               : lab_arena_printf(arena, ", as for all %d others", compared - 1));
     else if (compared > 1 && !contrast.fast)
-        lab_str_printf(&text,
-                       "; of %d comparisons several devices pay in %d, and one is faster in "
-                       "%d",
-                       compared, pays, stays);
+        add_tallies(&text, gangs, compared, arena);
     const struct lab_break_even *even = best_even(gangs);
     if (even)
         lab_str_printf(&text, "; %s", lab_break_even_words(even, arena));

@@ -96,7 +96,9 @@ static struct lab_chart_panel speedup_panel(const struct training_part *part,
     int sizes[SIZES_MAX], size_count = find_sizes(part, model, sizes), count = 0;
     struct lab_chart_series *series =
         lab_arena_alloc(part->arena, 3 * (size_t)SIZES_MAX + 1, sizeof *series);
-    for (int i = 0; i < size_count && part->training.batch.high > part->training.batch.low; i++) {
+    bool has_law =
+        part->training.law_count > 0 && part->training.batch.high > part->training.batch.low;
+    for (int i = 0; i < size_count && has_law; i++) {
         add_law(part, model, sizes[i], i, &series[count]);
         count += 2;
     }

@@ -269,7 +269,8 @@ static void add_even(const struct training_part *part, struct evens *evens,
     cell[E_DEVICES] = lab_analysis_figure(work->devices);
     cell[E_OVER] = lab_analysis_text(batch ? "batch" : "parameters");
     cell[E_AT] = lab_analysis_text(where);
-    cell[E_WORDS] = lab_analysis_text(lab_training_even_figure(&even, batch, part->arena));
+    cell[E_WORDS] =
+        lab_analysis_text(lab_training_even_figure(&part->training, &even, batch, part->arena));
     cell[E_VALUE] =
         (struct lab_analysis_cell){.value = even.at,
                                    .low = isfinite(even.low) ? even.low : (double)NAN,

@@ -57,7 +57,7 @@ int training_charts(const struct training_part *part, const char *suffix,
 
 /* --- words --- */
 
-/* "break-even of two devices is near 9.0 M parameters [7.1 M, 12 M] at batch 128", by the laws. */
+/* Where several devices begin to pay, or why that can't be told; NULL = there are no several. */
 const char *training_even_words(const struct training_part *part);
 /* "A step takes …": the best law, and how wrong it is. */
 const char *training_law_words(const struct training_part *part);

@@ -121,9 +121,8 @@ static const char *even_words(const struct training_part *part, const struct lab
     const char *where =
         batch ? lab_arena_printf(part->arena, "for the %s model", row->model)
               : lab_arena_printf(part->arena, "at a batch of %.0f%s", row->work.batch, share);
-    return lab_arena_printf(
-        part->arena, "by the law of these points %s",
-        lab_training_even_words(even, batch, row->work.devices, where, part->arena));
+    return lab_training_even_words(&part->training, even, batch, row->work.devices, where,
+                                   part->arena);
 }
 
 /* A shared batch before one of each device's own, then the fewest devices, then the largest
@@ -136,8 +135,8 @@ static bool comes_first(const struct lab_training_row *row, const struct lab_tra
     return row->work.batch >= than->work.batch;
 }
 
-/* Of the fewest devices, over models at the largest batch; where no model would do, or only one was
- * run, over batches for the largest model. */
+/* Of the fewest devices, over models at the largest batch; where no model would do, it can't
+ * be told, or only one was run, over batches for the largest model. */
 const char *training_even_words(const struct training_part *part) {
     const struct lab_training_row *chosen = NULL;
     for (int i = 0; i < part->test_count; i++) {
@@ -145,11 +144,12 @@ const char *training_even_words(const struct training_part *part) {
         if (!chosen || comes_first(row, chosen))
             chosen = row;
     }
-    if (!chosen || part->training.law_count == 0)
+    if (!chosen)
         return NULL;
     struct lab_training_even batch = lab_training_even_batch(&part->training, &chosen->work);
     struct lab_training_even size = lab_training_even_parameters(&part->training, &chosen->work);
     bool by_batch = part->training.model_count < 2 ||
-                    (size.state == LAB_TRAINING_NEVER && batch.state != LAB_TRAINING_NEVER);
+                    (size.state == LAB_TRAINING_NEVER && batch.state == LAB_TRAINING_FROM) ||
+                    (size.state == LAB_TRAINING_UNTOLD && batch.state != LAB_TRAINING_UNTOLD);
     return even_words(part, chosen, by_batch, by_batch ? &batch : &size);
 }

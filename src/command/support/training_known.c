@@ -27,6 +27,7 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
                            struct lab_arena *arena, struct lab_training_known *ret_known) {
     struct lab_training_set *sets;
     int count = lab_training_sets(table, arena, &sets);
+    bool found = false;
     for (int i = 0; i < count; i++) {
         struct lab_training_known known = {
             .folder = table->folder, .simulated = table->simulated, .set = &sets[i]};
@@ -36,12 +37,15 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
         for (int k = 0; k < sets[i].count && !known.device; k++)
             if (sets[i].rows[k].work.devices == 1)
                 known.device = sets[i].rows[k].point->runs[0]->ranks[0].device;
-        if (known.training.law_count == 0)
+        bool has_law = known.training.law_count > 0;
+        if (known.training.pair_count == 0 || (found && !has_law))
             continue;
         *ret_known = known;
-        return true;
+        found = true;
+        if (has_law)
+            return true;
     }
-    return false;
+    return found;
 }
 
 /* From its header alone, so that other studies cost little. */
@@ -62,6 +66,7 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
                        struct lab_training_known *ret_known) {
     const char *const *paths;
     int count;
+    bool found = false;
     lab_folder_known(arena, &paths, &count);
     for (int i = 0; i < count && i < STUDIES_MAX; i++) {
         struct lab_study_table table;
@@ -71,12 +76,16 @@ bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_aren
             (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
             !lab_training_of_study(&table, wanted->keys, arena, &known))
             continue;
-        if (wanted->device ? !lab_str_equal(known.device, wanted->device) : known.simulated)
+        bool has_law = known.training.law_count > 0;
+        if ((wanted->device ? !lab_str_equal(known.device, wanted->device) : known.simulated) ||
+            (found && !has_law))
             continue;
         *ret_known = known;
-        return true;
+        found = true;
+        if (has_law)
+            return true;
     }
-    return false;
+    return found;
 }
 
 /* --- gpu_mode=auto --- */

@@ -25,11 +25,12 @@ struct lab_training_wanted {
     bool done;                    /* no run of it is still to come */
 };
 
-/* What a study has: the set of its points that agrees in the keys; false = it fits no law. */
+/* What a study has: the set of its points that agrees in the keys and fits a law; without one
+ * (training.law_count is 0) the first that was run on one device and on several; false = none. */
 bool lab_training_of_study(const struct lab_study_table *table, const struct lab_value *keys,
                            struct lab_arena *arena, struct lab_training_known *ret_known);
 
-/* Looks through this user's studies, newest first. */
+/* Looks through this user's studies, newest first; those with a law before those without. */
 bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_arena *arena,
                        struct lab_training_known *ret_known);
 

@@ -299,6 +299,45 @@ static void test_of_too_many_gangs_the_extremes_are_shown(void **state) {
     given_end(&given);
 }
 
+static const char *answer_of_batches(struct given_study *given, const double *speedups, int count) {
+    given_begin(given, "train_scaling");
+    for (int i = 0; i < count; i++) {
+        struct gang gang = {.model = "mlp_medium",
+                            .suffix = lab_arena_printf(&given->arena, "_batch%d", 16 << i),
+                            .size = 1,
+                            .rate = 1000,
+                            .parameters = 54403,
+                            .batch = 16 << i};
+        given_repeats(given, gang, 5, 0.002);
+        gang.size = 2;
+        gang.rate *= speedups[i];
+        given_repeats(given, gang, 5, 0.002);
+    }
+    return when_asked(given, "speedup").answer;
+}
+
+static void then_tells(const double *speedups, int count, const char *words) {
+    struct given_study given;
+    const char *answer = answer_of_batches(&given, speedups, count);
+    if (!strstr(answer, words))
+        fail_msg("%s", answer);
+    given_end(&given);
+}
+
+/* What never came is not counted out, and one other is no "all 1 others". */
+static void test_comparisons_are_counted_in_words(void **state) {
+    (void)state;
+    then_tells((double[]){0.8, 0.7}, 2, "stay on one, as in the other comparison");
+    then_tells((double[]){1.01, 1.03}, 2, "; there is hardly a difference in both comparisons");
+    then_tells((double[]){1.7, 1.8, 1.6}, 3, "; several devices pay in all 3 comparisons");
+    then_tells(
+        (double[]){1.7, 1.02, 0.8}, 3,
+        "; of 3 comparisons several devices pay in 1, one is faster in 1 and there is hardly "
+        "a difference in 1");
+    then_tells((double[]){1.7, 0.7, 0.8}, 3,
+               "; of 3 comparisons several devices pay in 1 and one is faster in 2");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_two_devices_that_are_slower_mean_stay_single),
@@ -311,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_the_picture_has_a_bar_for_each_size_and_work),
         cmocka_unit_test(test_gangs_of_one_size_are_shown_apart),
         cmocka_unit_test(test_of_too_many_gangs_the_extremes_are_shown),
+        cmocka_unit_test(test_comparisons_are_counted_in_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -105,7 +105,26 @@ static void test_break_even_is_where_the_truth_has_it(void **state) {
     assert_int_equal(lab_training_even_parameters(&training, &work).state, LAB_TRAINING_NEVER);
 }
 
-static void test_too_little_gives_no_law_or_no_interval(void **state) {
+static void then_nothing_is_told(const struct lab_training *training) {
+    struct lab_training_work work = {54403, 4, 64, 2, false};
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    assert_int_equal(training->law_count, 0);
+    assert_true(isnan(lab_training_predict(training, &work).value));
+    struct lab_training_even even = lab_training_even_parameters(training, &work);
+    assert_int_equal(even.state, LAB_TRAINING_UNTOLD);
+    assert_string_equal(lab_training_even_figure(training, &even, false, &arena),
+                        "can't be told: the points are too few for a law; run more batch sizes, "
+                        "such as experiment.batch_sizes=[16,32,64,128]");
+    assert_string_equal(lab_training_evens_words(training, &work, &arena),
+                        "where 2 devices begin to pay for this model can't be told: the points are "
+                        "too few for a law; run more batch sizes, such as "
+                        "experiment.batch_sizes=[16,32,64,128]");
+    lab_arena_release(&arena);
+}
+
+/* As many terms as points, or nearly, go through any points: that is no law to tell others by. */
+static void test_too_little_gives_no_law(void **state) {
     (void)state;
     struct drawn_machine machine = draw_machine(3, false);
     struct lab_training_row rows[DRAWN_ROWS];
@@ -116,9 +135,74 @@ static void test_too_little_gives_no_law_or_no_interval(void **state) {
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 1, batches, 1, rows), &training);
     assert_int_equal(training.law_count, 0);
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 1, batches, 2, rows), &training);
-    struct lab_training_work work = {54403, 4, 64, 2, false};
-    struct lab_training_speedup made = lab_training_predict(&training, &work);
-    assert_true(made.value > 0 && isnan(made.low));
+    then_nothing_is_told(&training);
+    lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, 1, rows), &training);
+    then_nothing_is_told(&training);
+}
+
+/* Machines that no law fits well: a break-even is told only where all that was measured bears it
+ * out. */
+static void test_no_break_even_contradicts_what_was_measured(void **state) {
+    (void)state;
+    enum { MACHINES = 50 };
+    int told = 0, contradicted = 0;
+    for (uint64_t i = 0; i < MACHINES; i++) {
+        struct drawn_machine machine = draw_machine(i, i % 2);
+        struct lab_training_row rows[DRAWN_ROWS];
+        struct lab_training training;
+        machine.noise = 0.2;
+        int count = draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows);
+        lab_training_fit(rows, count, &training);
+        struct lab_training_even even = lab_training_even_batch(&training, &rows[count - 1].work);
+        contradicted += even.doubt == LAB_TRAINING_CONTRADICTED;
+        if (even.state != LAB_TRAINING_FROM)
+            continue;
+        told++;
+        for (int k = 1; k < count; k += 2)
+            if (rows[k].work.parameters == rows[count - 1].work.parameters &&
+                rows[k].work.batch >= even.at)
+                assert_true(lab_training_measured(&rows[k - 1], &rows[k]) >= 0.98);
+    }
+    assert_true(told > 2 && contradicted > 2);
+}
+
+/* Two that are a little slower by a law that is 30 % wrong aren't told to be slower for ever. */
+static void test_never_is_not_told_of_points_that_scatter(void **state) {
+    (void)state;
+    enum { MACHINES = 20 };
+    int open = 0;
+    for (uint64_t i = 0; i < MACHINES; i++) {
+        struct drawn_machine machine = draw_machine(i, false);
+        struct lab_training_row rows[DRAWN_ROWS];
+        struct lab_training training;
+        machine.noise = 0.3;
+        int count = draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows);
+        lab_training_fit(rows, count, &training);
+        struct lab_training_even even = lab_training_even_batch(&training, &rows[count - 1].work);
+        struct lab_training_work work = rows[count - 1].work;
+        work.batch = 64;
+        struct lab_training_speedup made = lab_training_predict(&training, &work);
+        if (even.state == LAB_TRAINING_NEVER)
+            assert_true(made.high < 1);
+        if (even.state == LAB_TRAINING_ALWAYS)
+            assert_true(made.low >= 1);
+        open += even.doubt == LAB_TRAINING_TOO_WIDE;
+    }
+    assert_true(open > MACHINES / 4);
+}
+
+/* The same whoever asks: for a batch there is one size, of models like the largest. */
+static void test_a_batch_has_one_break_even(void **state) {
+    (void)state;
+    struct drawn_machine machine = plain();
+    struct lab_training_row rows[DRAWN_ROWS];
+    struct lab_training training;
+    lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows), &training);
+    struct lab_training_work medium = {54403, 4, 64, 2, false}, large = {2021379, 6, 64, 2, false};
+    struct lab_training_even by_medium = lab_training_even_parameters(&training, &medium);
+    struct lab_training_even by_large = lab_training_even_parameters(&training, &large);
+    assert_int_equal(by_large.state, LAB_TRAINING_FROM);
+    assert_true(by_medium.at == by_large.at && by_large.layers == 6);
 }
 
 /* All but one place are known; is that one's speed-up where it is said to be? Of 250 intervals at
@@ -152,6 +236,7 @@ static void test_left_out_points_lie_in_their_intervals_as_often_as_claimed(void
 
 static void given_training(struct given_study *given, struct drawn_machine *machine,
                            const char *allreduce, int runs) {
+    const char *suffix = lab_arena_printf(&given->arena, "_allreduce%s", allreduce);
     bool apart = lab_str_equal(allreduce, "none");
     static const char *const names[] = {"mlp_medium", "mlp_large"};
     for (int m = 0; m < 2; m++)
@@ -167,6 +252,7 @@ static void given_training(struct given_study *given, struct drawn_machine *mach
                             .model = lab_arena_printf(&given->arena, "%s_batch%.0f", names[m],
                                                       batches[b]),
                             .repeat = r,
+                            .suffix = suffix,
                             .rate = batches[b] / time_s,
                             .options = lab_arena_printf(
                                 &given->arena, "{\"batch_size\": %.0f, \"allreduce\": \"%s\"}",
@@ -185,7 +271,8 @@ static void given_training(struct given_study *given, struct drawn_machine *mach
                     ranks[1].gpu_id = 1;
                     run->ranks = ranks;
                     if (n > 1)
-                        run->point = lab_arena_printf(&given->arena, "gpu0+1_numa0_%s", run->model);
+                        run->point = lab_arena_printf(&given->arena, "gpu0+1_numa0_%s%s",
+                                                      run->model, suffix);
                     run->rank_count = n;
                 }
 }
@@ -211,6 +298,44 @@ static void test_a_study_is_told_in_one_sentence_and_four_tables(void **state) {
         const struct lab_analysis_cell *told = cell_of(&result, "predicted", i, "predicted");
         assert_true(told->low < told->value && told->value < told->high);
     }
+    given_end(&given);
+}
+
+static void then_part_tells(const struct lab_analysis_result *result, const char *name,
+                            const char *words) {
+    for (int i = 0; i < result->part_count; i++)
+        if (lab_str_equal(result->parts[i].name, name)) {
+            if (!strstr(result->parts[i].answer, words))
+                fail_msg("%s", result->parts[i].answer);
+            return;
+        }
+    fail_msg("there is no part '%s'", name);
+}
+
+/* A sweep over ways to sum: the figures of one way never stand beside the law of another. */
+static void test_a_sweep_tells_each_set_by_itself(void **state) {
+    (void)state;
+    struct given_study given;
+    struct drawn_machine quick = plain(), slow = plain();
+    quick.noise = slow.noise = 0.003;
+    quick.layer_s = 1e-9;
+    quick.parameter_s = 1e-14;
+    quick.byte_s = 1e-15;
+    quick.round_layer_s = 1e-9;
+    slow.byte_s = 1e-6;
+    given_begin(&given, "train_scaling");
+    given_training(&given, &slow, "hierarchical", 3);
+    given_training(&given, &quick, "ring", 3);
+    struct lab_analysis_result result = when_asked(&given, "training");
+    assert_int_equal(result.part_count, 2);
+    then_part_tells(&result, "train_scaling, allreduce=ring",
+                    ": use them; several devices pay in all 8 comparisons; by the law of these "
+                    "points 2 devices pay from");
+    then_part_tells(&result, "train_scaling, allreduce=hierarchical",
+                    "model at batch 128: stay on one, as for all 7 others; by the law of these "
+                    "points 2 devices don't pay up to");
+    assert_true(
+        lab_str_starts(result.answer, "allreduce=ring, where several devices do best: Two"));
     given_end(&given);
 }
 
@@ -273,9 +398,13 @@ int main(void) {
         cmocka_unit_test(test_a_model_that_was_not_run_is_predicted),
         cmocka_unit_test(test_what_two_models_cannot_tell_widens_the_interval),
         cmocka_unit_test(test_break_even_is_where_the_truth_has_it),
-        cmocka_unit_test(test_too_little_gives_no_law_or_no_interval),
+        cmocka_unit_test(test_too_little_gives_no_law),
+        cmocka_unit_test(test_no_break_even_contradicts_what_was_measured),
+        cmocka_unit_test(test_never_is_not_told_of_points_that_scatter),
+        cmocka_unit_test(test_a_batch_has_one_break_even),
         cmocka_unit_test(test_left_out_points_lie_in_their_intervals_as_often_as_claimed),
         cmocka_unit_test(test_a_study_is_told_in_one_sentence_and_four_tables),
+        cmocka_unit_test(test_a_sweep_tells_each_set_by_itself),
         cmocka_unit_test(test_devices_that_train_apart_speed_up_no_training),
         cmocka_unit_test(test_studies_that_train_nothing_have_no_law),
         cmocka_unit_test(test_words_say_how_far_beyond),
