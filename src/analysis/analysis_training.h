@@ -59,8 +59,8 @@ enum lab_training_term {
 struct lab_training_law {
     unsigned terms; /* bits */
     struct lab_fit fit;
-    double error; /* of speed-ups left out: root mean square of logarithms */
-    double scale; /* of a prediction's error, relative */
+    double error;       /* of speed-ups left out: root mean square of logarithms */
+    double scale;       /* of a prediction's error, relative */
     double model_scale; /* the same with whole models left out; NaN = there are too few */
 };
 
@@ -76,7 +76,7 @@ struct lab_training {
     int place_count, model_count;
     int pair_count; /* speed-ups: rows on several devices whose place was run on one */
     struct lab_training_law laws[LAB_TRAINING_LAWS]; /* the best first, then those about as good */
-    int law_count;     /* 0 = no law: `lacks` says why */
+    int law_count;                                   /* 0 = no law: `lacks` says why */
     const char *lacks; /* and what to run: "the points are too few for a law; …" */
     struct lab_training_range parameters, batch;
     int devices_most;

@@ -27,8 +27,7 @@ const char *lab_training_even_words(const struct lab_training *training,
                                     const char *where, struct lab_arena *arena);
 /* Both, "for this model" and at this batch; over parameters only where several models were run. */
 const char *lab_training_evens_words(const struct lab_training *training,
-                                     const struct lab_training_work *work,
-                                     struct lab_arena *arena);
+                                     const struct lab_training_work *work, struct lab_arena *arena);
 /* "its batch is 4.0 times beyond what was run"; NULL = it is within. */
 const char *lab_training_beyond(const struct lab_training_speedup *speedup,
                                 const struct lab_training *training, struct lab_arena *arena);
