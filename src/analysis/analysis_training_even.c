@@ -116,13 +116,17 @@ static bool may_turn(const struct search *search, const struct lab_training_even
     return false;
 }
 
-static void judge(const struct search *search, struct lab_training_even *even) {
+static bool is_too_wide(const struct search *search, const struct lab_training_even *even) {
     bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
+    if (!is_turn(even))
+        return may_turn(search, even);
+    return (!low && !high) || (low && high && even->high / even->low > WIDEST);
+}
+
+static void judge(const struct search *search, struct lab_training_even *even) {
     if (is_turn(even) && isnan(even->low))
         even->doubt = LAB_TRAINING_UNTESTED;
-    else if (is_turn(even) && ((!low && !high) || (low && high && even->high / even->low > WIDEST)))
-        even->doubt = LAB_TRAINING_TOO_WIDE;
-    else if (!is_turn(even) && may_turn(search, even))
+    else if (is_too_wide(search, even))
         even->doubt = LAB_TRAINING_TOO_WIDE;
     ask_measured(search, even);
     if (even->doubt == LAB_TRAINING_SURE)

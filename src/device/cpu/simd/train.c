@@ -98,7 +98,8 @@ static inline vector round_to(vector x, int digits, bool to_even) {
     words u = (words)x, last = (u >> (uint32_t)digits) & 1,
           half = (words){0} + (1u << (digits - 1));
     words near = (u + (to_even ? half - 1 + last : half)) & ~((1u << digits) - 1);
-    return vector_select(x == x, (vector)near, x);
+    /* what is no number stays as it is */
+    return vector_select(x == x, (vector)near, x); /* NOLINT(misc-redundant-expression) */
 }
 
 static inline vector round_either(vector x, bool bf16) {
