@@ -277,13 +277,18 @@ static void given_training(struct given_study *given, struct drawn_machine *mach
                 }
 }
 
+/* A study of the plain machine, three runs of each, that differ a little. */
+static void given_plain_training(struct given_study *given, const char *allreduce) {
+    struct drawn_machine machine = plain();
+    machine.noise = 0.003;
+    given_begin(given, "train_scaling");
+    given_training(given, &machine, allreduce, 3);
+}
+
 static void test_a_study_is_told_in_one_sentence_and_four_tables(void **state) {
     (void)state;
     struct given_study given;
-    struct drawn_machine machine = plain();
-    machine.noise = 0.003;
-    given_begin(&given, "train_scaling");
-    given_training(&given, &machine, "auto", 3);
+    given_plain_training(&given, "auto");
     struct lab_analysis_result result = when_asked(&given, "training");
     assert_non_null(
         strstr(result.answer, "by the law of these points 2 devices begin to pay near"));
@@ -343,10 +348,7 @@ static void test_a_sweep_tells_each_set_by_itself(void **state) {
 static void test_devices_that_train_apart_speed_up_no_training(void **state) {
     (void)state;
     struct given_study given;
-    struct drawn_machine machine = plain();
-    machine.noise = 0.003;
-    given_begin(&given, "train_scaling");
-    given_training(&given, &machine, "none", 3);
+    given_plain_training(&given, "none");
     struct lab_analysis_result result = when_asked(&given, "training");
     if (!strstr(result.answer, "Two devices train a model each, side by side, at 2.0") ||
         !strstr(result.answer, "no training is faster for it (allreduce=none); use them for as "
