@@ -84,7 +84,8 @@ enum lab_sum_way {
  * In device memory and by NCCL a sum is one command in the rank's own stream: its threads don't meet, and a
  * graph may capture it and be replayed, by all ranks equally often. The ranks' kernels wait for each other
  * on the device, so each rank's sums must not stand behind a command that waits for a later sum of another.
- * Whatever else runs on a rank's multiprocessors delays the others, no more. Through host memory devices wait
+ * Whatever else runs on a rank's multiprocessors delays the others, no more. But graphs that hold other kernels
+ * beside a sum may wait for each other on slices of one GPU. Through host memory devices wait
  * for each other's events: before that the threads meet, in each sum, since the neighbour must have recorded
  * its own; and no graph can capture it.
  */
@@ -132,7 +133,7 @@ const char *lab_sum_through(const struct lab_sum *sum);
 /* Why it isn't the way that was asked for, or what simulated sums leave out, as a sentence; NULL =
  * neither is so. */
 const char *lab_sum_note(const struct lab_sum *sum);
-/* Whether a graph may capture it. */
+/* Whether it is one command in the rank's own stream, which a graph may capture. */
 bool lab_sum_is_captured(const struct lab_sum *sum);
 
 #endif
