@@ -144,12 +144,10 @@ static struct lab_value *imported_value(const struct lab_command_call *call,
     struct lab_value *map = lab_value_map(arena);
     lab_value_set_string(arena, map, "kernel_name", lab_workload_find(call->words[0], NULL)->name);
     lab_value_set_string(arena, map, "gpu", outcome->device);
-    lab_value_set(arena, map, "best_config", lab_tune_config_value(entry->config, arena));
-    lab_value_set_string(arena, map, "best_config_text", entry->config);
-    lab_value_set_float(arena, map, "best_time_ms", 1e3 * entry->time_s);
-    lab_value_set_float(arena, map, "best_time_low_ms", 1e3 * entry->low_s);
-    lab_value_set_float(arena, map, "best_time_high_ms", 1e3 * entry->high_s);
-    lab_value_set_bool(arena, map, "winner_is_certain", entry->certain);
+    lab_tune_add_best(map,
+                      (struct lab_tune_best){entry->config, entry->time_s, entry->low_s,
+                                             entry->high_s, entry->certain},
+                      arena);
     lab_value_set(arena, map, "all_benchmark_times", lab_value_list(arena));
     lab_value_set(arena, map, "detailed_timings", lab_value_list(arena));
     lab_value_set(arena, map, "num_configs_tested", lab_value_null(arena));

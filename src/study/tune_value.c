@@ -52,6 +52,15 @@ static void add_timings(const struct lab_tuning_result *result, const struct lab
     }
 }
 
+void lab_tune_add_best(struct lab_value *map, struct lab_tune_best best, struct lab_arena *arena) {
+    lab_value_set(arena, map, "best_config", lab_tune_config_value(best.config, arena));
+    lab_value_set_string(arena, map, "best_config_text", best.config);
+    lab_value_set_float(arena, map, "best_time_ms", 1e3 * best.time_s);
+    lab_value_set_float(arena, map, "best_time_low_ms", 1e3 * best.low_s);
+    lab_value_set_float(arena, map, "best_time_high_ms", 1e3 * best.high_s);
+    lab_value_set_bool(arena, map, "winner_is_certain", best.certain);
+}
+
 static void add_best(const struct lab_tuning_result *result, struct lab_arena *arena,
                      struct lab_value *map) {
     const struct lab_trial *best = &result->trials[result->best];
@@ -59,12 +68,10 @@ static void add_best(const struct lab_tuning_result *result, struct lab_arena *a
     for (int i = 0; i < result->alike_count; i++)
         lab_value_append(arena, alike,
                          lab_value_string(arena, result->trials[result->alike[i]].config));
-    lab_value_set(arena, map, "best_config", lab_tune_config_value(best->config, arena));
-    lab_value_set_string(arena, map, "best_config_text", best->config);
-    lab_value_set_float(arena, map, "best_time_ms", 1e3 * best->median_s);
-    lab_value_set_float(arena, map, "best_time_low_ms", 1e3 * best->low_s);
-    lab_value_set_float(arena, map, "best_time_high_ms", 1e3 * best->high_s);
-    lab_value_set_bool(arena, map, "winner_is_certain", result->certain);
+    lab_tune_add_best(map,
+                      (struct lab_tune_best){best->config, best->median_s, best->low_s,
+                                             best->high_s, result->certain},
+                      arena);
     lab_value_set(arena, map, "not_told_apart", alike);
     lab_value_set_float(arena, map, "speedup_over_default", result->speedup);
     lab_value_set_float(arena, map, "speedup_low", result->speedup_low);
