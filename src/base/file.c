@@ -80,7 +80,7 @@ int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, c
     return result;
 }
 
-static int write_all(int fd, const char *bytes, size_t length) {
+int lab_file_write_all(int fd, const char *bytes, size_t length) {
     while (length > 0) {
         ssize_t put = write(fd, bytes, length);
         if (put < 0 && errno == EINTR)
@@ -123,7 +123,7 @@ static int write_and_rename(int fd, const char *temporary, const char *path, con
     struct stat old;
     if (stat(path, &old) == 0 && fchmod(fd, old.st_mode & 07777) < 0 && errno != EPERM)
         return -1;
-    if (write_all(fd, bytes, length) < 0 || (durable && fsync(fd) < 0))
+    if (lab_file_write_all(fd, bytes, length) < 0 || (durable && fsync(fd) < 0))
         return -1;
     lab_failpoint("before-rename");
     int result = rename(temporary, path);

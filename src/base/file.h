@@ -22,6 +22,9 @@ int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, c
 
 int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err);
 
+/* Writes everything, in as many calls as it takes; -1 with errno. */
+int lab_file_write_all(int fd, const char *bytes, size_t length);
+
 /* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a file
  * system can't, they stand all the same. */
 int lab_file_sync_directory(const char *path);

@@ -5,6 +5,7 @@
 #include "command/command.h"
 
 #include "analysis/analysis.h"
+#include "base/out_dir.h"
 #include "command/support/recordings.h"
 #include "command/support/studies_files.h"
 #include "report/analysis.h"
@@ -238,9 +239,22 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
         lab_command_note("there is nothing to draw, so that %s stays as it is", folder);
         return 0;
     }
-    if (mkdir(folder, 0777) < 0 && errno != EEXIST)
-        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "can't make %s", folder);
-    lab_plot_draw(result->charts, count, folder, 0, call->arena, plots);
+    struct lab_out_dir_spec spec = {.path = folder, .keep = true};
+    struct lab_scratch_dir scratch;
+    struct lab_out_dir *dir;
+    if (lab_out_dir_open(&spec, &dir, err) < 0)
+        return -1;
+    int status = lab_scratch_dir_open(call->arena, &scratch, err);
+    if (status == 0) {
+        lab_plot_draw(result->charts, count, scratch.path, 0, call->arena, plots);
+        status = lab_plot_publish(plots, count, scratch.path, dir, err);
+        lab_scratch_dir_close(&scratch);
+    }
+    if (status == 0)
+        status = lab_out_dir_commit(dir, err);
+    lab_out_dir_close(dir);
+    if (status < 0)
+        return -1;
     const char *missing = lab_plot_missing(plots, count, call->arena);
     for (int i = 0; i < count; i++)
         if (plots[i].drawn && !call->shared->quiet)

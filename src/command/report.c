@@ -8,16 +8,19 @@
 #include "command/support/report_build.h"
 #include "store/monitor_file.h"
 
+#include <errno.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define NS_PER_S ((int64_t)1000000000)
 #define OPEN_NS  (10 * NS_PER_S)
 
 struct report_config {
     const char *format, *output;
-    bool open;
+    bool open, force;
     double limit_s;
 };
 
@@ -32,6 +35,8 @@ static const struct lab_option report_options[] = {
      .value_name = "DIR",
      .help = "write the files to this folder; unless told otherwise, report/ of the study, or a "
              "folder beside the recording"},
+    {"force", LAB_OPTION_FLAG, offsetof(struct report_config, force),
+     .help = "replace files in --output that no report wrote"},
     {"open", LAB_OPTION_FLAG, offsetof(struct report_config, open),
      .help = "open the page in a browser (xdg-open)"},
     {"limit", LAB_OPTION_DURATION, offsetof(struct report_config, limit_s), .fallback = "2min",
@@ -58,6 +63,49 @@ static const char *folder_of_recordings(const char *word, struct lab_arena *aren
     return lab_arena_printf(arena, "%.*s-report", (int)length, word);
 }
 
+/* Is the path the folder itself or below it? The last part of the path need not exist. */
+static bool is_within(const char *path, const char *folder, struct lab_arena *arena) {
+    const char *slash = strrchr(path, '/');
+    char *real = realpath(path, NULL), *whole = realpath(folder, NULL);
+    if (!real)
+        real = realpath(slash == path ? "/"
+                        : slash       ? lab_arena_strndup(arena, path, (size_t)(slash - path))
+                                      : ".",
+                        NULL);
+    size_t length = whole ? strlen(whole) : 0;
+    bool within = real && whole && strncmp(real, whole, length) == 0 &&
+                  (real[length] == '/' || real[length] == '\0');
+    free(real);
+    free(whole);
+    return within;
+}
+
+/* Nothing is written into a study of another user, whose folder may change or redirect it. */
+static int choose_folder(const struct lab_command_call *call, const char *study,
+                         struct lab_report_request *request, struct lab_err *err) {
+    struct stat info;
+    if (stat(study, &info) < 0)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", study);
+    bool own = info.st_uid == geteuid();
+    if (!own && (!request->folder || is_within(request->folder, study, call->arena)))
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s belongs to another user: write its report to a folder of your own: "
+                           "gpulab report %s -o DIR",
+                           study, study);
+    request->own = !request->folder;
+    if (!request->folder)
+        request->folder = lab_arena_printf(call->arena, "%s/report", study);
+    return 0;
+}
+
+/* What the user names may be a link of his own; what is beyond it is what is checked. */
+static const char *resolve_output(const char *output, struct lab_arena *arena) {
+    char *real = output ? realpath(output, NULL) : NULL;
+    const char *path = real ? lab_arena_strdup(arena, real) : output;
+    free(real);
+    return path;
+}
+
 /* --- what there is --- */
 
 static bool are_recordings(const struct lab_command_call *call) {
@@ -72,7 +120,8 @@ static bool are_recordings(const struct lab_command_call *call) {
 static int build(const struct lab_command_call *call, struct lab_study_view *view,
                  bool *ret_is_study, struct lab_report_made *ret_made, struct lab_err *err) {
     const struct report_config *config = call->config;
-    struct lab_report_request request = {.folder = config->output,
+    struct lab_report_request request = {.folder = resolve_output(config->output, call->arena),
+                                         .forced = config->force,
                                          .limit_ns = (int64_t)(config->limit_s * 1e9)};
     const char *word = call->word_count ? call->words[0] : NULL, *path;
     struct lab_err why = LAB_ERR_INIT;
@@ -94,8 +143,8 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
     if (lab_study_view_open(path, true, call->arena, view, err) < 0 ||
         lab_study_view_metrics(view, call->arena, err) < 0)
         return -1;
-    if (!request.folder && writes(config))
-        request.folder = lab_arena_printf(call->arena, "%s/report", path);
+    if (writes(config) && choose_folder(call, path, &request, err) < 0)
+        return -1;
     return lab_report_build_study(view, &request, call->arena, ret_made, err);
 }
 
@@ -252,7 +301,9 @@ const struct lab_command lab_command_report = {
         "the "
         "script and the figures that gnuplot draws it from. Without gnuplot, reports come without "
         "pictures: '" LAB_PLOT_GET "' gets it, or run this on a machine that has it. Every 'gpulab "
-        "run' ends with the same report.",
+        "run' ends with the same report. A report replaces files of an earlier report, and no "
+        "others; a folder that holds other files is refused without --force. The report of another "
+        "user's study needs --output.",
     .options = report_options,
     .config_size = sizeof(struct report_config),
     .max_words = -1,

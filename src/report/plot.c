@@ -16,32 +16,32 @@
 
 /* --- gnuplot --- */
 
-int lab_plot_run(const char *script, int64_t timeout_ns, struct lab_err *err) {
+int lab_plot_run(const char *script, const char *name, const char *folder, int64_t timeout_ns,
+                 struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);
-    const char *slash = strrchr(script, '/');
-    const char *file = slash ? slash + 1 : script;
-    const char *folder =
-        slash ? lab_arena_strndup(&arena, script, (size_t)(slash - script) + 1) : ".";
-    /* -d: what a user has in his ~/.gnuplot is for his own plots */
-    const char *argv[] = {"gnuplot", "-d", file, NULL};
-    struct lab_subprocess_spec spec = {
-        .argv = argv, .folder = folder, .max_output_bytes = 4096, .timeout_ns = timeout_ns};
+    /* -d: what a user has in his ~/.gnuplot is for his own plots; -: the script comes through stdin */
+    const char *argv[] = {"gnuplot", "-d", "-", NULL};
+    struct lab_subprocess_spec spec = {.argv = argv,
+                                       .folder = folder,
+                                       .input = script,
+                                       .max_output_bytes = 4096,
+                                       .timeout_ns = timeout_ns};
     struct lab_subprocess_result result = {0};
     struct lab_err refused = LAB_ERR_INIT;
     int status = lab_subprocess_run(&spec, &arena, &result, &refused);
-    bool there = access(script, R_OK) == 0; /* else it isn't gnuplot that is missing */
+    bool there = access(folder, X_OK) == 0; /* else it isn't gnuplot that is missing */
     if (status < 0 && refused.code == LAB_ERR_USER && there) {
         status = lab_err_set(err, LAB_ERR_UNSUPPORTED,
-                             "gnuplot isn't installed, so there is no picture; its script is %s: "
-                             "'gnuplot %s' draws it where gnuplot is",
-                             script, file);
+                             "gnuplot isn't installed, so there is no picture; 'gnuplot %s.gp' "
+                             "draws it where gnuplot is",
+                             name);
     } else if (status < 0) {
         lab_err_set(err, refused.code, "%s", refused.text);
     } else if (result.exit_status != 0) {
         char *line = result.err + strspn(result.err, "\n");
         line[strcspn(line, "\n")] = 0;
-        status = lab_err_set(err, LAB_ERR_SYSTEM, "gnuplot could not draw %s: %s", script,
+        status = lab_err_set(err, LAB_ERR_SYSTEM, "gnuplot could not draw %s: %s", name,
                              result.timed_out ? "it took too long" : line);
     }
     lab_arena_release(&arena);
@@ -50,25 +50,25 @@ int lab_plot_run(const char *script, int64_t timeout_ns, struct lab_err *err) {
 
 /* --- one chart --- */
 
-static int write_files(const struct lab_plot *plot, const char *folder, struct lab_err *err) {
+static int write_files(const struct lab_plot *plot, const char *folder, struct lab_str *ret_script,
+                       struct lab_err *err) {
     struct lab_str text, path;
     lab_str_init(&text);
     lab_str_init(&path);
     lab_plot_data(plot->chart, &text);
     lab_str_printf(&path, "%s/%s.dat", folder, plot->name);
     int result = lab_file_replace(path.text, text.text, text.length, err);
-    lab_str_clear(&text);
     lab_str_clear(&path);
-    lab_plot_script(plot->chart, plot->name, &text);
+    lab_plot_script(plot->chart, plot->name, ret_script);
     lab_str_printf(&path, "%s/%s.gp", folder, plot->name);
     if (result == 0)
-        result = lab_file_replace(path.text, text.text, text.length, err);
+        result = lab_file_replace(path.text, ret_script->text, ret_script->length, err);
     lab_str_release(&text);
     lab_str_release(&path);
     return result;
 }
 
-/* A picture of an earlier report must not stand for one that could not be drawn now. */
+/* Half a picture must not stand for a whole one. */
 static void remove_pictures(const struct lab_plot *plot, const char *folder) {
     static const char *const endings[] = {"png", "svg"};
     struct lab_str path;
@@ -88,19 +88,14 @@ static void draw(struct lab_plot *plot, const char *folder, int64_t deadline_ns)
         lab_err_set(&plot->err, LAB_ERR_USER, "chart %s has no panel", plot->name);
         return;
     }
-    remove_pictures(plot, folder);
-    plot->written = write_files(plot, folder, &plot->err) == 0;
-    if (!plot->written)
-        return;
-    if (left_ns <= 0) {
-        lab_err_set(&plot->err, LAB_ERR_SYSTEM, "no time was left to draw %s", plot->name);
-        return;
-    }
     lab_str_init(&script);
-    lab_str_printf(&script, "%s/%s.gp", folder, plot->name);
-    plot->drawn =
-        lab_plot_run(script.text, left_ns < GNUPLOT_NS ? left_ns : GNUPLOT_NS, &plot->err) == 0;
-    if (!plot->drawn)
+    plot->written = write_files(plot, folder, &script, &plot->err) == 0;
+    if (plot->written && left_ns <= 0)
+        lab_err_set(&plot->err, LAB_ERR_SYSTEM, "no time was left to draw %s", plot->name);
+    else if (plot->written)
+        plot->drawn = lab_plot_run(script.text, plot->name, folder,
+                                   left_ns < GNUPLOT_NS ? left_ns : GNUPLOT_NS, &plot->err) == 0;
+    if (plot->written && !plot->drawn)
         remove_pictures(plot, folder);
     plot->without = plot->err.code == LAB_ERR_UNSUPPORTED;
     lab_str_release(&script);
@@ -156,6 +151,28 @@ void lab_plot_draw(const struct lab_chart *charts, int count, const char *folder
     work(&drawing); /* this thread, too; alone where no other could be started */
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
+}
+
+int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder,
+                     struct lab_out_dir *into, struct lab_err *err) {
+    static const char *const endings[] = {"gp", "dat", "png", "svg"};
+    struct lab_str name, path;
+    int result = 0;
+    lab_str_init(&name);
+    lab_str_init(&path);
+    for (int i = 0; i < count; i++)
+        for (int e = 0; e < 4 && result == 0; e++) {
+            if (e < 2 ? !plots[i].written : !plots[i].drawn)
+                continue;
+            lab_str_clear(&name);
+            lab_str_clear(&path);
+            lab_str_printf(&name, "%s.%s", plots[i].name, endings[e]);
+            lab_str_printf(&path, "%s/%s", folder, name.text);
+            result = lab_out_dir_add_copy(into, name.text, path.text, err);
+        }
+    lab_str_release(&name);
+    lab_str_release(&path);
+    return result;
 }
 
 const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab_arena *arena) {

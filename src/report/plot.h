@@ -11,6 +11,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/out_dir.h"
 #include "base/str.h"
 #include "model/chart.h"
 
@@ -33,12 +34,16 @@ struct lab_plot { /* what became of a chart */
 };
 
 /*
- * Draws all into the folder, which exists, several at once. None fails the others. What isn't done by
+ * Draws all into the folder, which exists and is private, several at once. None fails the others. What isn't done by
  * `deadline_ns` (CLOCK_MONOTONIC; 0 = none) is given up. `ret_plots` has a place for each; names live
  * in the arena.
  */
 void lab_plot_draw(const struct lab_chart *charts, int count, const char *folder,
                    int64_t deadline_ns, struct lab_arena *arena, struct lab_plot *ret_plots);
+
+/* Stages what was written and drawn in `folder`. */
+int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder,
+                     struct lab_out_dir *into, struct lab_err *err);
 
 /*
  * One line about the pictures that are missing, NULL where all are there: "no pictures: gnuplot isn't
@@ -50,9 +55,10 @@ const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab
 void lab_plot_script(const struct lab_chart *chart, const char *name, struct lab_str *out);
 void lab_plot_data(const struct lab_chart *chart, struct lab_str *out);
 
-/* Runs gnuplot over a script from the script's own folder, so that it holds no path that is only true
- * here. LAB_ERR_UNSUPPORTED where there is no gnuplot. `timeout_ns` > 0. */
-int lab_plot_run(const char *script, int64_t timeout_ns, struct lab_err *err);
+/* Feeds a script to gnuplot, which starts in the folder: the script holds no path that is only true
+ * here. `name` is for messages. LAB_ERR_UNSUPPORTED where there is no gnuplot. `timeout_ns` > 0. */
+int lab_plot_run(const char *script, const char *name, const char *folder, int64_t timeout_ns,
+                 struct lab_err *err);
 
 /*
  * gnuplot's SVG as a part of a page: no header, no background, ids that begin with `prefix`, colours as

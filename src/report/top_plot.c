@@ -8,9 +8,14 @@
 #include "report/top_internal.h"
 
 #include <math.h>
+#include <unistd.h>
 
 #define PANEL_HEIGHT 260
 #define GNUPLOT_NS   (60 * TOP_NS_PER_S)
+
+#define SCRIPT_HEAD       "# What gpulab top showed"
+#define SCRIPT_MAX_BYTES  ((size_t)64 << 20)
+#define PICTURE_MAX_BYTES ((size_t)256 << 20)
 
 struct panel {
     const char *title, *unit;
@@ -170,7 +175,7 @@ static void write_script(const struct lab_top_history *history, const struct lab
     }
     int rows = (shown + 1) / 2;
     const char *slash = strrchr(path, '/');
-    lab_str_add(out, "# What gpulab top showed, for gnuplot: `gnuplot FILE.gp` draws it anew.\n");
+    lab_str_add(out, SCRIPT_HEAD ", for gnuplot: `gnuplot FILE.gp` draws it anew.\n");
     lab_str_printf(out, "set terminal pngcairo size 1200,%d font \"sans,10\"\nset output ",
                    (rows ? rows : 1) * PANEL_HEIGHT + 60);
     add_quoted(slash ? slash + 1 : path, out);
@@ -190,6 +195,38 @@ static void write_script(const struct lab_top_history *history, const struct lab
     lab_mem_free(lines);
 }
 
+/* The picture was named by the user, the script beside it was not: one of his own is kept. */
+static int check_script(const char *path, struct lab_arena *arena, struct lab_err *err) {
+    char *text;
+    size_t length;
+    if (access(path, F_OK) < 0)
+        return 0;
+    if (lab_file_read(path, SCRIPT_MAX_BYTES, arena, &text, &length, NULL) == 0 &&
+        lab_str_starts(text, SCRIPT_HEAD))
+        return 0;
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s is there and gpulab did not write it: give the picture another name",
+                       path);
+}
+
+static int draw(const char *script, const char *stem, const char *path, struct lab_arena *arena,
+                struct lab_err *err) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct lab_scratch_dir scratch;
+    char *picture;
+    size_t length;
+    if (lab_scratch_dir_open(arena, &scratch, err) < 0)
+        return -1;
+    int result = lab_plot_run(script, stem, scratch.path, GNUPLOT_NS, err);
+    if (result == 0)
+        result = lab_file_read(lab_arena_printf(arena, "%s/%s", scratch.path, name),
+                               PICTURE_MAX_BYTES, arena, &picture, &length, err);
+    if (result == 0)
+        result = lab_file_replace(path, picture, length, err);
+    lab_scratch_dir_close(&scratch);
+    return result;
+}
+
 int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
                  const char *path, struct lab_err *err) {
     struct lab_arena arena;
@@ -198,12 +235,15 @@ int lab_top_plot(const struct lab_top_history *history, const struct lab_top_vie
     lab_str_init(&script);
     size_t length = strlen(path);
     bool png = length > 4 && lab_str_equal(path + length - 4, ".png");
-    const char *script_path =
-        lab_arena_printf(&arena, "%.*s.gp", (int)(png ? length - 4 : length), path);
-    write_script(history, view, path, &script);
-    int result = lab_file_replace(script_path, script.text, script.length, err);
+    const char *stem = lab_arena_strndup(&arena, path, png ? length - 4 : length);
+    const char *script_path = lab_arena_printf(&arena, "%s.gp", stem);
+    int result = check_script(script_path, &arena, err);
+    if (result == 0) {
+        write_script(history, view, path, &script);
+        result = lab_file_replace(script_path, script.text, script.length, err);
+    }
     if (result == 0)
-        result = lab_plot_run(script_path, GNUPLOT_NS, err);
+        result = draw(script.text, stem, path, &arena, err);
     lab_str_release(&script);
     lab_arena_release(&arena);
     return result;

@@ -25,7 +25,7 @@ expect_files config.yaml overrides.yaml machine.json study.db results.json exper
 for run in vit0x0x0 vit32x2x256 vit32x4x512; do
     expect_files "logs/gpu0_numa0_$run.stdout" "logs/gpu0_numa0_$run.stderr"
 done
-[ -z "$(find "$folder" -name '.*')" ] || fail "left behind: $(find "$folder" -name '.*')"
+[ -z "$(find "$folder" -name '.*' ! -name .gpulab.manifest)" ] || fail "left behind: $(find "$folder" -name '.*' ! -name .gpulab.manifest)"
 [ ! -e "$folder/study.db-wal" ] || fail "the database is more than one file"
 grep -q 'num_samples: 20' "$folder/config.yaml" || fail "config.yaml isn't what was asked for"
 grep -q 'experiment.test.num_samples=20' "$folder/overrides.yaml" || fail "overrides.yaml"

@@ -66,16 +66,7 @@ int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_
 
 int lab_out_file_write(struct lab_out_file *file, const char *bytes, size_t length,
                        struct lab_err *err) {
-    while (length > 0) {
-        ssize_t put = write(file->fd, bytes, length);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            return fail(file, err);
-        bytes += put;
-        length -= (size_t)put;
-    }
-    return 0;
+    return lab_file_write_all(file->fd, bytes, length) < 0 ? fail(file, err) : 0;
 }
 
 static int put_in_place(struct lab_out_file *file) {

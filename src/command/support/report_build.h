@@ -15,6 +15,8 @@ struct lab_report_request {
     int64_t limit_ns; /* for analyses and pictures together; what isn't done by then is left out and
                            said. 0 = none */
     bool without_pictures;
+    bool own;    /* the folder is the program's own: report/ of the caller's study */
+    bool forced; /* replace files that no report wrote */
 };
 
 struct lab_report_made {
@@ -25,8 +27,8 @@ struct lab_report_made {
 
 /*
  * Everything lies in the arena. What an analysis can't tell is said in its place; that is no failure.
- * Files are made beside the others and moved into their places one by one when all are whole, the page
- * last, so that no reader meets half of one.
+ * Files are staged and renamed into their places when all are whole, the page last. Only what an earlier
+ * report wrote is replaced or removed (base/out_dir.h). Pictures are drawn in a private directory.
  */
 int lab_report_build_study(const struct lab_study_view *view,
                            const struct lab_report_request *request, struct lab_arena *arena,

@@ -182,8 +182,10 @@ static void write_markdown(const struct lab_report_study *report, const char *fo
 static bool write_report(const struct lab_command_call *call, const struct lab_study_view *view,
                          const char *folder, struct lab_report_made *ret_made) {
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_report_request request = {
-        .folder = lab_arena_printf(call->arena, "%s/report", folder), .limit_ns = REPORT_NS};
+    struct lab_report_request request = {.folder =
+                                             lab_arena_printf(call->arena, "%s/report", folder),
+                                         .limit_ns = REPORT_NS,
+                                         .own = true};
     if (lab_report_build_study(view, &request, call->arena, ret_made, &err) == 0) {
         if (ret_made->page.missing && !call->shared->quiet)
             lab_command_note("%s", ret_made->page.missing);
