@@ -110,14 +110,31 @@ void lab_command_print(const struct lab_command_call *call, const struct lab_str
     lab_str_release(&shown);
 }
 
-void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value) {
+static void print_object(const struct lab_command_call *call, const struct lab_value *value,
+                         int indent) {
+    struct lab_arena arena;
     struct lab_str text;
+    lab_arena_init(&arena);
     lab_str_init(&text);
-    lab_json_write(value, 2, &text);
+    struct lab_value *object = lab_value_map(&arena);
+    lab_value_set_int(&arena, object, "schema", LAB_COMMAND_JSON_SCHEMA);
+    for (int i = 0; i < value->count; i++)
+        lab_value_set(&arena, object, value->keys[i], value->items[i]);
+    lab_json_write(object, indent, &text);
     if (text.length == 0 || text.text[text.length - 1] != '\n')
         lab_str_add(&text, "\n");
     lab_command_write(call, text.text, text.length);
     lab_str_release(&text);
+    lab_arena_release(&arena);
+}
+
+void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value) {
+    print_object(call, value, 2);
+}
+
+void lab_command_print_json_line(const struct lab_command_call *call,
+                                 const struct lab_value *value) {
+    print_object(call, value, 0);
 }
 
 /* What a user typed comes back in messages: a line break or an escape in it must not act. */

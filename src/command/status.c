@@ -202,20 +202,10 @@ static int show(const struct lab_command_call *call, struct lab_study_watch *wat
 
 /* --- looking again and again --- */
 
-static void print_line(const struct lab_command_call *call, const struct lab_value *value) {
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_json_write(value, 0, &text);
-    if (!text.length || text.text[text.length - 1] != '\n')
-        lab_str_add(&text, "\n");
-    lab_command_write(call, text.text, text.length);
-    lab_str_release(&text);
-}
-
 static void refresh(struct lab_follow *follow, const struct lab_study_view *views, int count,
                     struct lab_str *before, struct lab_arena *arena) {
     if (follow->call->shared->json) {
-        print_line(follow->call, views_value(views, count, arena));
+        lab_command_print_json_line(follow->call, views_value(views, count, arena));
     } else if (follow->in_place) {
         struct lab_str text;
         lab_str_init(&text);

@@ -35,10 +35,8 @@ static int check(struct lab_store *store, struct lab_err *err) {
             "%s is not a recording or a study's file: it is an SQLite database of another program",
             store->path);
     if (version > LAB_RECORDING_VERSION)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s is a recording of version %lld, and this gpulab reads up to version "
-                           "%d: a later gpulab is needed",
-                           store->path, (long long)version, LAB_RECORDING_VERSION);
+        return lab_store_refuse_newer(store, "SELECT maker FROM recording", version,
+                                      LAB_RECORDING_VERSION, err);
     if (version < 1)
         return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged: it has no version", store->path);
     store->version = LAB_STORE_VERSION;

@@ -11,6 +11,7 @@
 #include "store/store_internal.h"
 
 #include "base/str.h"
+#include "version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -83,6 +84,21 @@ int lab_store_read_number(struct lab_store *store, const char *sql, int64_t *ret
     return got < 0 ? -1 : 0;
 }
 
+int lab_store_refuse_newer(struct lab_store *store, const char *sql, int64_t version, int known,
+                           struct lab_err *err) {
+    sqlite3_stmt *statement = NULL;
+    char maker[64] = "a later version";
+    if (sqlite3_prepare_v2(store->db, sql, -1, &statement, NULL) == SQLITE_OK &&
+        sqlite3_step(statement) == SQLITE_ROW && sqlite3_column_text(statement, 0))
+        snprintf(maker, sizeof maker, "%s", (const char *)sqlite3_column_text(statement, 0));
+    sqlite3_finalize(statement);
+    const char *number = lab_str_starts(maker, "gpulab ") ? maker + strlen("gpulab ") : maker;
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s was written by gpulab %s (file version %lld): gpulab %s reads up to "
+                       "file version %d. Use gpulab %s or later",
+                       store->path, number, (long long)version, LAB_VERSION, known, number);
+}
+
 int lab_store_check_study(struct lab_store *store, struct lab_err *err) {
     int64_t application = 0, version = 0, studies = 0;
     if (lab_store_read_number(store, "PRAGMA application_id", &application, err) < 0 ||
@@ -93,10 +109,8 @@ int lab_store_check_study(struct lab_store *store, struct lab_err *err) {
                            "%s is not a study's file: it is an SQLite database of another program",
                            store->path);
     if (version > LAB_STORE_VERSION)
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s is a study's file of version %lld, and this gpulab reads up to "
-                           "version %d: a later gpulab is needed",
-                           store->path, (long long)version, LAB_STORE_VERSION);
+        return lab_store_refuse_newer(store, "SELECT version FROM study", version,
+                                      LAB_STORE_VERSION, err);
     if (lab_store_read_number(store, "SELECT count(*) FROM study", &studies, err) < 0)
         return -1;
     if (version < 1 || studies != 1)

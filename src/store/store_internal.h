@@ -109,6 +109,9 @@ const char *lab_store_boot_id(struct lab_arena *arena);
 /* Has the file lost its name since it was opened? Then whatever is written is lost. */
 int lab_store_check_name(struct lab_store *store, struct lab_err *err);
 
+/* Fails: the file is newer than this program. `sql` asks for the version of the program that wrote it. */
+int lab_store_refuse_newer(struct lab_store *store, const char *sql, int64_t version, int known,
+                           struct lab_err *err);
 /* The first column of the first row, 0 where there is none. */
 int lab_store_read_number(struct lab_store *store, const char *sql, int64_t *ret_number,
                           struct lab_err *err);

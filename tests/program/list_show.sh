@@ -8,7 +8,7 @@ run list
 expect_status 0
 expect_out 'gpulab run'
 run list --json
-json 'd == {"known": 0, "studies": []}'
+json 'd == {"schema": 1, "known": 0, "studies": []}'
 run show
 expect_status 2
 expect_err "gpulab run quick_test"

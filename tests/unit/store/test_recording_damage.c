@@ -3,6 +3,7 @@
  * read is read, what can't is named, and nothing that is read is wrong.
  */
 #include "recording_fixture.h"
+#include "version.h"
 
 #include "base/file.h"
 #include "base/random.h"
@@ -234,8 +235,8 @@ static void what_is_no_recording_is_refused(void **state) {
     write_at(68, "glar", 4);
     read_back(path, NULL);
     write_at(63, "\x4d", 1);
-    assert_not_read(LAB_ERR_USER,
-                    "is a recording of version 77, and this gpulab reads up to version 1");
+    assert_not_read(LAB_ERR_USER, "(file version 77): gpulab " LAB_VERSION
+                                  " reads up to file version 1. Use gpulab ");
     write_at(63, "\0", 1);
     assert_not_read(LAB_ERR_SYSTEM, "it has no version");
     struct lab_store *store;

@@ -1,5 +1,6 @@
 /* test_store_refused.c: files that aren't a study's, that can't be written, and disks without room. */
 #include "store_fixture.h"
+#include "version.h"
 
 #include "store/store_internal.h"
 
@@ -53,7 +54,8 @@ static void a_later_version_is_refused_by_its_number(void **state) {
     (void)state;
     lab_store_close(create(path));
     write_bytes(path, "\x4d", 1, USER_VERSION_LAST_BYTE);
-    assert_not_read(LAB_ERR_USER, "version 77, and this gpulab reads up to version 3");
+    assert_not_read(LAB_ERR_USER, "(file version 77): gpulab " LAB_VERSION
+                                  " reads up to file version 3. Use gpulab ");
 }
 
 static void a_truncated_file_is_refused(void **state) {
