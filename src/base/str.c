@@ -210,6 +210,23 @@ const char *lab_str_nearest(const char *word, const char *const *candidates) {
     return best;
 }
 
+void lab_str_add_shell(struct lab_str *str, const char *word) {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_@%+=:,./-";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        lab_str_add(str, word);
+        return;
+    }
+    lab_str_add(str, "'");
+    for (; *word; word++) {
+        if (*word == '\'')
+            lab_str_add(str, "'\\''");
+        else
+            lab_str_add_bytes(str, word, 1);
+    }
+    lab_str_add(str, "'");
+}
+
 void lab_str_add_list(struct lab_str *str, const char *const *words, const char *last_joiner) {
     for (int i = 0; words[i]; i++) {
         if (i > 0 && words[i + 1])

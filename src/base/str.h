@@ -56,6 +56,10 @@ void lab_str_add_double(struct lab_str *str, double value);
 /* "cpu, cuda or sim": joins for a sentence; appends to `str`. */
 void lab_str_add_list(struct lab_str *str, const char *const *words, const char *last_joiner);
 
+/* A word as a POSIX shell reads it back: plain where that will do, else in single quotes. Of an
+ * assignment quote the value alone: NAME='a b'. */
+void lab_str_add_shell(struct lab_str *str, const char *word);
+
 /*
  * "1.5 GB", "1.50 GiB", "12.3 µs": three significant digits and a fitting prefix.
  */

@@ -31,30 +31,13 @@
 
 /* --- the command line --- */
 
-static void add_quoted(const char *word, struct lab_str *out) {
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_@%+=:,./-";
-    if (*word && strspn(word, safe) == strlen(word)) {
-        lab_str_add(out, word);
-        return;
-    }
-    lab_str_add(out, "'");
-    for (const char *c = word; *c; c++) {
-        if (*c == '\'')
-            lab_str_add(out, "'\\''");
-        else
-            lab_str_add_bytes(out, c, 1);
-    }
-    lab_str_add(out, "'");
-}
-
 const char *lab_run_command(const char *const *words, struct lab_arena *arena) {
     struct lab_str text;
     lab_str_init(&text);
     lab_str_add(&text, "gpulab run");
     for (int i = 0; words && words[i]; i++) {
         lab_str_add(&text, " ");
-        add_quoted(words[i], &text);
+        lab_str_add_shell(&text, words[i]);
     }
     const char *copy = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);

@@ -14,22 +14,6 @@
 
 /* --- what a study says of itself, in words --- */
 
-static void add_quoted(struct lab_str *out, const char *word) {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "_@%+=:,./-";
-    if (*word && strspn(word, plain) == strlen(word)) {
-        lab_str_add(out, word);
-        return;
-    }
-    lab_str_add(out, "'");
-    for (; *word; word++)
-        if (*word == '\'')
-            lab_str_add(out, "'\\''");
-        else
-            lab_str_add_bytes(out, word, 1);
-    lab_str_add(out, "'");
-}
-
 const char *lab_study_view_command(const char *words, struct lab_arena *arena) {
     struct lab_value *list;
     if (lab_json_parse(words, strlen(words), "words", arena, &list, NULL) < 0 ||
@@ -45,7 +29,7 @@ const char *lab_study_view_command(const char *words, struct lab_arena *arena) {
             break;
         }
         lab_str_add(&text, " ");
-        add_quoted(&text, list->items[i]->string);
+        lab_str_add_shell(&text, list->items[i]->string);
     }
     if (!command)
         command = lab_arena_strdup(arena, text.text);

@@ -197,6 +197,20 @@ static void numbers_for_people(void **state) {
     becomes("unknown");
 }
 
+static void words_for_a_shell(void **state) {
+    (void)state;
+    lab_str_add_shell(&str, "experiment.test.batch_size=1,16");
+    becomes("experiment.test.batch_size=1,16");
+    lab_str_add_shell(&str, "gpu_ids=[0,1]");
+    becomes("'gpu_ids=[0,1]'");
+    lab_str_add_shell(&str, "it's $HOME; `ls` \"x\"\n");
+    becomes("'it'\\''s $HOME; `ls` \"x\"\n'");
+    lab_str_add_shell(&str, "~/mine");
+    becomes("'~/mine'");
+    lab_str_add_shell(&str, "");
+    becomes("''");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -209,6 +223,7 @@ int main(void) {
         TEST(valid_utf8),
         TEST(what_steers_a_terminal_is_not_printable),
         TEST(doubles_read_back),
+        TEST(words_for_a_shell),
         TEST(numbers_for_people),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
