@@ -62,7 +62,8 @@ static void choices_add(struct choices *choices, const struct lab_place *place,
 /* "sim:l40s-10" of "sim:l40s-10:3", "cuda:0/4" of "cuda:0/4.2", "cuda" of "cuda:1": the list of which it
  * is the member number `index`; NULL if it isn't. */
 static const char *family(const char *device, int index, struct lab_arena *arena) {
-    const char *mark = strrchr(device, '/') ? strrchr(device, '.') : strrchr(device, ':');
+    bool slice = strchr(device, '/') && !lab_run_device_is_simulated(device); /* else a path */
+    const char *mark = strrchr(device, slice ? '.' : ':');
     if (!mark)
         return NULL;
     char *end;
@@ -107,15 +108,30 @@ static const char *selector(const struct lab_study_table *study, struct lab_aren
 
 /* --- the command --- */
 
-static void add_value(const char *key, const struct lab_value *value, struct lab_str *out) {
-    bool list = value->type == LAB_VALUE_LIST;
-    lab_str_printf(out, " %sexperiment.test.%s=", list ? "'" : "", key);
-    lab_value_write(value, out);
-    lab_str_add(out, list ? "'" : "");
+struct line { /* a command line, and the word that is being made */
+    struct lab_str text, word;
+};
+
+/* Whatever is in the word, a shell reads it back as one. */
+static void end_word(struct line *line) {
+    lab_str_add(&line->text, line->text.length ? " " : "");
+    lab_str_add_shell(&line->text, line->word.text);
+    lab_str_clear(&line->word);
+}
+
+static void add_word(struct line *line, const char *word) {
+    lab_str_add(&line->word, word);
+    end_word(line);
+}
+
+static void add_value(struct line *line, const char *key, const struct lab_value *value) {
+    lab_str_printf(&line->word, "experiment.test.%s=", key);
+    lab_value_write(value, &line->word);
+    end_word(line);
 }
 
 /* The model itself, and what else the pipeline was asked for that studies don't ask for by themselves. */
-static void add_pipeline(const struct lab_study_run *run, struct lab_str *out) {
+static void add_pipeline(struct line *line, const struct lab_study_run *run) {
     static const char *const model[] = {"patch_size", "depth", "heads", "dim", "mlp_dim"};
     static const struct {
         const char *key, *usual;
@@ -124,15 +140,16 @@ static void add_pipeline(const struct lab_study_run *run, struct lab_str *out) {
                  {"d2h", "output"},
                  {"fill", "random"},
                  {"memory_size_mb", ""}};
-    lab_str_add(out, " 'experiment.vit_configs=[{");
+    lab_str_add(&line->word, "experiment.vit_configs=[{");
     for (size_t i = 0; i < sizeof model / sizeof *model; i++) {
         const struct lab_value *value = lab_value_get(run->options, model[i]);
         if (!value)
             continue;
-        lab_str_printf(out, "%s%s:", i ? "," : "", model[i]);
-        lab_value_write(value, out);
+        lab_str_printf(&line->word, "%s%s:", i ? "," : "", model[i]);
+        lab_value_write(value, &line->word);
     }
-    lab_str_add(out, "}]'");
+    lab_str_add(&line->word, "}]");
+    end_word(line);
     struct lab_str text;
     lab_str_init(&text);
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
@@ -142,48 +159,65 @@ static void add_pipeline(const struct lab_study_run *run, struct lab_str *out) {
         lab_str_clear(&text);
         lab_value_write(value, &text);
         if (!lab_str_equal(text.text, asked[i].usual))
-            add_value(asked[i].key, value, out);
+            add_value(line, asked[i].key, value);
     }
     lab_str_release(&text);
 }
 
-static void add_swept(const char *key, const struct set *values, struct lab_str *out) {
+static void add_list(struct line *line, const char *key, const struct set *values) {
+    lab_str_printf(&line->word, "experiment.hardware.%s=[", key);
+    add_joined(values, &line->word);
+    lab_str_add(&line->word, "]");
+    end_word(line);
+}
+
+static void add_swept(struct line *line, const char *key, const struct set *values) {
     if (values->count == 0 || !*values->items[0])
         return;
-    lab_str_printf(out, " experiment.test.%s=", key);
-    add_joined(values, out);
+    lab_str_printf(&line->word, "experiment.test.%s=", key);
+    add_joined(values, &line->word);
+    end_word(line);
+}
+
+static void add_words(struct line *line, const struct lab_place_group *group,
+                      const struct choices *choices, int repeats, struct lab_arena *arena) {
+    const struct lab_study_run *run = group->places[0].point->runs[0];
+    bool vit = lab_str_equal(run->run->workload, "vit");
+    const char *device = selector(group->study, arena);
+    const struct lab_value *samples = lab_value_get(run->test, "num_samples");
+    add_word(line, "gpulab");
+    add_word(line, "run");
+    add_word(line, vit ? "numa_study" : group->study->option);
+    if (vit && (choices->batches.count > 1 || choices->compiled.count > 1))
+        add_word(line, "-m");
+    if (device) {
+        add_word(line, "--device");
+        add_word(line, device);
+    }
+    add_list(line, "gpu_ids", &choices->devices);
+    add_list(line, "numa_nodes", &choices->nodes);
+    if (vit) {
+        add_pipeline(line, run);
+        add_swept(line, "batch_size", &choices->batches);
+        add_swept(line, "compile_model", &choices->compiled);
+    }
+    if (samples)
+        add_value(line, "num_samples", samples);
+    lab_str_printf(&line->word, "experiment.repeat=%d", repeats);
+    end_word(line);
 }
 
 /* numa_study crosses devices, nodes and models and nothing else, so that any pipeline can be asked of it;
  * other workloads are repeated by the study that they came from. */
 static const char *make_command(const struct lab_place_group *group, const struct choices *choices,
                                 int repeats, struct lab_arena *arena) {
-    const struct lab_study_run *run = group->places[0].point->runs[0];
-    bool vit = lab_str_equal(run->run->workload, "vit");
-    bool sweep = vit && (choices->batches.count > 1 || choices->compiled.count > 1);
-    const char *device = selector(group->study, arena);
-    const struct lab_value *samples = lab_value_get(run->test, "num_samples");
-    struct lab_str text;
-    lab_str_init(&text);
-    lab_str_printf(&text, "gpulab run %s%s", vit ? "numa_study" : group->study->option,
-                   sweep ? " -m" : "");
-    if (device)
-        lab_str_printf(&text, " --device %s", device);
-    lab_str_add(&text, " 'experiment.hardware.gpu_ids=[");
-    add_joined(&choices->devices, &text);
-    lab_str_add(&text, "]' 'experiment.hardware.numa_nodes=[");
-    add_joined(&choices->nodes, &text);
-    lab_str_add(&text, "]'");
-    if (vit) {
-        add_pipeline(run, &text);
-        add_swept("batch_size", &choices->batches, &text);
-        add_swept("compile_model", &choices->compiled, &text);
-    }
-    if (samples)
-        add_value("num_samples", samples, &text);
-    lab_str_printf(&text, " experiment.repeat=%d", repeats);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
+    struct line line;
+    lab_str_init(&line.text);
+    lab_str_init(&line.word);
+    add_words(&line, group, choices, repeats, arena);
+    const char *copy = lab_arena_strdup(arena, line.text.text);
+    lab_str_release(&line.text);
+    lab_str_release(&line.word);
     return copy;
 }
 

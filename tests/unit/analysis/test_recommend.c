@@ -158,6 +158,25 @@ static void a_tie_asks_for_so_many_repeats_of_both(void **state) {
     given_end(&given);
 }
 
+/* A machine of one's own may lie anywhere, and a study be called anything. */
+static void whatever_a_machine_is_called_the_command_can_be_pasted(void **state) {
+    (void)state;
+    struct given_study given;
+    given_begin(&given, "it's; my study");
+    for (int node = 0; node < 2; node++)
+        repeat(&given, (struct given_run){.model = "m", .node = node, .rate = 1000}, 1, 0);
+    for (int i = 0; i < given.table.run_count; i++) {
+        struct lab_run *run = (struct lab_run *)given.table.runs[i].run;
+        run->workload = "gemm";
+        given.table.runs[i].ranks[0].device = "sim:./my $(machine)'s.yaml:0";
+    }
+    struct lab_analysis_result result = analyse(&given);
+    const char *command = table(&result.parts[0], "next")->cells[0].text;
+    assert_non_null(strstr(command, "gpulab run 'it'\\''s; my study' --device "
+                                    "'sim:./my $(machine)'\\''s.yaml' '"));
+    given_end(&given);
+}
+
 static void a_hole_in_the_grid_is_named(void **state) {
     (void)state;
     struct given_study given;
@@ -385,6 +404,7 @@ int main(void) {
         cmocka_unit_test(settings_of_a_library_are_places_to_choose_from),
         cmocka_unit_test(places_that_cannot_be_told_apart_are_said_to_be_so),
         cmocka_unit_test(a_tie_asks_for_so_many_repeats_of_both),
+        cmocka_unit_test(whatever_a_machine_is_called_the_command_can_be_pasted),
         cmocka_unit_test(a_hole_in_the_grid_is_named),
         cmocka_unit_test(choices_are_judged_one_at_a_time),
         cmocka_unit_test(other_work_is_another_group),
