@@ -17,7 +17,9 @@
 
 struct lab_study_rank {
     int gpu_id;         /* position in the study's list of devices */
-    const char *device; /* "cuda:1" */
+    const char *device; /* "cuda:1": counted among those that were visible to the study */
+    int gpu;            /* its GPU's number in PCI order, among all of the machine; -1 = none */
+    const char *uuid;   /* "GPU-…", "MIG-…"; of a slice, its GPU's; NULL = unknown */
     int numa_node;      /* that fed it: the kernel's number */
     int device_node;    /* that it sits on; -1 = unknown */
     int distance;       /* the kernel's, from numa_node to device_node: 10 = local, 0 = unknown */

@@ -18,6 +18,7 @@
  *     device, numa_node, iterations, warmup_iterations, samples       what was done (samples: in all)
  *     device_node, distance                   the node that the device sits on; the kernel's distance
  *                                             from numa_node, 10 = local
+ *     device_uuid                             of GPUs that have one: "GPU-…", "MIG-…"
  *     simulated                               true, of a simulated device alone
  *     rate, rate_low, rate_high, rate_unit                            "samples/s" or "iterations/s";
  *                                                                     the interval within the run

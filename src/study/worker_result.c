@@ -135,6 +135,8 @@ static void put_place(struct writer writer, const struct rank *rank) {
         lab_value_set_int(writer.arena, writer.map, "device_node", rank->ref.node);
     if (distance > 0)
         lab_value_set_int(writer.arena, writer.map, "distance", distance);
+    if (rank->ref.uuid)
+        lab_value_set_string(writer.arena, writer.map, "device_uuid", rank->ref.uuid);
     if (rank->ref.simulated)
         lab_value_set_bool(writer.arena, writer.map, "simulated", true);
 }

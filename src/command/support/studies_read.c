@@ -89,17 +89,26 @@ static const struct lab_track *find_mig(const struct lab_recording *gpus, const 
     return NULL;
 }
 
-/* As the sampler saw it; else the GPUs of NVIDIA in the order of the bus, as `cuda:N` counts. */
+/* As the sampler saw it; NULL where it didn't. */
+static const struct lab_track *find_gpu(const struct reading *reading, const char *device) {
+    int index = lab_run_device_gpu(device);
+    return index >= 0 ? lab_recording_gpu(&reading->gpus, index) : find_mig(&reading->gpus, device);
+}
+
+static bool is_nvidia(const struct lab_pci *pci) {
+    return pci->kind == LAB_PCI_GPU && pci->vendor_id == 0x10de;
+}
+
+/* Without a sampler the GPUs of NVIDIA in the order of the bus, as `cuda:N` counts. */
 static int node_of_gpu(const struct reading *reading, const char *device) {
     const struct lab_machine *machine = reading->table->machine;
     int index = lab_run_device_gpu(device);
-    const struct lab_track *track =
-        index >= 0 ? lab_recording_gpu(&reading->gpus, index) : find_mig(&reading->gpus, device);
+    const struct lab_track *track = find_gpu(reading, device);
     if (track)
         return track->entity.node;
     for (int i = 0, n = 0; machine && i < machine->pci_count; i++) {
         const struct lab_pci *pci = &machine->pci[i];
-        if (pci->kind == LAB_PCI_GPU && pci->vendor_id == 0x10de && n++ == index)
+        if (is_nvidia(pci) && n++ == index)
             return pci->node < 0 ? -1 : machine->nodes[pci->node].number;
     }
     return -1;
@@ -117,6 +126,40 @@ static int distance_of(const struct lab_machine *machine, int from, int to) {
     if (a >= 0 && b >= 0)
         return lab_machine_distance(machine, a, b);
     return from == to && from >= 0 ? 10 : 0;
+}
+
+/* The text where it is a UUID of the driver's, NULL otherwise: an id may be an address instead. */
+static const char *as_uuid(const char *text) {
+    static const char signs[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/";
+    bool named = lab_str_starts(text, "GPU-") || lab_str_starts(text, "MIG-");
+    return named && strspn(text, signs) == strlen(text) ? text : NULL;
+}
+
+/* In PCI order among all of the machine, from its address; -1 = it isn't there. */
+static int number_by_address(const struct lab_machine *machine, const char *address) {
+    for (int i = 0, n = 0; machine && *address && i < machine->pci_count; i++) {
+        if (is_nvidia(&machine->pci[i]) && lab_str_equal(machine->pci[i].address, address))
+            return n;
+        n += is_nvidia(&machine->pci[i]);
+    }
+    return -1;
+}
+
+/* `cuda:N` counts what CUDA_VISIBLE_DEVICES left to the study: other programs need another name. */
+static void name_gpu(const struct reading *reading, const struct lab_value *result,
+                     struct lab_study_rank *rank) {
+    int index = lab_run_device_gpu(rank->device);
+    rank->gpu = index >= 0 ? index : -1;
+    if (index == LAB_RUN_NO_GPU || lab_run_device_is_simulated(rank->device))
+        return;
+    const struct lab_track *track = find_gpu(reading, rank->device);
+    const char *own =
+        index == LAB_RUN_GPU_BY_ID ? strchr(rank->device, ':') + 1 : text_of(result, "device_uuid");
+    rank->uuid = as_uuid(own);
+    if (!rank->uuid && track)
+        rank->uuid = as_uuid(track->entity.id);
+    int number = track ? number_by_address(reading->table->machine, track->entity.pci) : -1;
+    rank->gpu = number >= 0 ? number : rank->gpu;
 }
 
 /* What the device itself said comes first: a simulated one is on no node of this machine. */
@@ -159,6 +202,7 @@ static int read_ranks(const struct reading *reading, struct lab_study_run *run,
                                         .numa_node = kept->ranks[i].numa_node,
                                         .rate = number_of(result, "rate")};
         place(reading, result, rank);
+        name_gpu(reading, result, rank);
         struct lab_iteration *iterations;
         size_t count;
         if (!(reading->needs & LAB_ANALYSIS_ITERATIONS))

@@ -159,6 +159,7 @@ static void add_run(struct reading *reading, const struct about *about, const ch
         config && *config ? lab_arena_printf(arena, "%s %s", about->kernel, config) : about->kernel;
     *rank = (struct lab_study_rank){.gpu_id = device_id(reading, about->device),
                                     .device = about->device,
+                                    .gpu = -1,
                                     .numa_node = -1,
                                     .device_node = -1,
                                     .rate = 1 / time_s,

@@ -2,6 +2,7 @@
 #include "command/support/studies.h"
 
 #include "base/str.h"
+#include "store/recording.h"
 #include "store/store.h"
 
 #include <math.h>
@@ -138,7 +139,10 @@ static void given_study(const char *name, bool valid) {
         fail_msg("%s", err.text);
     for (int number = 1; number <= 5; number++)
         finish(store, epoch, number, true, valid && number != 2,
-               number == 5 ? ", \"device_node\": 3, \"distance\": 32" : "");
+               number == 5   ? ", \"device_node\": 3, \"distance\": 32"
+               : number == 4 ? ", \"device_uuid\": \"GPU-0b5c1f8e-4444\""
+               : number == 3 ? ", \"device_uuid\": \"GPU-; ls\""
+                             : "");
     finish(store, epoch, 6, false, false, "");
     lab_store_close(store);
 }
@@ -225,6 +229,52 @@ static void devices_have_their_nodes_and_distances(void **state) {
     assert_int_equal(sim->distance, 32);
 }
 
+static const struct lab_study_rank *rank_of(const struct lab_study_table *table, const char *id) {
+    return &run_called(table, id)->ranks[0];
+}
+
+static void gpus_are_called_as_others_know_them(void **state) {
+    (void)state;
+    given_study("a", true);
+    struct lab_study_table table = read_table("a", 0);
+    assert_string_equal(rank_of(&table, "gpu1b_r1")->uuid, "GPU-0b5c1f8e-4444");
+    assert_int_equal(rank_of(&table, "gpu1b_r1")->gpu, 1);
+    assert_null(rank_of(&table, "gpu1_r0")->uuid);
+    assert_null(rank_of(&table, "gpu1b_r0")->uuid); /* no UUID of a driver's */
+    assert_int_equal(rank_of(&table, "sim_r0")->gpu, 0);
+    assert_null(rank_of(&table, "sim_r0")->uuid);
+    assert_int_equal(rank_of(&table, "cpu_r0")->gpu, -1);
+}
+
+/* CUDA_VISIBLE_DEVICES left the study one GPU, or another order: `cuda:1` is the first on the bus. */
+static void a_sampler_says_which_gpu_it_was(void **state) {
+    (void)state;
+    given_study("a", true);
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_store *store = NULL;
+    struct lab_recorder *recorder = NULL;
+    const struct lab_recorder_setup setup = {.interval_ns = SECOND, .note = ""};
+    if (lab_store_open(in_root("a/study.db"), LAB_STORE_WRITE, &store, &err) < 0 ||
+        lab_recorder_attach(store, &setup, &recorder, &err) < 0)
+        fail_msg("%s", err.text);
+    struct lab_sink_samples sink = lab_recorder_sink(recorder);
+    sink.entity(sink.state, 0,
+                &(struct lab_entity){.kind = LAB_ENTITY_GPU,
+                                     .index = 1,
+                                     .id = "GPU-0b5c1f8e-5555",
+                                     .name = "NVIDIA L40S",
+                                     .pci = "0000:3b:00.0",
+                                     .node = 0,
+                                     .parent = -1});
+    if (lab_recorder_close(recorder, &err) < 0)
+        fail_msg("%s", err.text);
+    lab_store_close(store);
+    struct lab_study_table table = read_table("a", 0);
+    assert_string_equal(rank_of(&table, "gpu1_r0")->uuid, "GPU-0b5c1f8e-5555");
+    assert_string_equal(rank_of(&table, "gpu1b_r1")->uuid, "GPU-0b5c1f8e-4444"); /* its own word */
+    assert_int_equal(rank_of(&table, "gpu1_r0")->gpu, 0);
+}
+
 static void runs_that_are_not_valid_count_only_where_none_is(void **state) {
     (void)state;
     given_study("a", true);
@@ -298,6 +348,8 @@ int main(void) {
         TEST(a_run_has_what_was_asked_for_and_what_came_out),
         TEST(a_phase_is_a_key_or_a_series),
         TEST(devices_have_their_nodes_and_distances),
+        TEST(gpus_are_called_as_others_know_them),
+        TEST(a_sampler_says_which_gpu_it_was),
         TEST(runs_that_are_not_valid_count_only_where_none_is),
         TEST(a_machine_that_says_nothing_is_unknown),
         TEST(folders_files_and_folders_above_are_studies),
