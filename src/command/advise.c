@@ -6,21 +6,19 @@
 
 #include "analysis/analysis.h"
 #include "command/support/advise.h"
+#include "command/support/advise_studies.h"
 #include "command/support/advise_training.h"
 #include "command/support/run_execute.h"
 #include "command/support/studies.h"
 #include "command/support/study_view.h"
 #include "device/device.h"
 #include "machine/machine.h"
-#include "store/store.h"
-#include "study/folder.h"
 #include "workload/workload.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-#define STUDIES_MAX    20 /* that are looked at, newest first: older ones tell of an older machine */
 #define REPEATS        5
 #define TRAINING_WORDS 8 /* of a command line, beside the keys */
 
@@ -33,7 +31,7 @@ static const struct lab_option advise_options[] = {
      .value_name = "NAME", .help = "only this workload; key=value words narrow it down"},
     {"study", LAB_OPTION_STRING, offsetof(struct advise_config, study), .letter = 's',
      .value_name = "PATH",
-     .help = "this study instead of the newest of this machine; it may be a simulated one"},
+     .help = "this study instead of the newest; it may be a simulated one, or of another machine"},
     {NULL},
 };
 
@@ -117,26 +115,8 @@ static void narrow(struct lab_study_table *table, const struct wanted *wanted) {
 
 /* --- which studies --- */
 
-/* Was it run on this machine, on devices that are here? Simulated ones only speak where they are asked. */
-static bool is_here(const char *folder, uint64_t identity, struct lab_arena *arena) {
-    struct lab_store *store;
-    struct lab_store_study study;
-    const char *path = lab_arena_printf(arena, "%s/study.db", folder);
-    if (lab_store_open(path, LAB_STORE_READ, &store, NULL) < 0)
-        return false;
-    bool here =
-        lab_store_study(store, arena, &study, NULL) == 0 && study.machine_identity == identity;
-    lab_store_close(store);
-    return here;
-}
-
-struct studies {
-    struct lab_study_table *tables;
-    int count;
-};
-
 static int read_named(const struct lab_command_call *call, const struct wanted *wanted,
-                      struct studies *studies, struct lab_err *err) {
+                      struct lab_advise_studies *studies, struct lab_err *err) {
     const char *const *folders;
     int count;
     if (lab_studies_find(wanted->studies, wanted->study_count, call->arena, &folders, &count, err) <
@@ -145,23 +125,6 @@ static int read_named(const struct lab_command_call *call, const struct wanted *
     studies->count = count;
     return lab_studies_read(folders, count, LAB_ANALYSIS_ITERATIONS, call->arena, &studies->tables,
                             err);
-}
-
-static int read_known(const struct lab_command_call *call, const struct lab_machine *machine,
-                      struct studies *studies) {
-    const char *const *paths;
-    int known;
-    lab_folder_known(call->arena, &paths, &known);
-    studies->tables = lab_arena_alloc(call->arena, STUDIES_MAX, sizeof *studies->tables);
-    for (int i = 0; i < known && studies->count < STUDIES_MAX; i++) {
-        struct lab_study_table *table = &studies->tables[studies->count];
-        if (is_here(paths[i], lab_machine_identity(machine), call->arena) &&
-            lab_studies_read_one(paths[i], LAB_ANALYSIS_ITERATIONS, call->arena, table, NULL) ==
-                0 &&
-            !table->simulated)
-            studies->count++;
-    }
-    return 0;
 }
 
 /* --- advice --- */
@@ -302,6 +265,7 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
     if (call->shared->json) {
         struct lab_value *map = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "answer", answer);
+        lab_value_set_string(call->arena, map, "study", NULL);
         lab_value_set_bool(call->arena, map, "simulated", false);
         lab_value_set(call->arena, map, "models", lab_value_list(call->arena));
         lab_value_set_string(call->arena, map, "run", command);
@@ -330,6 +294,7 @@ static void print_advice(const struct lab_command_call *call, const struct gathe
         for (int i = 0; i < gathered->count; i++)
             lab_value_append(call->arena, list, lab_advice_value(&gathered->items[i], call->arena));
         lab_value_set_string(call->arena, map, "answer", answer);
+        lab_value_set_string(call->arena, map, "study", gathered->items[0].study);
         lab_value_set_bool(call->arena, map, "simulated", gathered->simulated);
         lab_value_set(call->arena, map, "models", list);
         lab_value_set(call->arena, map, "analyses", gathered->answers);
@@ -341,8 +306,6 @@ static void print_advice(const struct lab_command_call *call, const struct gathe
     lab_str_init(&text);
     lab_text_wrap(answer, 0, 0, call->style.columns, &text);
     lab_str_add(&text, "\n");
-    if (gathered->simulated)
-        lab_str_add(&text, "These are simulated devices.\n");
     for (int i = 0; i < gathered->answers->count; i++) {
         const struct lab_value *said = lab_value_get(gathered->answers->items[i], "answer");
         lab_text_wrap(said->string, 0, 0, call->style.columns, &text);
@@ -428,7 +391,7 @@ static int advise_training(const struct lab_command_call *call, const struct lab
     const char *none = "no study has trained a model on one device and on several here";
     bool found = false;
     if (wanted->study_count > 0) {
-        struct studies studies = {0};
+        struct lab_advise_studies studies = {0};
         if (read_named(call, wanted, &studies, err) < 0)
             return -1;
         for (int i = 0; i < studies.count && known.training.law_count == 0; i++) {
@@ -445,7 +408,8 @@ static int advise_training(const struct lab_command_call *call, const struct lab
                                 wanted->studies[0]);
     } else {
         struct lab_training_wanted asked = {.machine_identity = lab_machine_identity(machine),
-                                            .keys = wanted->keys};
+                                            .keys = wanted->keys,
+                                            .below_first = true};
         found = lab_training_find(&asked, call->arena, &known);
     }
     question->run = training_to_run(call, machine, wanted, question->work.batch, &known);
@@ -461,7 +425,7 @@ static int advise_training(const struct lab_command_call *call, const struct lab
 static int advise(const struct lab_command_call *call, const struct lab_machine *machine,
                   struct lab_err *err) {
     struct wanted wanted;
-    struct studies studies = {0};
+    struct lab_advise_studies studies = {0};
     struct gathered gathered = {.answers = lab_value_list(call->arena)};
     if (read_words(call, &wanted, err) < 0)
         return -1;
@@ -474,16 +438,19 @@ static int advise(const struct lab_command_call *call, const struct lab_machine 
     case OTHER_WORK:
         break;
     }
-    if (wanted.study_count > 0 ? read_named(call, &wanted, &studies, err) < 0
-                               : read_known(call, machine, &studies) < 0)
+    if (wanted.study_count == 0)
+        studies = lab_advise_studies_read(lab_machine_identity(machine), call->arena);
+    else if (read_named(call, &wanted, &studies, err) < 0)
         return -1;
     int result = 0;
-    for (int i = 0; i < studies.count && result == 0; i++) {
+    bool answered = false; /* by a simulated study, which says nothing of this machine */
+    for (int i = 0; i < studies.count && result == 0 && !answered; i++) {
         narrow(&studies.tables[i], &wanted);
         result = gather_study(call, &studies.tables[i], machine, &gathered, err);
+        answered = studies.first_simulated && i == 0 && gathered.count > 0;
     }
     if (result == 0 && gathered.count == 0)
-        print_nothing(call, machine, &wanted, studies.count);
+        print_nothing(call, machine, &wanted, studies.count - studies.first_simulated);
     else if (result == 0)
         print_advice(call, &gathered);
     lab_mem_free(gathered.items);
@@ -501,7 +468,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 }
 
 static const struct lab_manual_example examples[] = {
-    {"gpulab advise", "where to put what was measured on this machine"},
+    {"gpulab advise", "where to put what was measured here"},
     {"gpulab advise --workload vit depth=2 dim=128", "one model"},
     {"gpulab advise --workload mlp widths=50-1024-1024-3 batch_size=64",
      "how many devices to train a model on that was never run"},
@@ -514,13 +481,16 @@ const struct lab_command lab_command_advise = {
     .summary = "best placement on this machine, as lines to paste",
     .usage = "[key=value...] [STUDY...]",
     .description =
-        "Takes the newest studies of this machine, or the one given, and prints for each model the "
+        "Prints for each model the "
         "lines that put it where it ran fastest: numactl, CUDA_VISIBLE_DEVICES, Slurm, Open MPI "
         "and "
         "others. Each measured line has its gain with an interval at 95 %, over all "
         "places that agree in the other choices; where there is one pair alone, over the place "
         "that costs most. Choices that gain nothing are said to, "
         "with how well that is known. What wasn't measured stands apart and says so.\n\n"
+        "Without STUDY it takes the newest studies below the working directory, then the newest "
+        "elsewhere, all of this machine. A simulated study counts where it is the newest below the "
+        "working directory; it then stands alone. The study is named.\n\n"
         "Of a workload that trains a model (mlp) it says on how many devices: by the law that the "
         "newest train_scaling study of this machine, or the one given, was fitted with, also for "
         "widths and batches that were never run; with intervals, where several devices begin to "

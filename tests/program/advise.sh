@@ -11,7 +11,7 @@ expect_status 0
 expect_out '^Nothing can be advised yet: no study was run on this machine'
 expect_out '^  gpulab run (numa|compile)_study .*experiment.repeat=5$'
 run advise --json
-json 'd["models"] == [] and d["run"].startswith("gpulab run ")'
+json 'd["models"] == [] and d["run"].startswith("gpulab run ") and d["study"] is None'
 run advise depth=2
 expect_status 2
 expect_err 'gpulab advise --workload vit depth=2'
@@ -33,7 +33,7 @@ run advise
 expect_status 0
 expect_out '^vit16x1x64: device 0 from node 0, batch (1|16)$'
 expect_out 'batch (1 rather than 16|16 rather than 1)'
-expect_out '^  from outputs/quick_test/'
+expect_out '^Study: outputs/quick_test/'
 run advise --workload vit depth=1 --json
 json 'len(d["models"]) == 1 and d["models"][0]["lines"][0]["tool"] == "gpulab"'
 json 'all(l["measured"] or l["gain"] is None for l in d["models"][0]["lines"])'

@@ -44,7 +44,8 @@ expect_out "^\| 128 \| 2 \| .* Single device preferred \|$"
 expect_out "^\*\*Conclusion\*\*: one device trains it faster"
 expect_out "said to have 258 K parameters; its layers have 54403"
 
-# 2. The law of these points, and what it says of a model that was never run; simulated figures speak when asked
+# 2. The law of these points, and what it says of a model that was never run; simulated figures speak when asked,
+# or where they were just made
 run analyze training train_scaling --json
 json '(lambda s: len(s["comparison"]) == 6 and all(r["recommendation"] == "one" for r in s["comparison"])
       and len(s["timeline"]) == 12 and len(s["published"]) == 10
@@ -64,11 +65,16 @@ expect_out "leaves mlp_large_batch48 on one device: by the law"
 run run train_scaling device=cpu:0/2 experiment.gpu_mode=auto 'experiment.batch_sizes=[48]' \
     experiment.model=large experiment.runs=1 --dry-run
 expect_out "mlp_large_batch48 on one device, by a"
+mkdir elsewhere && cd elsewhere || exit 1 # with no study below it: a simulated one speaks when asked
 run advise --workload mlp model=large batch_size=64
 expect_status 0
 expect_out "no study has trained a model"
 expect_out "stay on one$|device \(fewer than 5 M parameters and a batch below 128\)"
 expect_out "gpulab run train_scaling .*experiment.batch_sizes=\[16,32,64,128\]"
+cd "$work" || exit 1
+run advise --workload mlp model=large batch_size=64 --json # or where it was just run
+json '(d["simulated"] and d["study"].startswith("outputs/train_scaling/")
+      and d["training"]["study"].endswith(d["study"]))'
 run advise --workload mlp widths=50-0-3
 expect_status 2
 expect_err "each width must be 1 to"

@@ -296,6 +296,7 @@ struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int 
     struct lab_advice advice = {.model = found->name,
                                 .study = study,
                                 .answer = found->answer,
+                                .simulated = result->simulated,
                                 .lines = lab_arena_alloc(arena, LINES_MAX, sizeof *advice.lines)};
     if (find_table(found, "choices"))
         add_measured(&advice, found, &target, arena);

@@ -30,6 +30,7 @@ struct lab_advice {            /* for one model */
     const char *model, *study; /* study: its folder's name */
     const char *best;          /* "device 3 from node 1, compiled"; "device 3 from any node" */
     const char *answer;        /* recommend's sentence */
+    bool simulated;
     struct lab_advice_line *lines;
     int count;
     const char *next; /* a `gpulab run …` that would tell more; NULL = none is needed */
@@ -46,7 +47,7 @@ struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int 
 /* One sentence over all of them: what is worth most, or that nothing is and how well that is known. */
 const char *lab_advice_answer(const struct lab_advice *list, int count, struct lab_arena *arena);
 
-/* As text. What wasn't measured is said once, for the model that gains most. */
+/* As text, from the studies on. What wasn't measured is said once, for the model that gains most. */
 void lab_advice_write(const struct lab_advice *list, int count, struct lab_style style,
                       struct lab_arena *arena, struct lab_str *out);
 struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena);

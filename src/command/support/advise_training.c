@@ -376,6 +376,7 @@ static void print_json(const struct lab_command_call *call, const struct advice 
         lab_value_set_string(arena, made, "simulated_sums", LAB_TRAINING_SIMULATED_SUMS);
     lab_value_set_string(arena, made, "warning", warning_words(advice));
     lab_value_set_string(arena, map, "answer", answer_of(advice));
+    lab_value_set_string(arena, map, "study", lab_study_view_shorten(advice->known->folder, arena));
     lab_value_set_bool(arena, map, "simulated", advice->known->simulated);
     lab_value_set(arena, map, "models", lab_value_list(arena));
     lab_value_set(arena, map, "training", made);
@@ -410,6 +411,7 @@ void lab_advise_training_nothing(const struct lab_command_call *call,
     if (call->shared->json) {
         struct lab_value *map = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "answer", answer);
+        lab_value_set_string(call->arena, map, "study", NULL);
         lab_value_set_bool(call->arena, map, "simulated", false);
         lab_value_set(call->arena, map, "models", lab_value_list(call->arena));
         lab_value_set(call->arena, map, "training", question_value(question, call->arena));

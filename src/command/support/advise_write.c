@@ -110,10 +110,32 @@ static void add_state(const struct lab_advice *advice, enum lab_advice_state sta
     }
 }
 
+/* --- studies --- */
+
+static bool has_study_before(const struct lab_advice *list, int at) {
+    for (int i = 0; i < at; i++)
+        if (lab_str_equal(list[i].study, list[at].study))
+            return true;
+    return false;
+}
+
+/* Each on a line of its own; returns how many there are. */
+static int add_studies(const struct lab_advice *list, int count, struct lab_str *out) {
+    int studies = 0;
+    for (int i = 0; i < count; i++)
+        if (!has_study_before(list, i)) {
+            studies++;
+            lab_str_printf(out, "Study: %s%s\n", list[i].study,
+                           list[i].simulated ? " (simulated)" : "");
+        }
+    return studies;
+}
+
 void lab_advice_write(const struct lab_advice *list, int count, struct lab_style style,
                       struct lab_arena *arena, struct lab_str *out) {
     const struct lab_advice *whose = count > 0 ? &list[0] : NULL;
     most_worth(list, count, &whose);
+    bool several = add_studies(list, count, out) > 1;
     for (int i = 0; i < count; i++) {
         const struct lab_advice *advice = &list[i];
         lab_str_add(out, "\n");
@@ -121,7 +143,8 @@ void lab_advice_write(const struct lab_advice *list, int count, struct lab_style
                          out);
         for (int state = LAB_ADVICE_WORTH; state <= LAB_ADVICE_UNDECIDED; state++)
             add_state(advice, (enum lab_advice_state)state, NULL, style, arena, out);
-        lab_str_printf(out, "  from %s\n", advice->study);
+        if (several)
+            lab_str_printf(out, "  from %s\n", advice->study);
     }
     if (!whose)
         return;

@@ -3,10 +3,10 @@
 
 #include "analysis/analysis_training_words.h"
 #include "base/str.h"
+#include "command/support/advise_studies.h"
 #include "command/support/studies.h"
 #include "command/support/study_view.h"
 #include "machine/machine.h"
-#include "store/store.h"
 #include "study/folder.h"
 
 #include <math.h>
@@ -48,41 +48,40 @@ bool lab_training_of_study(const struct lab_study_table *table, const struct lab
     return found;
 }
 
-/* From its header alone, so that other studies cost little. */
-static bool may_have(const char *folder, uint64_t machine_identity, struct lab_arena *arena) {
-    struct lab_store *store;
-    struct lab_store_study study;
-    const char *path = lab_arena_printf(arena, "%s/study.db", folder);
-    if (lab_store_open(path, LAB_STORE_READ, &store, NULL) < 0)
+/* `newest`: of those below the working directory, so that it may be a simulated one. */
+static bool read_known(const char *folder, const struct lab_training_wanted *wanted, bool newest,
+                       struct lab_arena *arena, struct lab_training_known *ret_known) {
+    struct lab_advise_header header = lab_advise_header_read(folder, arena);
+    struct lab_study_table table;
+    if (!lab_str_equal(header.option, "train_scaling") ||
+        (header.machine_identity != wanted->machine_identity && !(header.simulated && newest)) ||
+        lab_studies_read_one(folder, 0, arena, &table, NULL) < 0 ||
+        (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
+        !lab_training_of_study(&table, wanted->keys, arena, ret_known))
         return false;
-    bool may = lab_store_study(store, arena, &study, NULL) == 0 &&
-               study.machine_identity == machine_identity &&
-               lab_str_equal(study.option, "train_scaling");
-    lab_store_close(store);
-    return may;
+    return wanted->device ? lab_str_equal(ret_known->device, wanted->device)
+                          : newest || !ret_known->simulated;
 }
 
 bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_arena *arena,
                        struct lab_training_known *ret_known) {
     const char *const *paths;
-    int count;
+    int count, below = 0;
     bool found = false;
-    lab_folder_known(arena, &paths, &count);
+    if (wanted->below_first)
+        count = lab_advise_known(arena, &paths, &below);
+    else
+        lab_folder_known(arena, &paths, &count);
     for (int i = 0; i < count && i < STUDIES_MAX; i++) {
-        struct lab_study_table table;
         struct lab_training_known known;
-        if (!may_have(paths[i], wanted->machine_identity, arena) ||
-            lab_studies_read_one(paths[i], 0, arena, &table, NULL) < 0 ||
-            (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
-            !lab_training_of_study(&table, wanted->keys, arena, &known))
+        if (!read_known(paths[i], wanted, i < below && !found, arena, &known))
             continue;
         bool has_law = known.training.law_count > 0;
-        if ((wanted->device ? !lab_str_equal(known.device, wanted->device) : known.simulated) ||
-            (found && !has_law))
+        if (found && !has_law)
             continue;
         *ret_known = known;
         found = true;
-        if (has_law)
+        if (has_law || (known.simulated && !wanted->device))
             return true;
     }
     return found;

@@ -20,9 +20,11 @@ struct lab_training_known {
 
 struct lab_training_wanted {
     uint64_t machine_identity;    /* of the machine that it ran on */
-    const char *device;           /* the first of them; NULL = any, but a simulated one */
+    const char *device;           /* the first of them; NULL = any, but a simulated one unless
+                                     `below_first` allows for it */
     const struct lab_value *keys; /* of the workload, that its runs agree in; NULL = any */
     bool done;                    /* no run of it is still to come */
+    bool below_first;             /* as `advise` prefers studies (advise_studies.h) */
 };
 
 /* What a study has: the set of its points that agrees in the keys and fits a law; without one
