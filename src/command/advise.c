@@ -10,7 +10,6 @@
 #include "command/support/advise_training.h"
 #include "command/support/run_execute.h"
 #include "command/support/studies.h"
-#include "command/support/study_view.h"
 #include "device/device.h"
 #include "machine/machine.h"
 #include "workload/workload.h"
@@ -173,8 +172,7 @@ static void add_answers(const struct lab_study_table *table, struct gathered *ga
 
 /* Newer studies come first: a model that one of them has a choice for isn't asked of older ones. */
 static int gather_study(const struct lab_command_call *call, const struct lab_study_table *table,
-                        const struct lab_machine *machine, struct gathered *gathered,
-                        struct lab_err *err) {
+                        struct gathered *gathered, struct lab_err *err) {
     struct lab_analysis_input input = {.studies = table, .study_count = 1};
     struct lab_analysis_result result;
     bool any = false;
@@ -182,10 +180,8 @@ static int gather_study(const struct lab_command_call *call, const struct lab_st
         return 0;
     if (analyse("recommend", &input, call->arena, &result, err) < 0)
         return -1;
-    const char *folder = lab_study_view_shorten(table->folder, call->arena);
     for (int i = 0; i < result.part_count; i++) {
-        struct lab_advice advice = lab_advice_make(
-            &result, i, folder, table->machine ? table->machine : machine, call->arena);
+        struct lab_advice advice = lab_advice_make(&result, i, table, call->arena);
         bool choices = false;
         for (int k = 0; k < advice.count; k++)
             choices |= advice.lines[k].state <= LAB_ADVICE_UNDECIDED;
@@ -446,7 +442,7 @@ static int advise(const struct lab_command_call *call, const struct lab_machine 
     bool answered = false; /* by a simulated study, which says nothing of this machine */
     for (int i = 0; i < studies.count && result == 0 && !answered; i++) {
         narrow(&studies.tables[i], &wanted);
-        result = gather_study(call, &studies.tables[i], machine, &gathered, err);
+        result = gather_study(call, &studies.tables[i], &gathered, err);
         answered = studies.first_simulated && i == 0 && gathered.count > 0;
     }
     if (result == 0 && gathered.count == 0)
@@ -481,13 +477,13 @@ const struct lab_command lab_command_advise = {
     .summary = "best placement on this machine, as lines to paste",
     .usage = "[key=value...] [STUDY...]",
     .description =
-        "Prints for each model the "
-        "lines that put it where it ran fastest: numactl, CUDA_VISIBLE_DEVICES, Slurm, Open MPI "
-        "and "
-        "others. Each measured line has its gain with an interval at 95 %, over all "
-        "places that agree in the other choices; where there is one pair alone, over the place "
-        "that costs most. Choices that gain nothing are said to, "
-        "with how well that is known. What wasn't measured stands apart and says so.\n\n"
+        "Prints for each model the lines that start PROGRAM where it ran fastest. Every line names "
+        "the GPU (CUDA_VISIBLE_DEVICES: its UUID, else its number in PCI order), the cores and the "
+        "memory (numactl), also those for Slurm, Open MPI and others. A measured line has its gain "
+        "with a 95% interval: over all places that agree in the other choices, or over the slowest "
+        "place where there is one pair alone. Choices without a gain are listed with a bound. What "
+        "wasn't measured stands apart. A slice of a device has no line: other programs can't "
+        "address it.\n\n"
         "Without STUDY it takes the newest studies below the working directory, then the newest "
         "elsewhere, all of this machine. A simulated study counts where it is the newest below the "
         "working directory; it then stands alone. The study is named.\n\n"

@@ -35,7 +35,8 @@ expect_out '^vit16x1x64: device 0 from node 0, batch (1|16)$'
 expect_out 'batch (1 rather than 16|16 rather than 1)'
 expect_out '^Study: outputs/quick_test/'
 run advise --workload vit depth=1 --json
-json 'len(d["models"]) == 1 and d["models"][0]["lines"][0]["tool"] == "gpulab"'
+json 'len(d["models"]) == 1 and d["models"][0]["lines"][0]["choice"] == "batch"'
+json 'd["models"][0]["lines"][0]["line"].endswith(" PROGRAM") and d["study"].startswith("outputs/quick_test/")'
 json 'all(l["measured"] or l["gain"] is None for l in d["models"][0]["lines"])'
 run advise --workload vit depth=7
 expect_out 'no study of this machine has measured vit in more'

@@ -2,9 +2,10 @@
 #include "command/support/advise.h"
 
 #include "base/str.h"
+#include "command/support/advise_place.h"
+#include "command/support/study_view.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LINES_MAX 16
@@ -48,65 +49,32 @@ static const struct lab_analysis_cell *cell(const struct lab_analysis_table *tab
 /* --- where it runs --- */
 
 struct target {
-    const char *nodes; /* "1", "0,1" */
-    int node;          /* the single one; -1 = several */
-    const char *gpus;  /* "3", "0,1" as CUDA_VISIBLE_DEVICES takes them; NULL = no GPU of CUDA's */
-    const char *gpu_index; /* as nvidia-smi counts; NULL = not by number */
-    bool several;          /* devices */
-    bool simulated;
-    const struct lab_node *cores; /* of the node; NULL = unknown */
+    struct lab_advice_place place;
+    const char *nodes; /* "1", "[0,1]": as recommend has them */
     double batch;
     bool compiled;
 };
 
-/* "[0,1]" without its brackets */
-static const char *bare(const char *list, struct lab_arena *arena) {
-    size_t length = strlen(list);
-    return length >= 2 && *list == '[' ? lab_arena_strndup(arena, list + 1, length - 2) : list;
-}
-
-/* A simulated GPU's number is the one that it would have in that machine. */
-static const char *visible_gpus(const char *devices, const char *ids, bool *ret_by_number,
-                                struct lab_arena *arena) {
-    *ret_by_number = true;
-    if (lab_str_starts(devices, "sim:"))
-        return bare(ids, arena);
-    if (!lab_str_starts(devices, "cuda:") || strchr(devices, '/'))
-        return NULL;
-    struct lab_str list;
-    lab_str_init(&list);
-    for (const char *at = devices; *at;) {
-        size_t length = strcspn(at, ",");
-        const char *name = lab_arena_strndup(arena, at, length);
-        *ret_by_number = *ret_by_number && !strstr(name, "MIG-");
-        lab_str_printf(&list, "%s%s", list.length ? "," : "",
-                       lab_str_starts(name, "cuda:") ? name + strlen("cuda:") : name);
-        at += length + (at[length] == ',');
-    }
-    const char *copy = lab_arena_strdup(arena, list.text);
-    lab_str_release(&list);
-    return copy;
+/* A run of the best place: the first of recommend's list, which is found again by its point. */
+static const struct lab_study_run *find_run(const struct lab_analysis_part *part,
+                                            const struct lab_study_table *study) {
+    const struct lab_analysis_table *places = find_table(part, "places");
+    const char *point = places && places->row_count > 0 ? cell(places, 0, "point")->text : NULL;
+    for (int i = 0; point && i < study->run_count; i++)
+        if (lab_str_equal(study->runs[i].point, point))
+            return &study->runs[i];
+    return NULL;
 }
 
 static struct target find_target(const struct lab_analysis_result *result, int part,
-                                 const struct lab_machine *machine, struct lab_arena *arena) {
-    const char *devices = text(result, part, "devices");
-    bool by_number;
-    struct target target = {
-        .nodes = bare(text(result, part, "numa_nodes"), arena),
-        .gpus = visible_gpus(devices, text(result, part, "gpu_ids"), &by_number, arena),
-        .several = strchr(devices, ',') != NULL,
-        .simulated = result->simulated,
-        .batch = figure(result, part, "batch_size")->value,
-        .compiled = lab_str_equal(text(result, part, "compile_model"), "true")};
-    char *end;
-    long node = strtol(target.nodes, &end, 10);
-    target.node = *target.nodes && !*end ? (int)node : -1;
-    target.gpu_index = by_number ? target.gpus : NULL;
-    int index = machine && target.node >= 0 ? lab_machine_node_index(machine, target.node) : -1;
-    if (index >= 0 && !result->simulated && machine->nodes[index].cpus.count > 0)
-        target.cores = &machine->nodes[index];
-    return target;
+                                 const struct lab_study_table *study, struct lab_arena *arena) {
+    const struct lab_study_run *run = find_run(&result->parts[part], study);
+    return (struct target){.place = lab_advice_place_make(run ? run->ranks : NULL,
+                                                          run ? run->rank_count : 0, study->machine,
+                                                          result->simulated, arena),
+                           .nodes = text(result, part, "numa_nodes"),
+                           .batch = figure(result, part, "batch_size")->value,
+                           .compiled = lab_str_equal(text(result, part, "compile_model"), "true")};
 }
 
 /* --- lines --- */
@@ -126,24 +94,14 @@ static struct lab_advice_line *add(struct lab_advice *advice, enum lab_advice_st
     return made;
 }
 
-static const char *choice_line(const char *choice, const struct target *target,
-                               const char **ret_tool, struct lab_arena *arena) {
-    if (lab_str_equal(choice, "node")) {
-        *ret_tool = "numactl";
-        return lab_arena_printf(arena, "numactl --cpunodebind=%s --membind=%s PROGRAM",
-                                target->nodes, target->nodes);
-    }
-    if (lab_str_equal(choice, "device")) {
-        *ret_tool = "CUDA_VISIBLE_DEVICES";
-        return target->gpus
-                   ? lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s PROGRAM", target->gpus)
-                   : NULL;
-    }
-    *ret_tool = "gpulab";
+/* What PROGRAM has to do itself for the choice; NULL = where it is started says it all. */
+static const char *setting_of(const char *choice, const struct target *target,
+                              struct lab_arena *arena) {
     if (lab_str_equal(choice, "batch"))
-        return lab_arena_printf(arena, "experiment.test.batch_size=%.0f", target->batch);
-    return lab_arena_printf(arena, "experiment.test.compile_model=%s",
-                            target->compiled ? "true" : "false");
+        return lab_arena_printf(arena, "batch_size=%.0f", target->batch);
+    if (lab_str_equal(choice, "compile"))
+        return lab_arena_printf(arena, "compile_model=%s", target->compiled ? "true" : "false");
+    return NULL;
 }
 
 /* Of several places that a choice avoids the one that costs most: that is what it is worth at most. */
@@ -186,10 +144,11 @@ static void add_measured(struct lab_advice *advice, const struct lab_analysis_pa
     const struct lab_analysis_table *choices = find_table(part, "choices");
     const struct lab_analysis_table *factors = find_table(part, "factors");
     static const char *const kinds[] = {"node", "device", "compile", "batch"};
+    const char *line =
+        target->place.missing ? NULL : lab_advice_place_line(&target->place, NULL, arena);
     for (int k = 0; k < 4; k++) {
         int row = worst_row(choices, kinds[k]);
-        const char *tool, *line = choice_line(kinds[k], target, &tool, arena);
-        if (row < 0 || !line)
+        if (row < 0)
             continue;
         const char *words = cell(choices, row, "words")->text;
         int over = over_places(factors, words);
@@ -206,70 +165,69 @@ static void add_measured(struct lab_advice *advice, const struct lab_analysis_pa
                                            lab_str_equal(verdict, "faster") ? LAB_ADVICE_WORTH
                                            : lab_str_equal(verdict, "same") ? LAB_ADVICE_NOT_WORTH
                                                                             : LAB_ADVICE_UNDECIDED,
-                                           tool, line, words);
+                                           target->place.tool, line, words);
         if (!made)
             return;
+        made->choice = kinds[k];
+        made->setting = setting_of(kinds[k], target, arena);
         made->gain = gain->value;
         made->low = gain->low;
         made->high = gain->high;
     }
 }
 
-/* Where feeding from that node pays, the same place in the words of those who start programs. */
-static void add_same_place(struct lab_advice *advice, const struct target *target,
-                           struct lab_arena *arena) {
-    bool pays = false;
+/* Whether it is worth while to run there, and not elsewhere. */
+static bool place_pays(const struct lab_advice *advice) {
     for (int i = 0; i < advice->count; i++)
-        pays |= advice->lines[i].state == LAB_ADVICE_WORTH &&
-                lab_str_equal(advice->lines[i].tool, "numactl");
-    if (!pays || target->node < 0)
-        return;
-    const char *gpu = target->gpu_index && !target->several
-                          ? lab_arena_printf(arena, " --gpu-bind=map_gpu:%s", target->gpu_index)
-                          : "";
-    add(advice, LAB_ADVICE_SAME_PLACE, "slurm",
-        lab_arena_printf(arena, "srun -n 1 --cpu-bind=map_ldom:%d --mem-bind=map_mem:%d%s PROGRAM",
-                         target->node, target->node, gpu),
-        "Slurm: a task on the same cores and memory");
-    add(advice, LAB_ADVICE_SAME_PLACE, "openmpi",
-        lab_arena_printf(arena,
-                         "mpirun -n 1 --bind-to none numactl --cpunodebind=%d --membind=%d PROGRAM",
-                         target->node, target->node),
-        "Open MPI: numactl binds the rank, mpirun keeps off");
-    if (!target->cores)
-        return;
-    struct lab_str cpus;
-    lab_str_init(&cpus);
-    lab_cpus_write(&target->cores->cpus, &cpus);
-    add(advice, LAB_ADVICE_NOT_MEASURED, "taskset",
-        lab_arena_printf(arena, "taskset -c %s PROGRAM", cpus.text),
-        "the same cores where there is no numactl; memory lies where it is touched first");
-    lab_str_release(&cpus);
+        if (advice->lines[i].state == LAB_ADVICE_WORTH && !advice->lines[i].setting)
+            return true;
+    return false;
 }
 
-static void add_unmeasured(struct lab_advice *advice, const struct target *target,
+#define WHOLE_HOST "Slurm, in a job with the whole host (--exclusive --mem=0); a smaller job "
+
+/* Where the place pays, the same in the words of those who start programs. */
+static void add_same_place(struct lab_advice *advice, const struct lab_advice_place *place,
                            struct lab_arena *arena) {
-    if (target->cores && target->cores->core_count > 0)
-        add(advice, LAB_ADVICE_NOT_MEASURED, "openmp",
-            lab_arena_printf(arena,
-                             "OMP_NUM_THREADS=%d OMP_PLACES=cores OMP_PROC_BIND=close PROGRAM",
-                             target->cores->core_count),
-            lab_arena_printf(arena, "a thread for each core of node %d and none beyond",
-                             target->node));
-    if (target->gpus && target->several)
-        add(advice, LAB_ADVICE_NOT_MEASURED, "nccl", "NCCL_IGNORE_CPU_AFFINITY=1 PROGRAM",
-            "NCCL's threads stay where the program was put instead of at each GPU's own node");
-    if (!target->gpu_index || target->several)
+    if (!place_pays(advice))
         return;
-    add(advice, LAB_ADVICE_NOT_MEASURED, "exclusive",
-        lab_arena_printf(arena, "nvidia-smi -i %s -c EXCLUSIVE_PROCESS", target->gpu_index),
-        "keeps strangers off the GPU; needs root, and gpulab never does it by itself");
-    add(advice, LAB_ADVICE_NOT_MEASURED, "mps",
-        lab_arena_printf(arena, "CUDA_VISIBLE_DEVICES=%s nvidia-cuda-mps-control -d",
-                         target->gpu_index),
+    add(advice, LAB_ADVICE_SAME_PLACE, "slurm", lab_advice_place_slurm(place, arena),
+        !place->gpus       ? WHOLE_HOST "may lack these cores"
+        : place->by_number ? WHOLE_HOST "renumbers its GPUs"
+                           : WHOLE_HOST "may lack this GPU or these cores");
+    if (!place->split) /* else it has been said */
+        add(advice, LAB_ADVICE_SAME_PLACE, "openmpi", lab_advice_place_mpi(place, arena),
+            place->rank_count > 1 ? "Open MPI: a rank for each device"
+                                  : "Open MPI: numactl binds the rank, not mpirun");
+    const char *taskset = lab_advice_place_taskset(place, arena);
+    if (taskset && !lab_str_equal(place->tool, "taskset"))
+        add(advice, LAB_ADVICE_NOT_MEASURED, "taskset", taskset,
+            "the same cores without numactl; memory isn't bound: first touch places it, on the "
+            "local NUMA node while that has room");
+}
+
+static void add_unmeasured(struct lab_advice *advice, const struct lab_advice_place *place,
+                           struct lab_arena *arena) {
+    if (place->core_count > 0 && place->rank_count == 1) {
+        const char *threads = lab_arena_printf(
+            arena, "OMP_NUM_THREADS=%d OMP_PLACES=cores OMP_PROC_BIND=close", place->core_count);
+        add(advice, LAB_ADVICE_NOT_MEASURED, "openmp", lab_advice_place_line(place, threads, arena),
+            lab_arena_printf(arena, "a thread for each core of node %d and none beyond",
+                             place->node));
+    }
+    if (place->gpus && place->rank_count > 1)
+        add(advice, LAB_ADVICE_NOT_MEASURED, "nccl",
+            lab_advice_place_line(place, "NCCL_IGNORE_CPU_AFFINITY=1", arena),
+            "NCCL's threads stay where the program was put instead of at each GPU's own node");
+    const char *mps = lab_advice_place_mps(place, arena);
+    if (!mps)
+        return;
+    add(advice, LAB_ADVICE_NOT_MEASURED, "mps", mps,
         "several small programs of one user run on the GPU side by side instead of in turns");
-    add(advice, LAB_ADVICE_NOT_MEASURED, "mig",
-        lab_arena_printf(arena, "nvidia-smi -i %s -mig 1", target->gpu_index),
+    add(advice, LAB_ADVICE_NOT_MEASURED, "exclusive",
+        lab_advice_place_smi(place, "-c EXCLUSIVE_PROCESS", arena),
+        "no second process on the GPU; needs root, and gpulab never does it by itself");
+    add(advice, LAB_ADVICE_NOT_MEASURED, "mig", lab_advice_place_smi(place, "-mig 1", arena),
         "splits a GPU that can be split, for programs that must not disturb each other; needs "
         "root");
 }
@@ -281,28 +239,30 @@ static const char *best_words(const struct lab_advice *advice, const char *words
     const char *at = strstr(words, node);
     for (int i = 0; at && i < advice->count; i++)
         if (advice->lines[i].state == LAB_ADVICE_NOT_WORTH &&
-            lab_str_equal(advice->lines[i].tool, "numactl"))
+            lab_str_equal(advice->lines[i].choice, "node"))
             return lab_arena_printf(arena, "%.*s from any node%s", (int)(at - words), words,
                                     at + strlen(node));
     return words;
 }
 
 struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
-                                  const char *study, const struct lab_machine *machine,
-                                  struct lab_arena *arena) {
+                                  const struct lab_study_table *study, struct lab_arena *arena) {
     const struct lab_analysis_part *found = &result->parts[part];
     const struct lab_analysis_table *next = find_table(found, "next");
-    struct target target = find_target(result, part, machine, arena);
+    struct target target = find_target(result, part, study, arena);
     struct lab_advice advice = {.model = found->name,
-                                .study = study,
+                                .study = lab_study_view_shorten(study->folder, arena),
                                 .answer = found->answer,
+                                .no_line = target.place.missing,
                                 .simulated = result->simulated,
                                 .lines = lab_arena_alloc(arena, LINES_MAX, sizeof *advice.lines)};
     if (find_table(found, "choices"))
         add_measured(&advice, found, &target, arena);
     advice.best = best_words(&advice, text(result, part, "best"), &target, arena);
-    add_same_place(&advice, &target, arena);
-    add_unmeasured(&advice, &target, arena);
+    if (!target.place.missing) {
+        add_same_place(&advice, &target.place, arena);
+        add_unmeasured(&advice, &target.place, arena);
+    }
     if (next && next->row_count > 0)
         advice.next = cell(next, 0, "command")->text;
     return advice;

@@ -1,13 +1,14 @@
 /*
  * support/advise.h: from what `analyze recommend` found to lines that can be pasted. A line whose gain
- * was measured carries it; every other says that it wasn't.
+ * was measured carries it; every other says that it wasn't. Lines that start PROGRAM name its GPU,
+ * cores and memory, whichever of them the gain belongs to (advise_place.h).
  */
 #ifndef LAB_COMMAND_SUPPORT_ADVISE_H
 #define LAB_COMMAND_SUPPORT_ADVISE_H
 
 #include "analysis/analysis.h"
+#include "analysis/analysis_study.h"
 #include "base/value.h"
-#include "model/machine.h"
 #include "report/report.h"
 
 enum lab_advice_state {
@@ -19,9 +20,11 @@ enum lab_advice_state {
 };
 
 struct lab_advice_line {
-    const char *line;       /* to paste; PROGRAM stands for the user's own */
-    const char *tool;       /* "numactl" */
-    const char *why;        /* "node 1 rather than node 0" */
+    const char *line;    /* to paste; PROGRAM stands for the user's own; NULL = `no_line` */
+    const char *tool;    /* "numactl" */
+    const char *choice;  /* "node", "device", "batch", "compile"; NULL = none that was measured */
+    const char *setting; /* "batch_size=16": PROGRAM's own, which no line can hold; NULL = none */
+    const char *why;     /* "node 1 rather than node 0" */
     double gain, low, high; /* as shares; NaN = not measured */
     enum lab_advice_state state;
 };
@@ -30,19 +33,17 @@ struct lab_advice {            /* for one model */
     const char *model, *study; /* study: its folder's name */
     const char *best;          /* "device 3 from node 1, compiled"; "device 3 from any node" */
     const char *answer;        /* recommend's sentence */
+    const char *no_line;       /* why none starts PROGRAM there; NULL = they do */
     bool simulated;
     struct lab_advice_line *lines;
     int count;
     const char *next; /* a `gpulab run …` that would tell more; NULL = none is needed */
 };
 
-/*
- * Advice from a part of recommend's result. `machine` is where the study ran; NULL = unknown: lines
- * that name cores are left out. `simulated`: its cores aren't the ones that were measured.
- */
+/* Advice from a part of recommend's result on that study. Without a record of its machine, lines that
+ * name single cores are left out. */
 struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
-                                  const char *study, const struct lab_machine *machine,
-                                  struct lab_arena *arena);
+                                  const struct lab_study_table *study, struct lab_arena *arena);
 
 /* One sentence over all of them: what is worth most, or that nothing is and how well that is known. */
 const char *lab_advice_answer(const struct lab_advice *list, int count, struct lab_arena *arena);

@@ -83,12 +83,18 @@ static const char *gain_words(const struct lab_advice_line *line, struct lab_are
     return "";
 }
 
-/* A line to paste is never broken; what is said of it follows below. */
-static void add_line(const struct lab_advice_line *line, bool pasted, struct lab_style style,
+static const char *words_of(const struct lab_advice_line *line, bool pasted,
+                            struct lab_arena *arena) {
+    const char *own = pasted && line->setting ? "; set it in PROGRAM" : "";
+    return lab_arena_printf(arena, "%s%s%s", gain_words(line, arena), line->why, own);
+}
+
+/* A line to paste is never broken; what is said of it follows below. Several choices may share one. */
+static void add_line(const struct lab_advice_line *line, const char *pasted, struct lab_style style,
                      struct lab_arena *arena, struct lab_str *out) {
-    const char *words = lab_arena_printf(arena, "%s%s", gain_words(line, arena), line->why);
-    if (pasted)
-        lab_str_printf(out, "  %s\n", line->line);
+    const char *words = words_of(line, pasted != NULL, arena);
+    if (pasted && *pasted)
+        lab_str_printf(out, "  %s\n", pasted);
     lab_str_add(out, pasted ? "      " : "  ");
     lab_text_wrap(words, pasted ? 6 : 2, 6, style.columns, out);
     lab_str_add(out, "\n");
@@ -97,16 +103,27 @@ static void add_line(const struct lab_advice_line *line, bool pasted, struct lab
 static void add_state(const struct lab_advice *advice, enum lab_advice_state state,
                       const char *heading, struct lab_style style, struct lab_arena *arena,
                       struct lab_str *out) {
-    bool any = false, pasted = state != LAB_ADVICE_NOT_WORTH && state != LAB_ADVICE_UNDECIDED;
+    bool advised = state != LAB_ADVICE_NOT_WORTH && state != LAB_ADVICE_UNDECIDED;
+    const char *last = NULL;
+    bool any = false;
     for (int i = 0; i < advice->count; i++) {
-        if (advice->lines[i].state != state)
+        const struct lab_advice_line *line = &advice->lines[i];
+        if (line->state != state)
             continue;
         if (!any && heading) {
             lab_str_add(out, "\n");
             lab_text_heading(heading, style, out);
         }
         any = true;
-        add_line(&advice->lines[i], pasted, style, arena, out);
+        const char *pasted = advised ? line->line : NULL;
+        add_line(line, pasted && lab_str_equal(pasted, last) ? "" : pasted, style, arena, out);
+        last = pasted;
+    }
+    if (any && state == LAB_ADVICE_WORTH && advice->no_line) {
+        lab_str_add(out, "  ");
+        lab_text_wrap(lab_arena_printf(arena, "No line to paste: %s.", advice->no_line), 2, 6,
+                      style.columns, out);
+        lab_str_add(out, "\n");
     }
 }
 
@@ -165,6 +182,8 @@ static struct lab_value *line_value(const struct lab_advice_line *line, struct l
     struct lab_value *map = lab_value_map(arena), *interval = lab_value_null(arena);
     lab_value_set_string(arena, map, "line", line->line);
     lab_value_set_string(arena, map, "tool", line->tool);
+    lab_value_set_string(arena, map, "choice", line->choice);
+    lab_value_set_string(arena, map, "setting", line->setting);
     lab_value_set_string(arena, map, "why", line->why);
     lab_value_set_string(arena, map, "state", state_names[line->state]);
     lab_value_set_bool(arena, map, "measured", line->state <= LAB_ADVICE_UNDECIDED);
@@ -188,6 +207,7 @@ struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_a
     for (int i = 0; i < advice->count; i++)
         lab_value_append(arena, lines, line_value(&advice->lines[i], arena));
     lab_value_set(arena, map, "lines", lines);
+    lab_value_set_string(arena, map, "no_line", advice->no_line);
     lab_value_set_string(arena, map, "next", advice->next);
     return map;
 }

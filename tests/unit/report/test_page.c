@@ -26,7 +26,9 @@ static struct lab_analysis_part make_part(struct lab_arena *arena, const char *n
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, 3, sizeof *cells),
                              *rows = lab_arena_alloc(arena, 4, sizeof *rows);
     struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
-    static const char *const lines[] = {"numactl --cpunodebind=1 --membind=1 ./train", NULL};
+    static const char *const lines[] = {"CUDA_VISIBLE_DEVICES=GPU-5f0c numactl --cpunodebind=1 "
+                                        "--membind=1 ./train",
+                                        NULL};
     static const char *const notes[] = {"2 of 8 runs < 3 & not valid", NULL};
     cells[0] = (struct lab_analysis_cell){NULL, share, share - 0.01, share + 0.01, 0.95};
     cells[1] = lab_analysis_text("node <1>");
