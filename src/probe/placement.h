@@ -17,13 +17,6 @@
 void lab_placement_judge(const struct lab_machine *machine, const int *gpu_nodes,
                          struct lab_arena *arena, struct lab_process_sample *process);
 
-/*
- * The line that starts a command where its GPUs are: "numactl --cpunodebind=0 --membind=0 COMMAND";
- * "" = a GPU's node isn't known. A process that runs is put right by its `advice` instead.
- */
-const char *lab_placement_start(const int *gpu_nodes, int gpu_count, const char *command,
-                                struct lab_arena *arena);
-
 const char *lab_placement_words(enum lab_placement placement); /* "wrong cores" */
 
 #endif

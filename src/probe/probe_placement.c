@@ -1,7 +1,6 @@
 /*
  * probe_placement.c: judges where a process runs and where its memory lies against its GPUs' nodes, and
- * writes the commands that would bring both together: taskset and migratepages for one that runs,
- * numactl for the next start.
+ * writes the commands that would bring both together while it runs: taskset and migratepages.
  */
 #include "probe/placement.h"
 
@@ -166,21 +165,6 @@ void lab_placement_judge(const struct lab_machine *machine, const int *gpu_nodes
     verdict.local = known_nodes(gpu_nodes, process->gpu_count, &verdict.all_known);
     process->placement = judge(&verdict, process);
     process->advice = write_advice(&verdict, arena, process);
-}
-
-const char *lab_placement_start(const int *gpu_nodes, int gpu_count, const char *command,
-                                struct lab_arena *arena) {
-    bool all_known;
-    uint64_t local = known_nodes(gpu_nodes, gpu_count, &all_known);
-    if (local == 0 || !all_known)
-        return "";
-    struct lab_str nodes;
-    lab_str_init(&nodes);
-    write_nodes(local, &nodes);
-    const char *line = lab_arena_printf(arena, "numactl --cpunodebind=%s --membind=%s %s",
-                                        nodes.text, nodes.text, command);
-    lab_str_release(&nodes);
-    return line;
 }
 
 const char *lab_placement_words(enum lab_placement placement) {

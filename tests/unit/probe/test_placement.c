@@ -103,17 +103,9 @@ static void what_is_not_known_is_not_judged(void **state) {
     nodes[0].cpus = kept;
 }
 
-static void a_new_start_is_put_in_place(void **state) {
+static void a_verdict_has_words(void **state) {
     (void)state;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    assert_string_equal(lab_placement_start(on_0, 1, "python3 train.py", &arena),
-                        "numactl --cpunodebind=0 --membind=0 python3 train.py");
-    assert_string_equal(lab_placement_start(on_0_and_2, 2, "COMMAND", &arena),
-                        "numactl --cpunodebind=0,2 --membind=0,2 COMMAND");
-    assert_string_equal(lab_placement_start(one_unknown, 2, "COMMAND", &arena), "");
     assert_string_equal(lab_placement_words(LAB_PLACEMENT_CORES), "wrong cores");
-    lab_arena_release(&arena);
 }
 
 int main(void) {
@@ -125,7 +117,7 @@ int main(void) {
         cmocka_unit_test(little_memory_and_half_of_it_do_not_count),
         cmocka_unit_test(gpus_of_several_nodes_make_all_of_them_local),
         cmocka_unit_test(what_is_not_known_is_not_judged),
-        cmocka_unit_test(a_new_start_is_put_in_place),
+        cmocka_unit_test(a_verdict_has_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
