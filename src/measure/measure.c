@@ -145,11 +145,16 @@ static int64_t wanted_stretch(const struct loop *loop, const struct track *track
 
 /* The next stretch within `left_s` and `left_count`; 0 = nothing more fits. */
 static int next_stretch(const struct loop *loop, struct track *track, double left_s,
-                        int64_t left_count) {
-    int64_t size = track->stretch = wanted_stretch(loop, track);
+                        int64_t left_count, int *ret_size, struct lab_err *err) {
+    const struct lab_measure_plan *plan = loop->plan;
+    int64_t size = wanted_stretch(loop, track);
+    if (plan->agree && plan->agree(plan->agree_state, size, &size, err) != 0)
+        return lab_err_context(err, "%s", track->subject->name);
+    track->stretch = size;
     if ((double)size * track->iteration_s > left_s)
         size = left_s < track->iteration_s ? 0 : (int64_t)(left_s / track->iteration_s);
-    return (int)(size < left_count ? size : left_count);
+    *ret_size = (int)(size < left_count ? size : left_count);
+    return 0;
 }
 
 static int check_records(const struct lab_iteration *records, int count, struct lab_err *err) {
@@ -236,7 +241,9 @@ static int warm_once(struct loop *loop, struct track *track, struct lab_err *err
     double left_s = by_test ? warmup_budget_s(loop) - track->warmup_s : INFINITY;
     int64_t left_count =
         by_test ? INT32_MAX : loop->plan->warmup_iterations - track->warmup_iterations;
-    int size = next_stretch(loop, track, left_s, left_count);
+    int size = 0;
+    if (next_stretch(loop, track, left_s, left_count, &size, err) != 0)
+        return -1;
     if (size == 0) {
         /* few, long iterations: better judged by few than not at all */
         track->warm = true;
@@ -321,7 +328,9 @@ static int measure_once(struct loop *loop, struct track *track, bool *ret_ran,
     const struct lab_measure_plan *plan = loop->plan;
     int64_t most = counted(loop) ? plan->iterations : max_iterations(loop);
     int64_t left_count = most - (int64_t)track->count;
-    int size = next_stretch(loop, track, left_to_measure_s(loop), left_count);
+    int size = 0;
+    if (next_stretch(loop, track, left_to_measure_s(loop), left_count, &size, err) != 0)
+        return -1;
     if (size <= 0 && track->count == 0)
         size = 1; /* whatever the warm-up left of the limit, something is measured */
     *ret_ran = size > 0;

@@ -66,6 +66,13 @@ struct lab_measure_plan {
      * used */
     bool (*progress)(const struct lab_measure_progress *progress, void *state);
     void *progress_state;
+    /*
+     * optional: asked before each stretch for its size, where this loop would take `own`; at least 1. For
+     * loops side by side whose stretches must be the same. They count `iterations` and `warmup_iterations`:
+     * a limit of time would end each after another number. -1 ends the measurement
+     */
+    int (*agree)(void *state, int64_t own, int64_t *ret_size, struct lab_err *err);
+    void *agree_state;
 };
 
 #define LAB_MEASURE_PLAN                                                                           \

@@ -89,6 +89,27 @@ bool worker_meet(struct rank *rank, int *left) {
     return !atomic_load(&worker->stopping);
 }
 
+/* Two places in turn: a rank may still read the last value, but all have read it at the next exchange. */
+int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    int64_t *shown = &rank->shown[rank->shown_next], least = own;
+    if (!worker->group) {
+        *ret_least = own;
+        return 0;
+    }
+    int64_t **all = lab_mem_alloc((size_t)worker->job.rank_count, sizeof(int64_t *));
+    *shown = own;
+    rank->shown_next = !rank->shown_next;
+    int failed =
+        lab_group_exchange(worker->group, rank->job->index, rank->device, shown, (void **)all, err);
+    for (int i = 0; i < worker->job.rank_count && !failed; i++)
+        least = *all[i] < least ? *all[i] : least;
+    lab_mem_free(all);
+    if (!failed)
+        *ret_least = least;
+    return failed;
+}
+
 static bool wait_acknowledged(struct worker *worker) {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);

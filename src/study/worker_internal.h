@@ -111,6 +111,8 @@ struct rank {
     bool go;                             /* the runner has let it measure */
     const struct lab_iteration *stretch; /* the last one's records, while they last */
     int stretch_count;
+    int64_t shown[2];                       /* to the other ranks, in turn (worker_agree) */
+    int shown_next;                         /* which of the two */
     int64_t sent;                           /* iterations told so far */
     atomic_llong progress_ns;               /* when PROGRESS was told last */
     atomic_bool tells_progress;             /* the workload does so itself */
@@ -157,6 +159,9 @@ bool worker_wait_go(struct worker *worker);
 
 /* Takes one from a count above, and waits until the other ranks have done so; false as above. */
 bool worker_meet(struct rank *rank, int *left);
+
+/* The least that a rank of the group says here; `own` where there is no group. -1: the group has failed. */
+int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_err *err);
 
 /* --- guard --- */
 

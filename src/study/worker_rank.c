@@ -226,6 +226,11 @@ static bool on_progress(const struct lab_measure_progress *now, void *state) {
     return atomic_load(&rank->worker->stopping);
 }
 
+/* Ranks that iterate together have the same stretches: a workload may do a sum more in each. */
+static int agree(void *state, int64_t own, int64_t *ret_size, struct lab_err *err) {
+    return worker_agree(state, own, ret_size, err);
+}
+
 static int measure(struct rank *rank, struct lab_err *err) {
     const struct lab_job *job = &rank->worker->job;
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
@@ -235,6 +240,8 @@ static int measure(struct rank *rank, struct lab_err *err) {
     plan.warmup_iterations = job->warmup_iterations;
     plan.progress = on_progress;
     plan.progress_state = rank;
+    plan.agree = agree;
+    plan.agree_state = rank;
     plan.clock = rank->device ? rank->device->clock : NULL;
     if (rank->worker->group && job->duration_s > 0)
         return lab_err_set(err, LAB_ERR_USER,

@@ -215,29 +215,16 @@ bool worker_wants_trace(const struct worker *worker) {
     return worker->job.trace && *worker->job.folder && !worker->workload->external;
 }
 
-/* Ranks that work together do as many as the one that would do least. */
-static int agree(struct rank *rank, int count, struct lab_err *err) {
-    struct worker *worker = rank->worker;
-    int *own = lab_arena_alloc(&rank->arena, 1, sizeof *own), least = count;
-    int **all = lab_arena_alloc(&rank->arena, (size_t)worker->job.rank_count, sizeof(int *));
-    *own = count;
-    if (!worker->group)
-        return count;
-    if (lab_group_exchange(worker->group, rank->job->index, rank->device, own, (void **)all, err))
-        return -1;
-    for (int i = 0; i < worker->job.rank_count; i++)
-        least = *all[i] < least ? *all[i] : least;
-    return least;
-}
-
 void worker_trace(struct rank *rank) {
     struct lab_err err = LAB_ERR_INIT;
     struct pass pass = {.rank = rank};
-    pass.count = agree(rank, choose_count(&rank->measurement), &err);
-    if (pass.count < 0) {
+    int64_t count;
+    /* ranks that work together do as many as the one that would do least */
+    if (worker_agree(rank, choose_count(&rank->measurement), &count, &err) < 0) {
         rank->trace_warning = lab_arena_printf(&rank->arena, "no trace: %s", err.text);
         return;
     }
+    pass.count = (int)count;
     pass.records = lab_arena_alloc(&rank->arena, (size_t)pass.count, sizeof *pass.records);
     if (trace(&pass, &err) < 0)
         rank->trace_warning = lab_arena_printf(&rank->arena, "no trace: %s", err.text);

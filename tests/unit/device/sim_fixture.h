@@ -58,11 +58,10 @@
     "  - {model: toy, node: 2}\n"
 
 /* The head of the text with the first `from` in it replaced, in the arena. */
-static inline const char *toy_with(struct lab_arena *arena, const char *from, const char *to) {
+static inline const char *toy_with(struct lab_arena *own, const char *from, const char *to) {
     const char *at = strstr(TOY_HEAD, from);
     assert_non_null(at);
-    return lab_arena_printf(arena, "%.*s%s%s", (int)(at - TOY_HEAD), TOY_HEAD, to,
-                            at + strlen(from));
+    return lab_arena_printf(own, "%.*s%s%s", (int)(at - TOY_HEAD), TOY_HEAD, to, at + strlen(from));
 }
 
 #define assert_double_equal(value, expected, tolerance)                                            \

@@ -206,6 +206,59 @@ static void stopped_while_warming_up_there_is_nothing(void **state) {
     assert_int_equal(m.warnings, 0);
 }
 
+/* --- loops side by side -------------------------------------------------------------------- */
+
+struct partner { /* stands for the other loops: none of its stretches is longer than that */
+    int64_t most;
+    int asked, fails_at;
+};
+
+static int agree_with_partner(void *state, int64_t own, int64_t *ret_size, struct lab_err *err) {
+    struct partner *partner = state;
+    assert_true(own >= 1);
+    if (++partner->asked == partner->fails_at)
+        return lab_err_set(err, LAB_ERR_INTERRUPTED, "the other loop has ended");
+    *ret_size = own < partner->most ? own : partner->most;
+    return 0;
+}
+
+static void loops_side_by_side_have_the_stretches_that_they_agree_on(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct partner partner = {.most = 37}; /* alone it would be 100 */
+    struct lab_measure_plan plan = plan_by_hand();
+    plan.iterations = 200;
+    plan.warmup_iterations = 60;
+    plan.agree = agree_with_partner;
+    plan.agree_state = &partner;
+    struct lab_measurement m = measure_one(plan, &fake);
+    /* a first one of 1, one of 10, then 37 each but for the last of each phase */
+    static const int ends[] = {37, 74, 111, 148, 185, 200};
+    assert_int_equal(m.stretch_count, sizeof ends / sizeof *ends);
+    assert_memory_equal(m.stretch_ends, ends, sizeof ends);
+    assert_int_equal(fake.longest, 37);
+    assert_int_equal(m.warmup_iterations, 60);
+    assert_int_equal(partner.asked, fake.stretches);
+}
+
+static void loops_that_do_not_agree_end(void **state) {
+    (void)state;
+    struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
+    struct partner partner = {.most = 37, .fails_at = 5};
+    struct lab_subject subject = {"together", run_fake, &fake};
+    struct lab_measure_plan plan = plan_by_hand();
+    struct lab_measurement m;
+    struct lab_err err = LAB_ERR_INIT;
+    plan.iterations = 200;
+    plan.warmup_iterations = 60;
+    plan.agree = agree_with_partner;
+    plan.agree_state = &partner;
+    assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), -1);
+    assert_int_equal(err.code, LAB_ERR_INTERRUPTED);
+    assert_string_equal(err.text, "together: the other loop has ended");
+    assert_int_equal(fake.stretches, 4);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(what_comes_before_an_iteration_is_not_in_its_time),
@@ -215,6 +268,8 @@ int main(void) {
         TEST(progress_only_grows),
         TEST(the_user_can_stop_it_and_keep_what_there_is),
         TEST(stopped_while_warming_up_there_is_nothing),
+        TEST(loops_side_by_side_have_the_stretches_that_they_agree_on),
+        TEST(loops_that_do_not_agree_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

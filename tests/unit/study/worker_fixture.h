@@ -238,7 +238,7 @@ static void say_ack(struct runner *runner) {
     say(runner, (struct lab_frame){.type = LAB_FRAME_ACK});
 }
 
-static struct lab_value *parse(const char *json) {
+static inline struct lab_value *parse(const char *json) {
     struct lab_err err = LAB_ERR_INIT;
     struct lab_value *value = NULL;
     if (lab_json_parse(json, strlen(json), "result", &arena, &value, &err) < 0)
@@ -247,7 +247,7 @@ static struct lab_value *parse(const char *json) {
 }
 
 /* A number of a result, however it is written; a path has one dot at most. */
-static double number(const struct lab_value *result, const char *path) {
+static inline double number(const struct lab_value *result, const char *path) {
     const char *dot = strchr(path, '.');
     if (dot) {
         result = lab_value_get(result, lab_arena_strndup(&arena, path, (size_t)(dot - path)));
@@ -259,7 +259,7 @@ static double number(const struct lab_value *result, const char *path) {
     return value->type == LAB_VALUE_INT ? (double)value->integer : value->number;
 }
 
-static bool is_null(const struct lab_value *result, const char *key) {
+static inline bool is_null(const struct lab_value *result, const char *key) {
     const struct lab_value *value = lab_value_get(result, key);
     return value && value->type == LAB_VALUE_NULL;
 }
