@@ -31,8 +31,14 @@ const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena 
 }
 
 void lab_device_close(struct lab_device *device) {
-    if (device)
+    if (device && !device->kept)
         device->ops->close(device);
+    else if (device && device->ops->leave)
+        device->ops->leave(device);
+}
+
+void lab_device_keep(struct lab_device *device) {
+    device->kept = true;
 }
 
 int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,

@@ -122,6 +122,7 @@ struct lab_device { /* backends embed this as their first member */
     const struct lab_machine *machine; /* outlives the device */
     const struct lab_clock *clock;
     int64_t buffer_bytes, buffer_bytes_most; /* device memory in buffers: now, and at most so far */
+    bool kept;                               /* by lab_device_keep */
 };
 
 struct lab_stream;
@@ -132,6 +133,9 @@ int lab_device_open(const struct lab_machine *machine, const struct lab_device_r
                     struct lab_device_setup setup, struct lab_device **ret_device,
                     struct lab_err *err);
 void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave out must be closed */
+/* Another rank that doesn't answer may still use what this one gave out: when it is closed it stays as it is,
+ * memory and all, until the process ends. */
+void lab_device_keep(struct lab_device *device);
 
 /* Measured at the first call, then remembered. Takes up to a second. */
 int lab_device_limits(struct lab_device *device, enum lab_dtype dtype,
@@ -334,6 +338,7 @@ struct lab_device_ref *lab_device_list_add(struct lab_device_list *list, struct 
 /* The slots behind the functions above, with the same meaning. */
 struct lab_device_ops {
     void (*close)(struct lab_device *device);
+    void (*leave)(struct lab_device *device); /* optional: nothing; instead, where it is kept */
     int (*limits)(struct lab_device *device, enum lab_dtype dtype,
                   struct lab_device_limits *ret_limits,
                   struct lab_err *err); /* optional: all unknown */

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <time.h>
 
-#define LOOK_NS (20 * LAB_NS_PER_MS) /* between two looks whether all was stopped */
+#define LOOK_NS   (20 * LAB_NS_PER_MS) /* between two looks whether all was stopped */
+#define LET_GO_NS (LAB_NS_PER_S / 2)   /* far longer than a device that gives up takes */
 
 struct lab_group {
     struct lab_group_setup setup;
@@ -26,6 +27,7 @@ struct lab_group {
     struct lab_group_watch *watches;
     void **shown;        /* [ranks] */
     int holding, parted; /* ranks that hold, and those of them that have come to part */
+    int parted_first;    /* the first of those */
     uint64_t partings;   /* so far */
 };
 
@@ -150,8 +152,18 @@ static void wait_for_all(struct lab_group *group, int rank) {
     }
 }
 
+/* Under the lock. One that parts comes to no meeting before all have parted: nobody waits for it there. */
+static void fail_parted(struct lab_group *group) {
+    char text[96];
+    snprintf(text, sizeof text, "rank %d has ended its sums while others went on",
+             group->parted_first);
+    fail(group, LAB_ERR_SYSTEM, text);
+}
+
 /* Under the lock. Whether the caller's meeting has come about. */
 static bool arrive(struct lab_group *group, int rank, uint64_t number) {
+    if (group->parted > 0)
+        fail_parted(group);
     if (group->failed)
         return false;
     if (group->arrived > 0 && group->number != number) {
@@ -206,22 +218,36 @@ void lab_group_hold(struct lab_group *group) {
     pthread_mutex_unlock(&group->mutex);
 }
 
-bool lab_group_part(struct lab_group *group, struct lab_device *device) {
+/* Under the lock. Whether all have parted by then. */
+static bool wait_for_parting(struct lab_group *group, struct lab_device *device, uint64_t round,
+                             int64_t wait_ns) {
     const struct lab_clock *clock = lab_clock_system();
-    int64_t limit_ns = lab_clock_now(clock) + (int64_t)(group->setup.limit_s * 1e9);
-    lab_device_rest(device);
-    pthread_mutex_lock(&group->mutex);
-    uint64_t round = group->partings;
-    if (++group->parted == group->holding) {
-        group->parted = group->holding = 0;
-        group->partings++;
-        pthread_cond_broadcast(&group->changed);
-    }
+    int64_t limit_ns = lab_clock_now(clock) + wait_ns;
     while (group->partings == round && lab_clock_now(clock) <= limit_ns) {
         look_again_soon(group);
         lab_device_rest(device); /* one that failed in a meeting may have woken this one, too */
     }
-    bool all_came = group->partings != round;
+    return group->partings != round;
+}
+
+bool lab_group_part(struct lab_group *group, int rank, struct lab_device *device) {
+    lab_device_rest(device);
+    pthread_mutex_lock(&group->mutex);
+    uint64_t round = group->partings;
+    if (group->parted == 0)
+        group->parted_first = rank;
+    if (++group->parted == group->holding) {
+        group->parted = group->holding = 0;
+        group->partings++;
+        pthread_cond_broadcast(&group->changed);
+    } else if (group->arrived > 0) {
+        fail_parted(group);
+    }
+    bool all_came = wait_for_parting(group, device, round, (int64_t)(group->setup.limit_s * 1e9));
+    if (!all_came) { /* a device may wait for this rank: it hears of the failure, and its rank comes */
+        fail_parted(group);
+        all_came = wait_for_parting(group, device, round, LET_GO_NS);
+    }
     pthread_mutex_unlock(&group->mutex);
     lab_device_wake(device);
     return all_came;

@@ -6,8 +6,8 @@
  * what other streams do.
  *
  * Nobody waits for ever. A rank that fails says so (lab_group_fail), or comes to another meeting than the
- * others, or doesn't come within the limit: then all meetings under way fail soon, and so do those to come,
- * with the words of the rank that failed first.
+ * others, or parts while others meet, or doesn't come within the limit: then all meetings under way fail
+ * soon, and so do those to come, with the words of the rank that failed first.
  */
 #ifndef LAB_DEVICE_GROUP_H
 #define LAB_DEVICE_GROUP_H
@@ -63,10 +63,10 @@ int lab_group_exchange(struct lab_group *group, int rank, struct lab_device *dev
 /*
  * Between the two, others may use memory and events of this rank. Parting waits, within the limit and
  * whatever has failed, until all that hold have come to it: then nobody uses anything of another any more.
+ * false: some didn't come, and the group has failed.
  */
 void lab_group_hold(struct lab_group *group);
-bool lab_group_part(struct lab_group *group,
-                    struct lab_device *device); /* false: some didn't come */
+bool lab_group_part(struct lab_group *group, int rank, struct lab_device *device);
 
 /* --- sums --- */
 

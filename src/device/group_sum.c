@@ -2,7 +2,6 @@
  * group_sum.c: sums over the devices of a group: which way is taken, by all ranks alike, and its life. The
  * ways themselves are group_host.c's and the backends' (sum.h).
  */
-#include "base/clock.h"
 #include "base/mem.h"
 #include "device/sum.h"
 
@@ -12,7 +11,8 @@ const char *const lab_sum_ways[] = {"auto", "ring", "hierarchical", "nccl", NULL
 
 struct lab_sum {
     struct lab_sum_place place;
-    const struct lab_sum_kind *kind;
+    const struct lab_sum_kind *kind; /* that is open; NULL = none is */
+    bool joined;
     void *state;
     struct lab_device **devices;                        /* [ranks] */
     void **states;                                      /* [ranks] */
@@ -54,29 +54,40 @@ static int agree(struct lab_sum *sum, const struct vote *own, bool *ret_over, st
     return failed || *ret_over ? -1 : 0;
 }
 
-/* Opens it on all ranks, or leaves it closed on all. */
+static void leave_kind(struct lab_sum *sum) {
+    if (sum->joined && sum->kind->leave)
+        sum->kind->leave(sum->state);
+    sum->joined = false;
+}
+
+static void close_kind(struct lab_sum *sum, bool all_left) {
+    leave_kind(sum);
+    if (sum->kind)
+        sum->kind->close(sum->state, all_left);
+    sum->kind = NULL;
+    sum->state = NULL;
+}
+
+/*
+ * Opens it on all ranks, or leaves it closed on all; where the group itself has failed, as far as it came:
+ * another rank may still look at this one's state, until all have parted.
+ */
 static int try_kind(struct lab_sum *sum, const struct lab_sum_kind *kind, bool *ret_over,
                     struct lab_err *err) {
     struct vote vote = {.err = LAB_ERR_INIT};
     vote.failed = kind->open(&sum->place, &sum->state, &vote.err);
-    bool opened = !vote.failed, joined = false;
+    if (!vote.failed)
+        sum->kind = kind;
     vote.state = sum->state;
     int status = agree(sum, &vote, ret_over, err);
     if (status == 0) {
         vote.failed = kind->join(sum->state, sum->states, &vote.err);
-        joined = !vote.failed;
+        sum->joined = !vote.failed;
         status = agree(sum, &vote, ret_over, err);
     }
-    if (status == 0) {
-        sum->kind = kind;
-        return 0;
-    }
-    if (joined && kind->leave)
-        kind->leave(sum->state);
-    if (opened)
-        kind->close(sum->state, !*ret_over);
-    sum->state = NULL;
-    return -1;
+    if (status < 0 && !*ret_over)
+        close_kind(sum, true);
+    return status;
 }
 
 /* --- choosing --- */
@@ -202,28 +213,14 @@ int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
     return 0;
 }
 
-#define LET_GO_NS (100 * LAB_NS_PER_MS) /* far longer than a kernel that gives up takes */
-
-/* Whoever hasn't come may have a device that waits for this rank, and uses its vector, which may go now. */
-static void let_go(struct lab_sum *sum) {
-    const struct lab_clock *clock = lab_clock_system();
-    struct lab_err why = LAB_ERR_INIT;
-    lab_err_set(&why, LAB_ERR_SYSTEM, "rank %d has ended its sums while others went on",
-                sum->place.rank);
-    lab_group_stop(sum->place.group, &why);
-    clock->sleep_until(clock, lab_clock_now(clock) + LET_GO_NS);
-}
-
 void lab_sum_close(struct lab_sum *sum) {
     if (!sum)
         return;
-    if (sum->kind && sum->kind->leave)
-        sum->kind->leave(sum->state);
-    bool all_left = lab_group_part(sum->place.group, sum->place.device);
-    if (!all_left && sum->kind)
-        let_go(sum);
-    if (sum->kind)
-        sum->kind->close(sum->state, all_left);
+    leave_kind(sum);
+    bool all_left = lab_group_part(sum->place.group, sum->place.rank, sum->place.device);
+    if (!all_left)
+        lab_device_keep(sum->place.device);
+    close_kind(sum, all_left);
     lab_mem_free(sum->devices);
     lab_mem_free(sum->states);
     lab_mem_free(sum);

@@ -33,7 +33,8 @@ struct lab_sum_kind {
                    struct lab_err *err);
     int (*check)(void *state, struct lab_err *err); /* optional: 0 */
     void (*leave)(void *state);                     /* optional: before all part; it was joined */
-    /* `all_left`: nobody uses anything of it any more. If not, what others may use is given up for good */
+    /* `all_left`: nobody uses anything of it any more. If not, what others may use is given up for good, and
+     * the device is kept (lab_device_keep) */
     void (*close)(void *state, bool all_left);
 };
 

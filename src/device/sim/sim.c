@@ -17,6 +17,11 @@ static bool sim_supports(const struct lab_device *base, enum lab_op_id op, enum 
     return ((const struct sim_device *)base)->gpu->model->tflops[dtype] > 0;
 }
 
+/* The others' time goes on without it. */
+static void sim_leave(struct lab_device *base) {
+    sim_world_leave((struct sim_device *)base);
+}
+
 static void sim_close(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
     assert(device->buffers.count == 0 && "all buffers are closed");
@@ -79,6 +84,7 @@ static void sim_op_times(const struct lab_device *base,
 
 static const struct lab_device_ops device_ops = {
     .close = sim_close,
+    .leave = sim_leave,
     .limits = sim_limits,
     .op_times = sim_op_times,
     .clock_mhz = sim_clock_mhz,

@@ -13,6 +13,8 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -30,9 +32,12 @@ struct rank {
     struct lab_device_ref ref;
     enum lab_sum_way way;
     int64_t values;
-    int sums;        /* that it does */
-    bool fails;      /* instead of its second sum */
+    int sums;   /* that it does */
+    bool fails; /* instead of its second sum */
+    bool fails_opening;
     bool stays_away; /* does none, and says nothing */
+    int sums_fewer;  /* than the others */
+    int pause_ms;    /* before its second sum, without a word */
     enum lab_sum_way taken;
     char note[256];
     float *found;    /* [LONGEST] */
@@ -43,6 +48,27 @@ struct rank {
 };
 
 /* --- one rank's part --- */
+
+/* Simulated time goes on meanwhile. */
+static void pause_for(const struct rank *rank, struct lab_device *device) {
+    if (rank->pause_ms == 0)
+        return;
+    lab_device_rest(device);
+    usleep((useconds_t)rank->pause_ms * 1000);
+    lab_device_wake(device);
+}
+
+/* As a rank does that comes to open sums, and fails when the others have seen its device. */
+static int fail_opening(const struct rank *rank, struct lab_device *device, struct lab_err *err) {
+    void *all[RANKS_MOST];
+    lab_group_hold(rank->group);
+    if (lab_group_exchange(rank->group, rank->index, device, device, all, err))
+        return -1;
+    lab_err_set(err, LAB_ERR_MEMORY, "made up by the test");
+    lab_group_fail(rank->group, rank->index, err);
+    lab_group_part(rank->group, rank->index, device);
+    return -1;
+}
 
 static int add_up(struct rank *rank, struct lab_device *device, struct lab_err *err) {
     struct lab_sum_setup setup = {.rank = rank->index,
@@ -58,15 +84,19 @@ static int add_up(struct rank *rank, struct lab_device *device, struct lab_err *
     int failed = lab_stream_open(device, LAB_STREAM_COMPUTE, &stream, err) ||
                  lab_buffer_open(device, LAB_MEMORY_DEVICE, -1, bytes, &data, err) ||
                  lab_buffer_open(device, LAB_MEMORY_HOST_PINNED, -1, bytes, &host, err) ||
-                 lab_sum_open(rank->group, &setup, &sum, err);
+                 (rank->fails_opening ? fail_opening(rank, device, err)
+                                      : lab_sum_open(rank->group, &setup, &sum, err));
     for (int64_t i = 0; i < rank->values && !failed; i++)
         ((float *)host.data)[i] = sinf((float)(i + 1) * (float)(rank->index + 1));
     failed = failed || lab_copy(stream, data.data, host.data, bytes, LAB_MEMORY_DEVICE,
                                 LAB_MEMORY_HOST_PINNED, err);
     start_ns = lab_clock_now(device->clock);
-    for (int i = 0; i < rank->sums && !failed; i++)
+    for (int i = 0; i < rank->sums - rank->sums_fewer && !failed; i++) {
+        if (i == 1)
+            pause_for(rank, device);
         failed = rank->fails && i == 1 ? lab_err_set(err, LAB_ERR_MEMORY, "made up by the test")
                                        : lab_sum_enqueue(sum, stream, data.data, rank->values, err);
+    }
     if (failed)
         lab_group_fail(rank->group, rank->index, err);
     else
@@ -113,10 +143,13 @@ static void run(struct rank *ranks, int count, const struct rank *like, double l
         lab_device_select(machine, like->selector, &arena, &list, &err))
         fail_msg("%s", err.text);
     for (int i = 0; i < count; i++) {
-        bool fails = ranks[i].fails, stays_away = ranks[i].stays_away;
+        struct rank own = ranks[i];
         ranks[i] = *like;
-        ranks[i].fails = fails;
-        ranks[i].stays_away = stays_away;
+        ranks[i].fails = own.fails;
+        ranks[i].fails_opening = own.fails_opening;
+        ranks[i].stays_away = own.stays_away;
+        ranks[i].sums_fewer = own.sums_fewer;
+        ranks[i].pause_ms = own.pause_ms;
         ranks[i].machine = machine;
         ranks[i].ref = list.items[i % list.count];
         ranks[i].group = group;
@@ -222,6 +255,67 @@ static void simulated_ranks_end_as_well(void **state) {
     release(ranks, 2);
 }
 
+static void a_rank_that_fails_while_sums_are_opened_leaves_nothing_open(void **state) {
+    (void)state;
+    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
+    for (int i = 0; i < 2; i++) {
+        struct rank ranks[2] = {{0}};
+        struct rank like = {
+            .selector = selectors[i], .way = LAB_SUM_RING, .values = LONGEST, .sums = 1};
+        ranks[1].fails_opening = true;
+        run(ranks, 2, &like, 20);
+        assert_true(ranks[0].failed && ranks[1].failed);
+        assert_string_equal(ranks[0].err.text, "rank 1 has failed: made up by the test");
+        release(ranks, 2);
+    }
+}
+
+#define ENDED "rank 1 has ended its sums while others went on"
+
+static void who_ends_its_sums_early_ends_those_who_wait_for_it(void **state) {
+    (void)state;
+    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
+    for (int i = 0; i < 2; i++) {
+        struct rank ranks[2] = {{0}};
+        struct rank like = {
+            .selector = selectors[i], .way = LAB_SUM_RING, .values = LONGEST, .sums = 3};
+        int64_t start_ns = lab_clock_now(lab_clock_system());
+        ranks[1].sums_fewer = 1;
+        run(ranks, 2, &like, 60);
+        assert_true(lab_clock_now(lab_clock_system()) - start_ns < 30 * LAB_NS_PER_S);
+        assert_true(ranks[0].failed && !ranks[1].failed);
+        assert_string_equal(ranks[0].err.text, ENDED);
+        release(ranks, 2);
+    }
+}
+
+/* What a rank that doesn't answer may still use is never given back: in a process of its own. */
+static int close_beside_one_that_pauses(const char *selector) {
+    struct rank ranks[2] = {{0}};
+    struct rank like = {.selector = selector, .way = LAB_SUM_RING, .values = LONGEST, .sums = 2};
+    ranks[0].pause_ms = 1500;
+    ranks[1].sums_fewer = 1;
+    run(ranks, 2, &like, 0.5);
+    return ranks[0].failed && !ranks[1].failed && strcmp(ranks[0].err.text, ENDED) == 0 ? 0 : 1;
+}
+
+static void a_rank_can_close_its_device_beside_one_that_does_not_answer(void **state) {
+    (void)state;
+    static const char *const selectors[] = {"cpu", "sim:rtx4070tis-2"};
+    pid_t children[2];
+    for (int i = 0; i < 2; i++) {
+        children[i] = fork();
+        if (children[i] == 0)
+            _exit(close_beside_one_that_pauses(selectors[i]));
+    }
+    for (int i = 0; i < 2; i++) {
+        int status = 0;
+        assert_int_equal(waitpid(children[i], &status, 0), children[i]);
+        assert_true(WIFEXITED(status));
+        assert_int_equal(WEXITSTATUS(status), 0);
+    }
+}
+
 static void nobody_waits_longer_than_the_limit(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
@@ -325,6 +419,9 @@ int main(void) {
         cmocka_unit_test(simulated_devices_take_simulated_time),
         cmocka_unit_test(a_rank_that_fails_ends_all),
         cmocka_unit_test(simulated_ranks_end_as_well),
+        cmocka_unit_test(a_rank_that_fails_while_sums_are_opened_leaves_nothing_open),
+        cmocka_unit_test(who_ends_its_sums_early_ends_those_who_wait_for_it),
+        cmocka_unit_test(a_rank_can_close_its_device_beside_one_that_does_not_answer),
         cmocka_unit_test(nobody_waits_longer_than_the_limit),
         cmocka_unit_test(a_stop_ends_a_meeting),
         cmocka_unit_test(ranks_out_of_step_are_told_so),
