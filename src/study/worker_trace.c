@@ -11,6 +11,7 @@
 #include "study/worker_internal.h"
 
 #include "base/clock.h"
+#include "base/failpoint.h"
 #include "stats/stats.h"
 #include "store/trace.h"
 #include "version.h"
@@ -56,8 +57,10 @@ static int run_pass(struct pass *pass, struct lab_err *err) {
     const struct lab_clock *clock = rank->device->clock;
     struct lab_iteration unused[WARMUP_MOST];
     int warmup = pass->count > ITERATIONS_MIN ? WARMUP_MOST : 1; /* few are those that take long */
+    char place[32]; /* of a test that lets one rank of several fail */
+    snprintf(place, sizeof place, "trace-of-rank-%d", rank->job->index);
     pass->warmup_start_ns = lab_clock_now(clock);
-    if (workload->run(rank->state, warmup, unused, err) < 0)
+    if (lab_failpoint_error(place, err) < 0 || workload->run(rank->state, warmup, unused, err) < 0)
         return -1;
     pass->start_ns = lab_clock_now(clock);
     if (workload->run(rank->state, pass->count, pass->records, err) < 0)
@@ -68,20 +71,20 @@ static int run_pass(struct pass *pass, struct lab_err *err) {
 
 /*
  * Tracing stops whatever the pass comes to. Ranks meet before that: what is traced is then all of them
- * side by side, and none takes its records while others still make some.
+ * side by side, and none takes its records while others still make some. Of ranks that work together none
+ * goes on without one that has failed: it would wait for it until the group's limit.
  */
 static int carry_out(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
     struct worker *worker = rank->worker;
-    if (lab_device_trace_begin(rank->device, RECORDS_MOST, err) < 0) {
-        worker_meet(rank, &worker->traced_left);
-        return -1;
-    }
     struct lab_err second = LAB_ERR_INIT;
-    int failed = run_pass(pass, err);
+    bool begun = lab_device_trace_begin(rank->device, RECORDS_MOST, err) == 0;
+    int failed = begun ? run_pass(pass, err) : -1;
+    if (failed)
+        lab_group_fail(worker->group, rank->job->index, err);
     worker_meet(rank, &worker->traced_left);
-    int not_ended =
-        lab_device_trace_end(rank->device, &rank->arena, &pass->trace, failed ? &second : err);
+    int not_ended = begun && lab_device_trace_end(rank->device, &rank->arena, &pass->trace,
+                                                  failed ? &second : err);
     return failed || not_ended ? -1 : 0;
 }
 

@@ -4,6 +4,8 @@
  */
 #include "unit/study/worker_fixture.h"
 
+#include "device/group.h"
+
 #include <sqlite3.h>
 #include <sys/stat.h>
 
@@ -192,6 +194,14 @@ static void nobody_asked_and_nowhere_to_put_it_is_no_trace(void **state) {
     assert_int_equal(access(lab_arena_printf(&arena, "%s/traces", folder), F_OK), -1);
 }
 
+static bool warns(const struct lab_value *result, const char *begin) {
+    const struct lab_value *warnings = lab_value_get(result, "warnings");
+    bool found = false;
+    for (int i = 0; i < warnings->count; i++)
+        found |= lab_str_starts(warnings->items[i]->string, begin);
+    return found;
+}
+
 /* given a file where the folder should be, then the run is done all the same and says so */
 static void a_trace_that_cannot_be_written_is_a_warning(void **state) {
     (void)state;
@@ -202,12 +212,27 @@ static void a_trace_that_cannot_be_written_is_a_warning(void **state) {
     carry_out(&job, result);
     assert_true(is_null(result[0], "trace"));
     assert_true(number(result[0], "rate") > 0);
-    const struct lab_value *warnings = lab_value_get(result[0], "warnings");
-    bool said = false;
-    for (int i = 0; i < warnings->count; i++)
-        said |= lab_str_starts(warnings->items[i]->string, "no trace: ");
-    assert_true(said);
+    assert_true(warns(result[0], "no trace: "));
     assert_int_equal(lab_value_get(result[0], "invalid")->count, 0);
+}
+
+/* given ranks that sum, when one can't be traced, then the others don't wait for it, and the run is done */
+static void a_rank_that_cannot_be_traced_ends_the_trace_of_all(void **state) {
+    (void)state;
+    static const char *const words[] = {"bytes=4KiB", NULL};
+    struct lab_job job = traced("allreduce", words, twins, 2);
+    struct lab_value *results[2] = {NULL, NULL};
+    int64_t start_ns = now_ns();
+    setenv("GPULAB_FAILPOINT", "trace-of-rank-1", 1);
+    carry_out(&job, results);
+    unsetenv("GPULAB_FAILPOINT");
+    assert_true(now_ns() - start_ns < (int64_t)(LAB_GROUP_LIMIT_S * 0.8e9));
+    assert_true(warns(results[0], "no trace: cpu:0: rank 1 has failed: it fails on purpose"));
+    assert_true(warns(results[1], "no trace: it fails on purpose"));
+    for (int i = 0; i < 2; i++) {
+        assert_true(is_null(results[i], "trace"));
+        assert_true(number(results[i], "rate") > 0);
+    }
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_folder, close_folder)
@@ -222,6 +247,7 @@ int main(int argc, char **argv) {
         TEST(ranks_of_a_gang_have_a_file_each),
         TEST(nobody_asked_and_nowhere_to_put_it_is_no_trace),
         TEST(a_trace_that_cannot_be_written_is_a_warning),
+        TEST(a_rank_that_cannot_be_traced_ends_the_trace_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
