@@ -1,4 +1,4 @@
-"""What the benchmarks of a GPU say about where and what they measured."""
+"""What benchmarks say about where and what they measured, and under which load."""
 import datetime
 import os
 import subprocess
@@ -40,3 +40,22 @@ def commit_and_date():
                               capture_output=True, text=True)
         commit = done.stdout.strip() or "unknown"
     return f"commit {commit}, {datetime.date.today()}"
+
+
+class Foreign:
+    """CPU time of all processes that aren't ours, since this began."""
+
+    def __init__(self):
+        self.before = self.read()
+
+    @staticmethod
+    def read():
+        fields = [int(word) for word in open("/proc/stat").readline().split()[1:9]]
+        times = os.times()
+        idle = fields[3] + fields[4]
+        ours = times.user + times.system + times.children_user + times.children_system
+        return sum(fields), sum(fields) - idle, ours * os.sysconf("SC_CLK_TCK")
+
+    def percent(self):
+        total, busy, ours = (after - before for after, before in zip(self.read(), self.before))
+        return 100 * max(0, busy - ours) / total

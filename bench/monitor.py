@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 
+import facts
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 EIGHT = "gpus=8; power=200~650/20; utilization=20~95/30"
 CALL = "nvmlDeviceGetPowerUsage"
@@ -34,7 +36,7 @@ class Bench:
         self.fake = os.path.join(self.folder, "fake")
         self.rows, self.missed = [], 0
         self.work = tempfile.mkdtemp()
-        self.foreign = Foreign()
+        self.foreign = facts.Foreign()
 
     # --- programs ---
 
@@ -76,25 +78,6 @@ class Bench:
         limit = "" if goal is None else f"{goal:g}"
         self.rows.append((name, shown, unit, limit, verdict))
         print(f"  {name:58s} {shown:>8s} {unit:8s} {limit:>6s}  {verdict}", flush=True)
-
-
-class Foreign:
-    """CPU time of all processes that aren't ours, since this began."""
-
-    def __init__(self):
-        self.before = self.read()
-
-    @staticmethod
-    def read():
-        fields = [int(word) for word in open("/proc/stat").readline().split()[1:9]]
-        times = os.times()
-        idle = fields[3] + fields[4]
-        ours = times.user + times.system + times.children_user + times.children_system
-        return sum(fields), sum(fields) - idle, ours * os.sysconf("SC_CLK_TCK")
-
-    def percent(self):
-        total, busy, ours = (after - before for after, before in zip(self.read(), self.before))
-        return 100 * max(0, busy - ours) / total
 
 
 def number(text):

@@ -11,25 +11,18 @@ import subprocess
 import sys
 import time
 
+import studies
+
 gpulab, work = sys.argv[1:]
 os.environ.update(XDG_STATE_HOME=work, GPULAB_LOCK_DIR=work, HOME=work)
-os.makedirs(f"{work}/conf/experiment")
 failed = False
 
 
 def study(runs):
-    with open(f"{work}/conf/experiment/many{runs}.yaml", "w") as file:
-        file.write(f"""\
-defaults: [_base, _self_]
-name: many{runs}
-workload: 'null'
-order: as_given
-test: {{num_samples: 10, warmup_samples: 1, timeout_s: 60}}
-axes: [hardware.gpu_ids, hardware.numa_nodes, {{test.sync_frequency: {list(range(1, runs + 1))}}}]
-""")
+    words = studies.write_null(f"{work}/conf", runs)
     start = time.monotonic()
-    subprocess.run([gpulab, "run", "-q", "--config-dir", f"{work}/conf", f"many{runs}",
-                    "device=cpu:0", f"output_dir={work}/out"], check=True, capture_output=True)
+    subprocess.run([gpulab, *words, "--config-dir", f"{work}/conf", f"output_dir={work}/out"],
+                   check=True, capture_output=True)
     took = time.monotonic() - start
     for path, _, files in os.walk(f"{work}/out/many{runs}"):
         if "study.db" in files:
