@@ -41,6 +41,10 @@ man: build ## write the man pages to build/manual/man1
 bench: setup build ## compare the CPU device with bare loops on the same cores
 	bench/cpu
 
+.PHONY: bench-against
+bench-against: setup ## time the CPU side against version REF; fails if slower; ROWS= and BLOCKS= select
+	@bench/against "$(REF)" $(if $(ROWS),--rows "$(ROWS)") $(if $(BLOCKS),--blocks "$(BLOCKS)")
+
 .PHONY: asan tsan
 asan tsan: setup-test ## build and test with AddressSanitizer and UBSan; with ThreadSanitizer
 	@tools/sanitized-tests $@
