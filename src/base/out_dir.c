@@ -1,6 +1,7 @@
 /* out_dir.c: staged files, renamed through a directory's descriptor; the manifest of what is ours. */
 #include "base/out_dir.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/str.h"
 
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +20,8 @@
 #define MANIFEST_MAX_BYTES ((size_t)1 << 20)
 #define COPY_MAX_BYTES     ((size_t)1 << 30)
 #define TEMPORARY_BYTES    64
+#define LOCK_NS            (10 * LAB_NS_PER_S)
+#define LOOK_NS            (20 * LAB_NS_PER_MS) /* between two tries to lock */
 
 struct staged {
     const char *name;
@@ -120,6 +124,23 @@ static const char *force_words(struct lab_out_dir *dir) {
     return dir->spec.force ? lab_arena_printf(&dir->arena, ", or add %s", dir->spec.force) : "";
 }
 
+/* Closing unlocks. Anybody who can read the directory can lock it, so that the wait is bounded. A file
+ * system without locks goes without. */
+static int lock(struct lab_out_dir *dir, struct lab_err *err) {
+    const struct lab_clock *clock = lab_clock_system();
+    int64_t limit_ns = lab_clock_now(clock) + LOCK_NS;
+    while (flock(dir->fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
+        int64_t now_ns = lab_clock_now(clock);
+        if (now_ns > limit_ns)
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s is locked by another process that writes there: wait for it, or "
+                               "name another directory",
+                               dir->spec.path);
+        clock->sleep_until(clock, now_ns + LOOK_NS);
+    }
+    return 0;
+}
+
 static int check_directory(struct lab_out_dir *dir, struct lab_err *err) {
     const struct lab_out_dir_spec *spec = &dir->spec;
     struct stat info;
@@ -128,6 +149,8 @@ static int check_directory(struct lab_out_dir *dir, struct lab_err *err) {
     if (info.st_uid != geteuid())
         return lab_err_set(err, LAB_ERR_USER, "%s belongs to %s: name a directory of your own",
                            spec->path, owner_name(info.st_uid, &dir->arena));
+    if (lock(dir, err) < 0)
+        return -1;
     read_manifest(dir);
     if (!dir->listed && !spec->forced && !spec->ours && !spec->keep && !is_empty(dir->fd))
         return lab_err_set(err, LAB_ERR_USER,

@@ -4,7 +4,8 @@
  * A manifest in it lists what was written. Only listed files are replaced or removed; a user's own
  * file of the same name is refused, unless forced. Files are staged beside their places and renamed
  * when all are whole. Everything goes through the directory's descriptor and follows no link, so
- * that nobody can redirect a write or a removal.
+ * that nobody can redirect a write or a removal. The directory is locked meanwhile: two that fill it come
+ * one after the other.
  */
 #ifndef LAB_BASE_OUT_DIR_H
 #define LAB_BASE_OUT_DIR_H
@@ -30,7 +31,7 @@ struct lab_out_dir;
 
 /*
  * Refuses, as the user's mistake: a link, a directory of another user, a non-empty directory without
- * a manifest (unless `forced`, `ours` or `keep`).
+ * a manifest (unless `forced`, `ours` or `keep`), one that stays locked for 10 s.
  */
 int lab_out_dir_open(const struct lab_out_dir_spec *spec, struct lab_out_dir **ret_dir,
                      struct lab_err *err);

@@ -50,17 +50,30 @@ static bool writes(const struct report_config *config) {
     return !lab_str_equal(config->format, "terminal") && !lab_str_equal(config->format, "md");
 }
 
-/* "runs/a.db" has its report in "runs/a-report", a folder of recordings in "report" within it. */
-static const char *folder_of_recordings(const char *word, struct lab_arena *arena) {
+static int refuse_others(const char *path, struct lab_err *err) {
+    return lab_err_set(err, LAB_ERR_USER,
+                       "%s belongs to another user: write its report to a folder of your own: "
+                       "gpulab report %s -o DIR",
+                       path, path);
+}
+
+/* "runs/a.db" has its report in "runs/a-report", a folder of recordings in "report" within it. Those of
+ * another user lie where he may change or redirect what is written. */
+static int choose_beside(const char *word, struct lab_arena *arena, const char **ret_folder,
+                         struct lab_err *err) {
     struct stat info;
     const char *equals = strchr(word, '=');
     if (equals && stat(word, &info) < 0)
         word = equals + 1;
-    if (stat(word, &info) == 0 && S_ISDIR(info.st_mode))
-        return lab_arena_printf(arena, "%s/report", word);
+    bool there = stat(word, &info) == 0;
+    if (there && info.st_uid != geteuid())
+        return refuse_others(word, err);
     const char *slash = strrchr(word, '/'), *dot = strrchr(word, '.');
     size_t length = dot && dot > (slash ? slash + 1 : word) ? (size_t)(dot - word) : strlen(word);
-    return lab_arena_printf(arena, "%.*s-report", (int)length, word);
+    *ret_folder = there && S_ISDIR(info.st_mode)
+                      ? lab_arena_printf(arena, "%s/report", word)
+                      : lab_arena_printf(arena, "%.*s-report", (int)length, word);
+    return 0;
 }
 
 /* Is the path the folder itself or below it? The last part of the path need not exist. */
@@ -88,10 +101,7 @@ static int choose_folder(const struct lab_command_call *call, const char *study,
         return lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "%s", study);
     bool own = info.st_uid == geteuid();
     if (!own && (!request->folder || is_within(request->folder, study, call->arena)))
-        return lab_err_set(err, LAB_ERR_USER,
-                           "%s belongs to another user: write its report to a folder of your own: "
-                           "gpulab report %s -o DIR",
-                           study, study);
+        return refuse_others(study, err);
     request->own = !request->folder;
     if (!request->folder)
         request->folder = lab_arena_printf(call->arena, "%s/report", study);
@@ -135,8 +145,9 @@ static int build(const struct lab_command_call *call, struct lab_study_view *vie
         *ret_is_study = false; /* a folder of recordings, or a file that may be one */
     }
     if (!*ret_is_study) {
-        if (!request.folder && writes(config))
-            request.folder = folder_of_recordings(call->words[0], call->arena);
+        if (!request.folder && writes(config) &&
+            choose_beside(call->words[0], call->arena, &request.folder, err) < 0)
+            return -1;
         return lab_report_build_recordings(call->words, call->word_count, &request, call->arena,
                                            ret_made, err);
     }
@@ -303,7 +314,7 @@ const struct lab_command lab_command_report = {
         "pictures: '" LAB_PLOT_GET "' gets it, or run this on a machine that has it. Every 'gpulab "
         "run' ends with the same report. A report replaces files of an earlier report, and no "
         "others; a folder that holds other files is refused without --force. The report of another "
-        "user's study needs --output.",
+        "user's study or recording needs --output.",
     .options = report_options,
     .config_size = sizeof(struct report_config),
     .max_words = -1,

@@ -64,6 +64,19 @@ expect_text "again/$first" "of the user"
 cmp -s again/index.html before.html || fail "$what: the page was replaced all the same"
 [ -z "$(find again -name '.gpulab-*')" ] || fail "$what: left temporary files"
 
+# two reports at once into one folder come one after the other
+run record --demo -t 1s -o watched.db
+expect_status 0
+for round in 1 2 3; do
+    "$gpulab" report "$folder" -o shared >first.txt 2>&1 &
+    run report watched.db -o shared
+    expect_status 0
+    wait "$!" || fail "round $round, the other report: $(cat first.txt)"
+    listed=$(sed 1d shared/.gpulab.manifest | sort)
+    [ "$listed" = "$(find shared -type f ! -name '.*' -printf '%f\n' | sort)" ] ||
+        fail "$what: the manifest doesn't list what is there"
+done
+
 # links: in the place of the report, and of its files
 mkdir victim
 echo "of the user" >victim/precious
@@ -137,6 +150,18 @@ expect_status 0
 [ -s of_theirs/index.html ] || fail "$what: no page"
 find "$theirs" -user root | grep -q . && fail "$what: wrote into another user's study"
 run report "$theirs" --format md
+expect_status 0
+# recordings, which have their report beside them
+(cd other && mkdir recordings && chown nobody recordings &&
+    as_nobody "$gpulab" record --demo -t 1s -o recordings/a.db >/dev/null 2>&1) || fail "no recording of nobody's"
+for path in other/recordings/a.db a=other/recordings/a.db other/recordings; do
+    run report "$path"
+    expect_status 2
+    expect_one_line
+    expect_err 'belongs to another user.*-o DIR'
+done
+find other -user root | grep -q . && fail "$what: wrote beside another user's recording"
+run report other/recordings/a.db -o of_recording
 expect_status 0
 # a program named gnuplot script in the attacker's folder is never run by name
 mkdir -p "$work/bin"
