@@ -78,8 +78,12 @@ static bool is_own_file(int fd) {
     return fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_uid == geteuid();
 }
 
+static const char *manifest_name(const struct lab_out_dir *dir) {
+    return dir->spec.keep ? LAB_OUT_DIR_KEPT : LAB_OUT_DIR_MANIFEST;
+}
+
 static void read_manifest(struct lab_out_dir *dir) {
-    int fd = openat(dir->fd, LAB_OUT_DIR_MANIFEST,
+    int fd = openat(dir->fd, manifest_name(dir),
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -272,12 +276,12 @@ static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err
     for (int i = 0; i < names.count; i++)
         lab_str_printf(&text, "%s\n", names.items[i]);
     int result = write_temporary(dir, text.text, text.length, temporary);
-    if (result == 0 && renameat(dir->fd, temporary, dir->fd, LAB_OUT_DIR_MANIFEST) < 0) {
-        fail(dir, LAB_OUT_DIR_MANIFEST, err);
+    if (result == 0 && renameat(dir->fd, temporary, dir->fd, manifest_name(dir)) < 0) {
+        fail(dir, manifest_name(dir), err);
         unlinkat(dir->fd, temporary, 0);
         result = -1;
     } else if (result < 0) {
-        fail(dir, LAB_OUT_DIR_MANIFEST, err);
+        fail(dir, manifest_name(dir), err);
     }
     lab_str_release(&text);
     lab_mem_free(names.items);

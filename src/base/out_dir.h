@@ -17,6 +17,7 @@
 #include <stddef.h>
 
 #define LAB_OUT_DIR_MANIFEST ".gpulab.manifest"
+#define LAB_OUT_DIR_KEPT     ".gpulab.kept" /* the manifest of those that `keep` */
 
 struct lab_out_dir_spec {
     const char *path;  /* made where it is missing, its parent is there */
@@ -24,7 +25,8 @@ struct lab_out_dir_spec {
     bool forced;       /* replace files that the manifest doesn't list */
     bool ours;         /* the directory is the program's own, such as report/ of a study: without a
                           manifest, the files there count as listed */
-    bool keep;         /* listed files that aren't written this time stay */
+    bool keep;         /* listed files that aren't written this time stay, also where others
+                          write that don't keep: the manifest is one of its own */
 };
 
 struct lab_out_dir;

@@ -110,6 +110,17 @@ expect_err "drawings/$first is there and gpulab did not write it"
 expect_text "drawings/$first" "of the user"
 run analyze numa "$numa" --charts fresh
 expect_status 0
+# a folder with charts holds no report: none is written there unasked, and the charts stay
+echo "of the user" >fresh/mine.md
+run report watched.db -o fresh
+expect_status 2
+expect_err 'fresh is not empty and gpulab did not write it.*--force'
+run report watched.db -o fresh --force
+expect_status 0
+run report watched.db -o fresh
+expect_status 0
+[ -s "fresh/$first" ] || fail "$what: removed a chart of an analysis"
+expect_text fresh/mine.md "of the user"
 echo "of the user" >watched.gp
 run top --demo --once --png watched.png
 expect_status 2
