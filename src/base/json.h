@@ -6,6 +6,9 @@
 
 #include "base/value.h"
 
+/* What an object of --json means; it rises when a key's meaning changes (docs/COMPATIBILITY.md). */
+#define LAB_JSON_SCHEMA 1
+
 /* Reads text; `origin` names it in errors ("file:line: …") and in the values. */
 int lab_json_parse(const char *text, size_t length, const char *origin, struct lab_arena *arena,
                    struct lab_value **ret_value, struct lab_err *err);

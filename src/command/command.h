@@ -112,9 +112,6 @@ struct lab_style lab_command_style(bool is_terminal, int fd);
 void lab_command_write(const struct lab_command_call *call, const char *bytes, size_t length);
 /* Writes text in the call's style. */
 void lab_command_print(const struct lab_command_call *call, const struct lab_str *text);
-/* What an object of --json means; it rises when a key's meaning changes (docs/COMPATIBILITY.md). */
-#define LAB_COMMAND_JSON_SCHEMA 1
-
 /* Writes an object and a newline; "schema" comes first. On one line: for streams. */
 void lab_command_print_json_line(const struct lab_command_call *call,
                                  const struct lab_value *value);

@@ -117,7 +117,7 @@ static void print_object(const struct lab_command_call *call, const struct lab_v
     lab_arena_init(&arena);
     lab_str_init(&text);
     struct lab_value *object = lab_value_map(&arena);
-    lab_value_set_int(&arena, object, "schema", LAB_COMMAND_JSON_SCHEMA);
+    lab_value_set_int(&arena, object, "schema", LAB_JSON_SCHEMA);
     for (int i = 0; i < value->count; i++)
         lab_value_set(&arena, object, value->keys[i], value->items[i]);
     lab_json_write(object, indent, &text);

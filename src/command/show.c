@@ -56,7 +56,7 @@ static void print_runs_json(const struct lab_command_call *call,
                             const struct lab_study_view *view) {
     struct lab_str text;
     lab_str_init(&text);
-    lab_str_printf(&text, "{\n  \"schema\": %d,\n  \"study\": ", LAB_COMMAND_JSON_SCHEMA);
+    lab_str_printf(&text, "{\n  \"schema\": %d,\n  \"study\": ", LAB_JSON_SCHEMA);
     lab_json_write(lab_study_view_value(view, call->arena), 0, &text);
     lab_str_add(&text, ",\n  \"runs\": [");
     for (int i = 0; i < view->report.run_count; i++) {

@@ -36,7 +36,7 @@ static void write_study(const struct lab_store_study *study, struct lab_arena *a
     lab_value_set_string(arena, map, "gpulab", study->version);
     lab_value_set(arena, map, "words", stored(study->words, arena));
     lab_value_set_string(arena, map, "config", study->config);
-    lab_str_add(out, "{\n  \"study\": ");
+    lab_str_printf(out, "{\n  \"schema\": %d,\n  \"study\": ", LAB_JSON_SCHEMA);
     lab_json_write(map, 0, out);
     lab_str_add(out, ",\n  \"machine\": ");
     lab_json_write(stored(study->machine, arena), 0, out);

@@ -5,6 +5,7 @@
  */
 #include "store/monitor_file_writer.h"
 
+#include "base/json.h"
 #include "store/export_internal.h"
 
 #include <math.h>
@@ -57,7 +58,10 @@ static void add_entity(struct lab_str *out, const struct lab_track *track, int n
 }
 
 static void add_head(struct lab_str *out, const struct lab_recording *recording) {
-    lab_str_add(out, "{\n  \"format\": \"" LAB_MONITOR_OWN "\",\n  \"version\": 1,\n  \"maker\": ");
+    lab_str_printf(out,
+                   "{\n  \"schema\": %d,\n  \"format\": \"" LAB_MONITOR_OWN
+                   "\",\n  \"version\": 1,\n  \"maker\": ",
+                   LAB_JSON_SCHEMA);
     lab_monitor_add_string(out, recording->maker);
     lab_str_add(out, ",\n  \"label\": ");
     lab_monitor_add_string(out, recording->label);
