@@ -11,7 +11,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "stats/stats.h"
-#include "store/recording.h"
+#include "store/recording/recording.h"
 #include "store/store.h"
 
 #include <math.h>

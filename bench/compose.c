@@ -5,7 +5,7 @@
  *     bench_compose [JOBS]
  */
 #include "base/clock.h"
-#include "study/config.h"
+#include "compose/config.h"
 
 #include <stdio.h>
 #include <stdlib.h>

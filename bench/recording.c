@@ -8,7 +8,7 @@
  * utilisation in whole per cent, shares in hundredths of one, power that follows the load with noise of
  * some watts, clocks that step, counters read each second. Its times have the jitter of a real timer.
  */
-#include "store/recording.h"
+#include "store/recording/recording.h"
 #include "base/random.h"
 
 #include "base/clock.h"

@@ -4,7 +4,7 @@
  * 3 for fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
  *
  * A program is one kernel: MAKE_<name> is defined for the one that is wanted. The other macros of a
- * kernel stand at the head of its file; src/device/cuda/plan.c says which it is compiled with.
+ * kernel stand at the head of its file; src/device/cuda/plan/plan.c says which it is compiled with.
  */
 typedef unsigned char u8;
 typedef unsigned short u16;

@@ -15,6 +15,7 @@
 #include "base/option.h"
 #include "model/chart.h"
 #include "model/recording.h"
+#include "model/study_table.h"
 #include "model/trace.h"
 
 #include <stdbool.h>
@@ -107,33 +108,15 @@ enum lab_analysis_source {
     LAB_ANALYSIS_OF_STUDIES, /* studies, by their folders */
 };
 
-enum { /* what an analysis of studies needs beside the runs themselves */
-       LAB_ANALYSIS_ITERATIONS = 1,
-       LAB_ANALYSIS_SAMPLES = 2,
-       LAB_ANALYSIS_TRACES = 4,
-       LAB_ANALYSIS_FILES = 8, /* takes tuners' files of timings, and recordings laid beside, too */
-       LAB_ANALYSIS_CONFIGURATIONS = 16, /* of these files each configuration, not the best alone */
-};
-
-struct lab_study_table;
-
 struct lab_analysis_trace {
     const char *name; /* of its file, unique in the input */
     const struct lab_trace *trace;
 };
 
-struct lab_analysis_recording {
-    const char *name;  /* of its file, unique in the input */
-    const char *label; /* whose it is: recordings of one label belong together */
-    const struct lab_recording *recording;
-    double rate;           /* of the study's run that it belongs to; NaN = none */
-    const char *rate_unit; /* "iterations/s"; NULL = samples/s */
-};
-
 struct lab_analysis_input {
     const struct lab_analysis_trace *traces;
     int trace_count;
-    const struct lab_analysis_recording *recordings;
+    const struct lab_labelled_recording *recordings;
     int recording_count;
     const struct lab_study_table *studies; /* analysis_study.h */
     int study_count;
@@ -148,7 +131,7 @@ struct lab_analysis {
     const struct lab_option *options;
     size_t config_size;
     enum lab_analysis_source source;
-    unsigned needs; /* of studies: LAB_ANALYSIS_ITERATIONS, … */
+    unsigned needs; /* of studies: LAB_STUDY_WITH_ITERATIONS, … */
     /*
      * optional, of studies: how much it has to say about this one, from its plan alone: 0 = nothing; the
      * report of a study opens with the answer of the analysis that says most, and has all the others

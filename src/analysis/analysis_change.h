@@ -11,7 +11,7 @@
 #ifndef LAB_ANALYSIS_ANALYSIS_CHANGE_H
 #define LAB_ANALYSIS_ANALYSIS_CHANGE_H
 
-#include "analysis/analysis_watch.h"
+#include "analysis/recording/analysis_watch.h"
 
 /* With one recording each, no smaller difference is a verdict. */
 #define LAB_CHANGE_WITHIN_LEAST          0.02

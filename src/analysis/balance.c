@@ -3,7 +3,7 @@
  * utilisation and power, all through it, and what to do where they don't.
  */
 #include "analysis/balance/balance.h"
-#include "analysis/analysis_watch_chart.h"
+#include "analysis/recording/analysis_watch_chart.h"
 
 #include "base/str.h"
 

@@ -364,7 +364,7 @@ const struct lab_analysis lab_analysis_contention = {
     .options = contention_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS,
+    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = interest,
     .run = run,
 };

@@ -515,8 +515,8 @@ const struct lab_analysis lab_analysis_correlate = {
     .options = correlate_options,
     .config_size = sizeof(struct correlate_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES | LAB_ANALYSIS_FILES |
-             LAB_ANALYSIS_CONFIGURATIONS,
+    .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES |
+             LAB_STUDY_WITH_CONFIGURATIONS,
     .interest = interest,
     .run = run,
 };

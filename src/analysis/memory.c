@@ -3,7 +3,7 @@
  * average and at its peak, and by how much the others need more.
  */
 #include "analysis/analysis_change.h"
-#include "analysis/analysis_watch_chart.h"
+#include "analysis/recording/analysis_watch_chart.h"
 
 #include "base/str.h"
 

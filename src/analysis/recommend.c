@@ -469,7 +469,7 @@ const struct lab_analysis lab_analysis_recommend = {
     .options = recommend_options,
     .config_size = sizeof(struct recommend_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS, /* or one run's interval would be another one in a report */
+    .needs = LAB_STUDY_WITH_ITERATIONS, /* or one run's interval would be another one in a report */
     .interest = interest,
     .run = run,
 };

@@ -365,7 +365,7 @@ const struct lab_analysis lab_analysis_scaling = {
     .options = scaling_options,
     .config_size = sizeof(struct scaling_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS,
+    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = interest,
     .run = run,
 };

@@ -377,7 +377,7 @@ const struct lab_analysis lab_analysis_stability = {
     .options = stability_options,
     .config_size = sizeof(struct stability_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES,
+    .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES,
     .interest = interest,
     .run = run,
 };

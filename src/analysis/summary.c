@@ -3,8 +3,8 @@
  * page. All recordings of a label count; the newest is marked.
  */
 #include "analysis/analysis_timeline.h"
-#include "analysis/analysis_watch.h"
-#include "analysis/analysis_watch_chart.h"
+#include "analysis/recording/analysis_watch.h"
+#include "analysis/recording/analysis_watch_chart.h"
 
 #include "base/str.h"
 

@@ -6,8 +6,8 @@
 #include "analysis/training/training.h"
 
 #include "analysis/analysis_published.h"
-#include "analysis/analysis_training_words.h"
 #include "analysis/speedup/gang.h"
+#include "analysis/training/analysis_training_words.h"
 #include "base/str.h"
 
 #include <math.h>
@@ -223,7 +223,7 @@ const struct lab_analysis lab_analysis_training = {
     .options = training_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS,
+    .needs = LAB_STUDY_WITH_ITERATIONS,
     .interest = interest,
     .run = run,
 };

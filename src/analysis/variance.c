@@ -450,7 +450,7 @@ const struct lab_analysis lab_analysis_variance = {
     .options = variance_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .needs = LAB_ANALYSIS_ITERATIONS | LAB_ANALYSIS_SAMPLES | LAB_ANALYSIS_FILES,
+    .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES,
     .interest = interest,
     .run = run,
 };

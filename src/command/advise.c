@@ -4,14 +4,14 @@
  */
 #include "command/command.h"
 
+#include "advise/advise.h"
+#include "advise/advise_studies.h"
+#include "advise/advise_training.h"
 #include "analysis/analysis.h"
-#include "command/support/advise.h"
-#include "command/support/advise_studies.h"
-#include "command/support/advise_training.h"
-#include "command/support/run_execute.h"
-#include "command/support/studies.h"
 #include "device/device.h"
+#include "load/studies.h"
 #include "machine/machine.h"
+#include "run/run_study.h"
 #include "workload/workload.h"
 
 #include <math.h>
@@ -122,8 +122,8 @@ static int read_named(const struct lab_command_call *call, const struct wanted *
         0)
         return -1;
     studies->count = count;
-    return lab_studies_read(folders, count, LAB_ANALYSIS_ITERATIONS, call->arena, &studies->tables,
-                            err);
+    return lab_studies_read(folders, count, LAB_STUDY_WITH_ITERATIONS, call->arena,
+                            &studies->tables, err);
 }
 
 /* --- advice --- */
@@ -258,26 +258,26 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
                                   "Nothing can be advised yet: no study of this machine has "
                                   "measured %s in more than one place.",
                                   model);
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "answer", answer);
         lab_value_set_string(call->arena, map, "study", NULL);
         lab_value_set_bool(call->arena, map, "simulated", false);
         lab_value_set(call->arena, map, "models", lab_value_list(call->arena));
         lab_value_set_string(call->arena, map, "run", command);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
         return;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_text_wrap(answer, 0, 0, call->style.columns, &text);
+    lab_text_wrap(answer, 0, 0, call->console->style.columns, &text);
     lab_str_add(&text, "\n");
     if (command)
         lab_str_printf(&text, "This study would tell, with %d runs of each point:\n\n  %s\n",
                        REPEATS, command);
     else
         lab_str_add(&text, "A study of your own would tell; 'gpulab help run' says how.\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -285,7 +285,7 @@ static void print_nothing(const struct lab_command_call *call, const struct lab_
 
 static void print_advice(const struct lab_command_call *call, const struct gathered *gathered) {
     const char *answer = lab_advice_answer(gathered->items, gathered->count, call->arena);
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
         for (int i = 0; i < gathered->count; i++)
             lab_value_append(call->arena, list, lab_advice_value(&gathered->items[i], call->arena));
@@ -295,20 +295,20 @@ static void print_advice(const struct lab_command_call *call, const struct gathe
         lab_value_set(call->arena, map, "models", list);
         lab_value_set(call->arena, map, "analyses", gathered->answers);
         lab_value_set_string(call->arena, map, "run", NULL);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
         return;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_text_wrap(answer, 0, 0, call->style.columns, &text);
+    lab_text_wrap(answer, 0, 0, call->console->style.columns, &text);
     lab_str_add(&text, "\n");
     for (int i = 0; i < gathered->answers->count; i++) {
         const struct lab_value *said = lab_value_get(gathered->answers->items[i], "answer");
-        lab_text_wrap(said->string, 0, 0, call->style.columns, &text);
+        lab_text_wrap(said->string, 0, 0, call->console->style.columns, &text);
         lab_str_add(&text, "\n");
     }
-    lab_advice_write(gathered->items, gathered->count, call->style, call->arena, &text);
-    lab_command_print(call, &text);
+    lab_advice_write(gathered->items, gathered->count, call->console->style, call->arena, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -410,9 +410,9 @@ static int advise_training(const struct lab_command_call *call, const struct lab
     }
     question->run = training_to_run(call, machine, wanted, question->work.batch, &known);
     if (found)
-        lab_advise_training(call, question, &known);
+        lab_advise_training(call->console, call->arena, question, &known);
     else
-        lab_advise_training_nothing(call, question, none);
+        lab_advise_training_nothing(call->console, call->arena, question, none);
     return 0;
 }
 

@@ -5,14 +5,15 @@
 #include "command/command.h"
 
 #include "analysis/analysis.h"
-#include "base/out_dir.h"
-#include "command/support/recordings.h"
-#include "command/support/studies_files.h"
+#include "base/file/out_dir.h"
+#include "doc/table.h"
+#include "load/recordings.h"
+#include "load/studies_files.h"
+#include "plot/plot.h"
 #include "report/analysis.h"
-#include "report/plot.h"
-#include "store/trace_find.h"
-#include "store/trace_read.h"
-#include "study/folder.h"
+#include "run/folder.h"
+#include "store/trace/trace_find.h"
+#include "store/trace/trace_read.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -40,7 +41,7 @@ static const struct lab_option analyze_options[] = {
 /* --- which there are --- */
 
 static void list_analyses(const struct lab_command_call *call) {
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
         for (int i = 0; lab_analyses[i]; i++) {
             struct lab_value *item = lab_value_map(call->arena);
@@ -49,7 +50,7 @@ static void list_analyses(const struct lab_command_call *call) {
             lab_value_append(call->arena, list, item);
         }
         lab_value_set(call->arena, map, "analyses", list);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
         return;
     }
     struct lab_table *table = lab_table_open();
@@ -61,10 +62,10 @@ static void list_analyses(const struct lab_command_call *call) {
         lab_table_cell(table, "%s", lab_analyses[i]->name);
         lab_table_cell(table, "%s", lab_analyses[i]->summary);
     }
-    lab_table_write(table, call->style, &text);
-    if (!call->shared->quiet)
+    lab_table_write(table, call->console->style, &text);
+    if (!call->console->quiet)
         lab_str_add(&text, "\ngpulab analyze NAME PATH...; gpulab help analyze NAME\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     lab_table_close(table);
 }
@@ -102,7 +103,7 @@ static int refuse_mistyped(const struct lab_command_call *call, const struct lab
                            const char *word, struct lab_err *err) {
     const char *equals = strchr(word, '='), *folder;
     if (!equals || equals == word || access(word, F_OK) == 0 || access(equals + 1, F_OK) == 0 ||
-        (analysis->needs & LAB_ANALYSIS_FILES && lab_studies_is_list(equals + 1, call->arena)) ||
+        (analysis->needs & LAB_STUDY_WITH_FILES && lab_studies_is_list(equals + 1, call->arena)) ||
         lab_folder_resolve(word, call->arena, &folder, NULL) == 0 ||
         lab_folder_resolve(equals + 1, call->arena, &folder, NULL) == 0)
         return 0;
@@ -170,10 +171,10 @@ static int read_source(const struct lab_command_call *call, const struct lab_tra
     struct lab_trace_file file;
     if (lab_trace_read(source->path, call->arena, &file, err) < 0)
         return -1;
-    if (file.missing && !call->shared->quiet)
-        lab_command_note("%s has no table %s", source->path, file.missing);
-    if (file.trace_count == 0 && !call->shared->quiet)
-        lab_command_note("%s holds no work of a device", source->path);
+    if (file.missing && !call->console->quiet)
+        lab_console_note("%s has no table %s", source->path, file.missing);
+    if (file.trace_count == 0 && !call->console->quiet)
+        lab_console_note("%s holds no work of a device", source->path);
     for (int i = 0; i < file.trace_count; i++) {
         LAB_MEM_GROW(&inputs->items, inputs->count, &inputs->capacity);
         inputs->items[inputs->count++] = (struct lab_analysis_trace){
@@ -194,7 +195,7 @@ static int read_sources(const struct lab_command_call *call, const struct lab_tr
             continue;
         if (sources[i].named || count == 1)
             return lab_err_set(err, refused.code, "%s", refused.text);
-        lab_command_note("%s", refused.text);
+        lab_console_note("%s", refused.text);
         if (refused.code != LAB_ERR_USER)
             *ret_status = lab_err_exit_status(refused.code);
     }
@@ -210,8 +211,8 @@ static int read_sources(const struct lab_command_call *call, const struct lab_tr
 static void print_result(const struct lab_command_call *call, const struct lab_analysis *analysis,
                          const struct lab_analysis_result *result) {
     const struct analyze_config *config = call->config;
-    if (call->shared->json) {
-        lab_command_print_json(call,
+    if (call->console->json) {
+        lab_console_print_json(call->console,
                                lab_report_analysis_value(result, analysis->name, call->arena));
         return;
     }
@@ -222,10 +223,10 @@ static void print_result(const struct lab_command_call *call, const struct lab_a
         snprintf(title, sizeof title, "%s", analysis->name);
         title[0] = (char)(title[0] - 'a' + 'A');
         lab_report_analysis_markdown(result, title, &text);
-        lab_command_write(call, text.text, text.length);
+        lab_console_write(call->console, text.text, text.length);
     } else {
-        lab_report_analysis(result, call->style, &text);
-        lab_command_print(call, &text);
+        lab_report_analysis(result, call->console->style, &text);
+        lab_console_print(call->console, &text);
     }
     lab_str_release(&text);
 }
@@ -236,7 +237,7 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
     int count = result->chart_count;
     struct lab_plot *plots = lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *plots);
     if (count == 0) {
-        lab_command_note("there is nothing to draw, so that %s stays as it is", folder);
+        lab_console_note("there is nothing to draw, so that %s stays as it is", folder);
         return 0;
     }
     struct lab_out_dir_spec spec = {.path = folder, .keep = true};
@@ -257,10 +258,10 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
         return -1;
     const char *missing = lab_plot_missing(plots, count, call->arena);
     for (int i = 0; i < count; i++)
-        if (plots[i].drawn && !call->shared->quiet)
-            lab_command_note("%s/%s.png", folder, plots[i].name);
+        if (plots[i].drawn && !call->console->quiet)
+            lab_console_note("%s/%s.png", folder, plots[i].name);
     if (missing)
-        lab_command_note("%s", missing);
+        lab_console_note("%s", missing);
     return 0;
 }
 
@@ -272,7 +273,7 @@ static int read_studies(const struct lab_command_call *call, const struct lab_an
     struct lab_studies_words words = {.studies = paths, .study_count = count};
     const char *const *folders = NULL;
     struct lab_study_table *studies = NULL;
-    if (analysis->needs & LAB_ANALYSIS_FILES &&
+    if (analysis->needs & LAB_STUDY_WITH_FILES &&
         lab_studies_sort(paths, count, arena, &words, err) < 0)
         return -1;
     if (lab_studies_find(words.studies, words.study_count, arena, &folders, &count, err) < 0 ||
@@ -298,7 +299,7 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
     *ret_input = (struct lab_analysis_input){0};
     if (analysis->source == LAB_ANALYSIS_OF_RECORDINGS) {
         struct lab_recording_source *sources;
-        struct lab_analysis_recording *recordings;
+        struct lab_labelled_recording *recordings;
         if (lab_recordings_find(paths, count, call->arena, &sources, &count, err) < 0 ||
             lab_recordings_read(sources, count, call->arena, &recordings,
                                 &ret_input->recording_count, ret_status, err) < 0)
@@ -327,7 +328,7 @@ static int tell_finding(const struct lab_analysis *analysis,
     if (result->lacks)
         return lab_err_set(err, LAB_ERR_USER, "--fail: there is nothing to judge");
     if (result->finding == LAB_ANALYSIS_CANT_TELL)
-        lab_command_note("--fail: nothing is found for certain, but it can't be told either");
+        lab_console_note("--fail: nothing is found for certain, but it can't be told either");
     if (result->finding == LAB_ANALYSIS_FINDS)
         *ret_status = STATUS_FOUND;
     return 0;
@@ -335,7 +336,7 @@ static int tell_finding(const struct lab_analysis *analysis,
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct analyze_config *config = call->config;
-    if (config->markdown && call->shared->json)
+    if (config->markdown && call->console->json)
         return lab_err_set(err, LAB_ERR_USER, "--markdown and --json exclude each other");
     if (call->word_count == 0) {
         list_analyses(call);

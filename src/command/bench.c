@@ -1,11 +1,11 @@
 /*
  * bench.c: `gpulab bench WORKLOAD`: one workload, now. The command reads the line; what is done with
- * it lies in support/bench_run.c, and how it is shown in the report layer.
+ * it lies in session/bench_run.c, and how it is shown in the report layer.
  */
 #include "command/command.h"
 
 #include "base/log.h"
-#include "command/support/bench_run.h"
+#include "session/bench_run.h"
 #include "workload/workload.h"
 
 #include <math.h>
@@ -171,10 +171,11 @@ static int make_request(const struct lab_command_call *call, struct lab_bench_re
 }
 
 static struct lab_progress make_progress(const struct lab_command_call *call) {
-    struct lab_style style = lab_command_style(call->err_is_terminal, STDERR_FILENO);
+    struct lab_style style = lab_console_style(call->console->err_is_terminal, STDERR_FILENO);
     bool dumb = lab_str_equal(getenv("TERM"), "dumb");
     return (struct lab_progress){
-        .shown = call->err_is_terminal && !dumb && !call->shared->quiet && !call->shared->json,
+        .shown = call->console->err_is_terminal && !dumb && !call->console->quiet &&
+                 !call->console->json,
         .columns = style.columns,
         .unicode = style.unicode,
     };
@@ -195,8 +196,8 @@ static struct lab_value *workloads_value(struct lab_arena *arena) {
 }
 
 static void print_workloads(const struct lab_command_call *call) {
-    if (call->shared->json) {
-        lab_command_print_json(call, workloads_value(call->arena));
+    if (call->console->json) {
+        lab_console_print_json(call->console, workloads_value(call->arena));
         return;
     }
     struct lab_str text;
@@ -207,13 +208,14 @@ static void print_workloads(const struct lab_command_call *call) {
                                                             : width;
     for (int i = 0; lab_workloads[i]; i++) {
         lab_str_printf(&text, "  %-*s  ", width, lab_workloads[i]->name);
-        lab_text_wrap(lab_workloads[i]->help, width + 4, width + 4, call->style.columns, &text);
+        lab_text_wrap(lab_workloads[i]->help, width + 4, width + 4, call->console->style.columns,
+                      &text);
         lab_str_add(&text, "\n");
     }
-    if (!call->shared->quiet)
+    if (!call->console->quiet)
         lab_str_add(&text, "\n'gpulab help bench WORKLOAD' shows its keys; "
                            "'gpulab bench WORKLOAD' runs it.\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -230,16 +232,16 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     int selected = 0;
     if (lab_bench_run(&request, call->arena, &report, &selected, err) < 0)
         return -1;
-    if (selected > 1 && !lab_str_equal(call->shared->device, "auto") && !call->shared->quiet)
-        lab_command_note("%s names %d devices: bench uses the first, %s", call->shared->device,
+    if (selected > 1 && !lab_str_equal(call->shared->device, "auto") && !call->console->quiet)
+        lab_console_note("%s names %d devices: bench uses the first, %s", call->shared->device,
                          selected, report.device.name);
-    if (call->shared->json) {
-        lab_command_print_json(call, lab_report_bench_value(&report, call->arena));
+    if (call->console->json) {
+        lab_console_print_json(call->console, lab_report_bench_value(&report, call->arena));
     } else {
         struct lab_str text;
         lab_str_init(&text);
-        lab_report_bench(&report, call->style, &text);
-        lab_command_print(call, &text);
+        lab_report_bench(&report, call->console->style, &text);
+        lab_console_print(call->console, &text);
         lab_str_release(&text);
     }
     *ret_status = report.interrupted  ? lab_err_exit_status(LAB_ERR_INTERRUPTED)

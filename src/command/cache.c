@@ -1,12 +1,13 @@
 /*
  * cache.c: `gpulab cache`: what is kept on disk for later runs: compiled kernels, which make them start
- * faster, and tuned configurations (support/cache_tuning.c), which make them run faster.
+ * faster, and tuned configurations (tune/tune_cache.c), which make them run faster.
  */
 #include "command/command.h"
 
 #include "base/clock.h"
-#include "command/support/cache_tuning.h"
 #include "device/kernel_cache.h"
+#include "doc/table.h"
+#include "tune/tune_cache.h"
 
 #include <time.h>
 
@@ -52,7 +53,7 @@ static void print_json(const struct lab_command_call *call, const char *folder,
     }
     lab_value_set_string(arena, map, "folder", folder);
     lab_value_set(arena, map, "kernels", list);
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 static void print_text(const struct lab_command_call *call, const char *folder,
@@ -79,14 +80,14 @@ static void print_text(const struct lab_command_call *call, const char *folder,
     }
     lab_str_clear(&text);
     if (count) {
-        lab_table_write(table, call->style, &text);
+        lab_table_write(table, call->console->style, &text);
         lab_str_printf(&text, "\n%d %s, ", count, count == 1 ? "kernel" : "kernels");
         lab_str_add_bytes_binary(&text, (double)bytes);
         lab_str_printf(&text, ", in %s\n", folder);
     } else {
         lab_str_printf(&text, "No kernels are kept in %s.\n", folder);
     }
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     lab_table_close(table);
 }
@@ -97,7 +98,7 @@ static int list_kernels(const struct lab_command_call *call, struct lab_err *err
     int count;
     if (!folder || lab_kernel_cache_list(folder, call->arena, &entries, &count, err))
         return -1;
-    if (call->shared->json)
+    if (call->console->json)
         print_json(call, folder, entries, count);
     else
         print_text(call, folder, entries, count);
@@ -112,12 +113,12 @@ static int clear_kernels(const struct lab_command_call *call, struct lab_err *er
     int64_t bytes;
     if (!folder || lab_kernel_cache_clear(folder, &count, &bytes, err))
         return -1;
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "folder", folder);
         lab_value_set_int(call->arena, map, "removed", count);
         lab_value_set_int(call->arena, map, "removed_bytes", bytes);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
         return 0;
     }
     struct lab_str text;
@@ -125,7 +126,7 @@ static int clear_kernels(const struct lab_command_call *call, struct lab_err *er
     lab_str_printf(&text, "Removed %d %s, ", count, count == 1 ? "kernel" : "kernels");
     lab_str_add_bytes_binary(&text, (double)bytes);
     lab_str_printf(&text, ", from %s.\n", folder);
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     return 0;
 }
@@ -138,8 +139,9 @@ static int share(const struct lab_command_call *call, struct lab_err *err) {
                            action, call->words[1]);
     if (call->word_count < 3)
         return lab_err_set(err, LAB_ERR_USER, "cache %s tuning: a file must be named", action);
-    return lab_str_equal(action, "export") ? lab_cache_export_tuning(call, call->words[2], err)
-                                           : lab_cache_import_tuning(call, call->words[2], err);
+    return lab_str_equal(action, "export")
+               ? lab_cache_export_tuning(call->console, call->arena, call->words[2], err)
+               : lab_cache_import_tuning(call->console, call->arena, call->words[2], err);
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
@@ -154,8 +156,10 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         return lab_err_set(err, LAB_ERR_USER, "cache %s %s takes no '%s'", call->words[0],
                            call->words[1], call->words[2]);
     if (lists)
-        return tuning ? lab_cache_list_tuning(call, err) : list_kernels(call, err);
-    return tuning ? lab_cache_clear_tuning(call, err) : clear_kernels(call, err);
+        return tuning ? lab_cache_list_tuning(call->console, call->arena, err)
+                      : list_kernels(call, err);
+    return tuning ? lab_cache_clear_tuning(call->console, call->arena, err)
+                  : clear_kernels(call, err);
 }
 
 static const char *const *complete(struct lab_arena *arena) {

@@ -4,7 +4,7 @@
  */
 #include "command/command.h"
 
-#include "command/support/run_study.h"
+#include "run/run_study.h"
 
 #include "base/json.h"
 #include "base/log.h"
@@ -32,7 +32,7 @@ static void fill_standard_streams(void) {
 
 static void log_to_stderr(enum lab_log_level level, const char *text, void *state) {
     (void)state;
-    lab_command_note("%s: %s", lab_log_level_name(level), text);
+    lab_console_note("%s: %s", lab_log_level_name(level), text);
 }
 
 /* --json in front of any "--", found without parsing: it also shapes the errors of parsing. */
@@ -71,19 +71,19 @@ static void print_json_error(const struct lab_err *err) {
     lab_value_set_string(&arena, inner, "code", code_name(err->code));
     lab_value_set_string(&arena, inner, "message", err->text);
     lab_value_set(&arena, outer, "error", inner);
-    struct lab_command_call call = {.out = stdout};
-    lab_command_print_json(&call, outer);
+    struct lab_console console = {.out = stdout};
+    lab_console_print_json(&console, outer);
     lab_arena_release(&arena);
 }
 
 /* The status of a program whose output may not have arrived. */
 static int finish_output(int status) {
-    int reason = lab_command_finish();
+    int reason = lab_console_finish();
     if (!reason)
         return status;
     if (reason == EPIPE)
         return STATUS_PIPE_CLOSED;
-    lab_command_note("writing to standard output: %s", strerror(reason));
+    lab_console_note("writing to standard output: %s", strerror(reason));
     return status ? status : 1;
 }
 
@@ -117,20 +117,23 @@ static int run_command(const struct lab_command *command, int argc, char **argv,
         lab_options_defaults(tables[i], config, arena);
 
     const char **words;
+    struct lab_console console = {.out = stdout,
+                                  .out_is_terminal = isatty(STDOUT_FILENO) == 1,
+                                  .err_is_terminal = isatty(STDERR_FILENO) == 1};
     struct lab_command_call call = {
         .command = command,
         .shared = (const struct lab_shared *)(const void *)(config + base),
         .config = config,
         .arena = arena,
-        .out = stdout,
-        .out_is_terminal = isatty(STDOUT_FILENO) == 1,
-        .err_is_terminal = isatty(STDERR_FILENO) == 1,
+        .console = &console,
     };
     if (lab_options_parse(tables, config, arena, argc, (const char *const *)argv, &words,
                           &call.word_count, &call.rest, err) < 0)
         return lab_err_context(err, "%s", command->name);
     call.words = words;
-    call.style = lab_command_style(call.out_is_terminal, STDOUT_FILENO);
+    console.style = lab_console_style(console.out_is_terminal, STDOUT_FILENO);
+    console.json = call.shared->json;
+    console.quiet = call.shared->quiet;
 
     if (call.shared->help)
         return lab_command_show_help(&call, command,
@@ -198,12 +201,12 @@ int lab_command_main(int argc, char **argv) {
     const struct lab_command *command = lab_command_find(command_name(argc, argv), &err);
     int skip = argc < 2 ? argc : 2;
     if (!command || run_command(command, argc - skip, argv + skip, &arena, &status, &err) < 0) {
-        lab_command_status_line(NULL);
+        lab_console_status_line(NULL);
         if (wants_json(argc, argv))
             print_json_error(&err);
         /* the result so far first, so that both streams on one terminal read in order */
-        lab_command_finish();
-        lab_command_note("%s", err.text);
+        lab_console_finish();
+        lab_console_note("%s", err.text);
         status = lab_err_exit_status(err.code);
     }
     lab_arena_release(&arena);

@@ -1,26 +1,23 @@
 /*
  * command.h: `gpulab <command>`. A command is one file in this folder that defines
  * `const struct lab_command lab_command_<file name>`; help, man page and completion come from it.
- * Files named command_*.c serve them all; what a single command needs beside its own file lies in
- * support/.
+ * Files named command_*.c serve them all; the work itself is done in the module that it belongs to.
  */
 #ifndef LAB_COMMAND_COMMAND_H
 #define LAB_COMMAND_COMMAND_H
 
 #include "base/err.h"
-#include "base/manual.h"
 #include "base/option.h"
+#include "base/tty/console.h"
 #include "base/value.h"
-#include "report/report.h"
+#include "command/manual/manual.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 
 /* Options that mean the same in every command that takes them: rows for `struct lab_shared`. */
 struct lab_shared {
     bool help;
-    bool json;
-    bool quiet;            /* -q: no progress, no hints */
+    bool json, quiet;      /* as in struct lab_console */
     const char *log_level; /* --log-level */
     const char *device;    /* --device; NULL = not given, where a command has no default for it */
 };
@@ -33,9 +30,7 @@ struct lab_command_call {
     int word_count;
     const char *const *rest; /* behind "--", or NULL */
     struct lab_arena *arena; /* lives as long as the call */
-    FILE *out;               /* results go here, messages to stderr */
-    bool out_is_terminal, err_is_terminal;
-    struct lab_style style; /* what `out` can show */
+    const struct lab_console *console;
 };
 
 #define LAB_COMMAND_ALL_WORDS "*"
@@ -102,31 +97,5 @@ struct lab_value *lab_command_help_value(const struct lab_command *command, cons
 /* `gpulab help`. */
 void lab_command_write_overview(struct lab_style style, struct lab_arena *arena,
                                 struct lab_str *out);
-
-/* --- output --- */
-
-/* What a terminal or file can show, from the environment and the terminal's size. */
-struct lab_style lab_command_style(bool is_terminal, int fd);
-
-/* Writes bytes as they are. A failure is remembered until lab_command_finish. */
-void lab_command_write(const struct lab_command_call *call, const char *bytes, size_t length);
-/* Writes text in the call's style. */
-void lab_command_print(const struct lab_command_call *call, const struct lab_str *text);
-/* Writes an object and a newline; "schema" comes first. On one line: for streams. */
-void lab_command_print_json_line(const struct lab_command_call *call,
-                                 const struct lab_value *value);
-void lab_command_print_json(const struct lab_command_call *call, const struct lab_value *value);
-/* Flushes stdout: 0, or errno of the first write that failed since the program began. */
-int lab_command_finish(void);
-/* One line for the user beside the result, on stderr; "gpulab: " goes before it. */
-void lab_command_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* The same without "gpulab: ", for lines that tell how the work goes on. */
-void lab_command_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/*
- * A status line at the bottom of the terminal (stderr) that is drawn over itself. Anything else that
- * goes to stderr through this layer takes it away first. `text` may be NULL: takes it away.
- */
-void lab_command_status_line(const char *text);
 
 #endif

@@ -156,17 +156,18 @@ int lab_command_write_help(const struct lab_command *command, const char *word,
 
 int lab_command_show_help(const struct lab_command_call *call, const struct lab_command *command,
                           const char *word, struct lab_err *err) {
-    if (call->shared->json) {
+    if (call->console->json) {
         const struct lab_value *value = lab_command_help_value(command, word, call->arena, err);
         if (value)
-            lab_command_print_json(call, value);
+            lab_console_print_json(call->console, value);
         return value ? 0 : -1;
     }
     struct lab_str text;
     lab_str_init(&text);
-    int result = lab_command_write_help(command, word, call->style, call->arena, &text, err);
+    int result =
+        lab_command_write_help(command, word, call->console->style, call->arena, &text, err);
     if (result == 0)
-        lab_command_print(call, &text);
+        lab_console_print(call->console, &text);
     lab_str_release(&text);
     return result;
 }

@@ -18,14 +18,14 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         lab_str_add_list(&script, shells, "or");
         lab_err_set(err, LAB_ERR_USER, "completion: no script for '%s': use %s", call->words[0],
                     script.text);
-    } else if (call->shared->json) {
+    } else if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "shell", call->words[0]);
         lab_value_set_string(call->arena, map, "script", script.text);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
     } else {
         /* a script for a program, whatever the terminal shows */
-        lab_command_write(call, script.text, script.length);
+        lab_console_write(call->console, script.text, script.length);
     }
     lab_str_release(&script);
     return result;

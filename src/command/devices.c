@@ -5,7 +5,7 @@
  */
 #include "command/command.h"
 
-#include "command/support/device.h"
+#include "device/device_info.h"
 #include "machine/machine.h"
 #include "vendor/vendor.h"
 #include "version.h"
@@ -59,7 +59,7 @@ static void print_json(const struct lab_command_call *call, const struct lab_mac
     struct libraries libraries = find_libraries(machine, arena);
     lab_value_set(arena, map, "libraries",
                   lab_report_libraries_value(libraries.items, libraries.count, arena));
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 static void print_text(const struct lab_command_call *call, const struct lab_machine *machine,
@@ -68,13 +68,13 @@ static void print_text(const struct lab_command_call *call, const struct lab_mac
     struct lab_str text;
     lab_str_init(&text);
     if (config->map)
-        lab_report_machine_map(machine, call->style, &text);
+        lab_report_machine_map(machine, call->console->style, &text);
     else
-        lab_report_machine(machine, call->style, &text);
+        lab_report_machine(machine, call->console->style, &text);
     /* the drawing is of the machine; what was asked for by name is shown all the same */
     if (!config->map || call->shared->device) {
         lab_str_add(&text, "\n");
-        lab_report_backends(backends, count, call->style, &text);
+        lab_report_backends(backends, count, call->console->style, &text);
     }
     struct libraries libraries = {0};
     if (!config->map && !call->shared->device)
@@ -82,9 +82,9 @@ static void print_text(const struct lab_command_call *call, const struct lab_mac
     /* without the driver there is nothing to add to why the backend has no devices */
     if (libraries.count && libraries.items[0].path) {
         lab_str_add(&text, "\n");
-        lab_report_libraries(libraries.items, libraries.count, call->style, &text);
+        lab_report_libraries(libraries.items, libraries.count, call->console->style, &text);
     }
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -111,7 +111,7 @@ static int show(const struct lab_command_call *call, const struct lab_machine *m
                          : lab_support_backends(machine, call->arena, &backends);
     if (count < 0)
         return -1;
-    if (call->shared->json)
+    if (call->console->json)
         print_json(call, machine, backends, count);
     else
         print_text(call, machine, backends, count);

@@ -5,12 +5,12 @@
  */
 #include "command/command.h"
 
+#include "advise/training_known.h"
 #include "base/json.h"
-#include "command/support/estimate_view.h"
-#include "command/support/run_study.h"
-#include "command/support/study_watch.h"
-#include "command/support/training_known.h"
+#include "load/study_watch.h"
 #include "machine/machine.h"
+#include "report/estimate_view.h"
+#include "run/run_study.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -38,13 +38,13 @@ static const struct lab_option estimate_options[] = {
 static void print(const struct lab_command_call *call, struct lab_report_estimate *estimates,
                   int count, bool more) {
     const struct estimate_config *config = call->config;
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena), *list = lab_value_list(call->arena);
         for (int i = 0; i < count; i++)
             lab_value_append(call->arena, list,
                              lab_report_estimate_value(&estimates[i], call->arena));
         lab_value_set(call->arena, map, "estimates", list);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
         return;
     }
     struct lab_str text;
@@ -52,16 +52,16 @@ static void print(const struct lab_command_call *call, struct lab_report_estimat
     for (int i = 0; i < count; i++) {
         estimates[i].rows_max = config->all ? 0 : RUNS_SHOWN;
         lab_str_add(&text, i ? "\n" : "");
-        lab_report_estimate(&estimates[i], call->style, &text);
+        lab_report_estimate(&estimates[i], call->console->style, &text);
     }
     if (more)
         lab_str_add(&text, "\n… and older ones that are unfinished (--all)\n");
     if (count == 0) {
         lab_str_add(&text, "No study is running, and none was interrupted.\n");
-        if (!call->shared->quiet)
+        if (!call->console->quiet)
             lab_str_add(&text, "'gpulab estimate quick_test' says what one would take.\n");
     }
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 

@@ -4,11 +4,11 @@
  */
 #include "command/command.h"
 
-#include "command/support/out_file.h"
-#include "store/export.h"
-#include "store/monitor_file.h"
+#include "base/file/out_file.h"
+#include "run/folder.h"
+#include "store/export/export.h"
+#include "store/foreign/monitor_file.h"
 #include "store/store.h"
-#include "study/folder.h"
 
 #include <stddef.h>
 #include <sys/stat.h>
@@ -52,8 +52,8 @@ static int write_piece(void *state, const char *bytes, size_t length) {
     if (target->file)
         return lab_out_file_write(target->file, bytes, length, target->err);
     /* as it is: data for a program, whatever the terminal shows. Who closed the pipe has enough */
-    lab_command_write(target->call, bytes, length);
-    return ferror(target->call->out) ? -1 : 0;
+    lab_console_write(target->call->console, bytes, length);
+    return ferror(target->call->console->out) ? -1 : 0;
 }
 
 /* --- what goes --- */
@@ -67,7 +67,7 @@ struct source {
 
 static bool as_json(const struct lab_command_call *call) {
     const struct export_config *config = call->config;
-    return call->shared->json || lab_str_equal(config->format, "json");
+    return call->console->json || lab_str_equal(config->format, "json");
 }
 
 static int write_study(const struct lab_command_call *call, struct lab_store *store,
@@ -114,7 +114,7 @@ static int write_to_stdout(const struct lab_command_call *call, const struct sou
     struct target target = {call, NULL, err};
     int result = write_source(call, source, &(struct lab_export){write_piece, &target}, err);
     /* what standard output refused is told at the program's end, as for every command */
-    return result < 0 && ferror(call->out) ? 0 : result;
+    return result < 0 && ferror(call->console->out) ? 0 : result;
 }
 
 /* --- where it comes from --- */
@@ -124,7 +124,7 @@ static enum lab_monitor_format monitor_format(const struct lab_command_call *cal
     for (int i = 0; i < LAB_MONITOR_FORMAT_COUNT; i++)
         if (lab_str_equal(config->format, lab_monitor_format_name((enum lab_monitor_format)i)))
             return (enum lab_monitor_format)i;
-    return call->shared->json ? LAB_MONITOR_JSON : LAB_MONITOR_CSV;
+    return call->console->json ? LAB_MONITOR_JSON : LAB_MONITOR_CSV;
 }
 
 static int read_recording(const struct lab_command_call *call, struct source *source,
@@ -132,8 +132,8 @@ static int read_recording(const struct lab_command_call *call, struct source *so
     if (lab_monitor_read(source->path, call->arena, &source->recording, err) < 0)
         return -1;
     for (const char **text = source->recording.missing; text && *text; text++)
-        if (!call->shared->quiet)
-            lab_command_note("%s: %s", source->path, *text);
+        if (!call->console->quiet)
+            lab_console_note("%s: %s", source->path, *text);
     return 0;
 }
 
@@ -178,7 +178,7 @@ static int open_source(const struct lab_command_call *call, struct source *sourc
 
 static int check_words(const struct lab_command_call *call, struct lab_err *err) {
     const struct export_config *config = call->config;
-    if (call->shared->json && config->format && !lab_str_equal(config->format, "json"))
+    if (call->console->json && config->format && !lab_str_equal(config->format, "json"))
         return lab_err_set(err, LAB_ERR_USER, "--format %s and --json exclude each other",
                            config->format);
     if (config->gpu >= 0 && !lab_str_equal(config->format, "single"))

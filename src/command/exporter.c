@@ -6,8 +6,8 @@
 #include "command/command.h"
 
 #include "base/clock.h"
-#include "command/support/stop.h"
-#include "command/support/watched_gpus.h"
+#include "base/tty/stop.h"
+#include "device/watched_gpus.h"
 #include "machine/machine.h"
 #include "probe/sampler.h"
 #include "serve/serve.h"
@@ -76,12 +76,12 @@ static void tell_event(void *state, const struct lab_sample_event *event) {
         lab_str_equal(event->text, exporter->said))
         exporter->said = NULL; /* as what is missing, when it began */
     else if (event->kind == LAB_EVENT_GAP)
-        lab_command_note("%s gives nothing: %s", name, event->text);
+        lab_console_note("%s gives nothing: %s", name, event->text);
     else if (event->kind == LAB_EVENT_BACK)
-        lab_command_note("%s is back after %.1f s", name,
+        lab_console_note("%s is back after %.1f s", name,
                          (double)event->number / (double)LAB_NS_PER_S);
     else if (event->kind == LAB_EVENT_XID)
-        lab_command_note("%s: Xid %lld", name, (long long)event->number);
+        lab_console_note("%s: Xid %lld", name, (long long)event->number);
 }
 
 static void pass_tick(void *state, const struct lab_tick *tick) {
@@ -180,29 +180,29 @@ static void say_what_is_missing(struct exporter *exporter) {
     for (int i = 0; lab_probes[i]; i++) {
         const char *why = lab_sampler_refusal(exporter->sampler, lab_probes[i]->name);
         if (why && !lab_str_equal(lab_probes[i]->name, "replay"))
-            lab_command_note("without %s: %s", lab_probes[i]->without, why);
+            lab_console_note("without %s: %s", lab_probes[i]->without, why);
         if (why && lab_sampler_awaits(exporter->sampler, lab_probes[i]->name))
             exporter->said = why;
     }
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (visible && !lab_sampler_refusal(exporter->sampler, "nvml"))
-        lab_command_note("CUDA_VISIBLE_DEVICES='%s' hides the GPUs that it doesn't name", visible);
+        lab_console_note("CUDA_VISIBLE_DEVICES='%s' hides the GPUs that it doesn't name", visible);
 }
 
 static void say_where(const struct exporter *exporter) {
     const struct lab_command_call *call = exporter->call;
     if (!exporter->place.loopback)
-        lab_command_note("other machines can reach %s, and nobody is asked for a password",
+        lab_console_note("other machines can reach %s, and nobody is asked for a password",
                          exporter->place.url);
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena);
         const char *url = lab_arena_printf(call->arena, "%s/metrics", exporter->place.url);
         lab_value_set_string(call->arena, map, "url", url);
         lab_value_set_int(call->arena, map, "pid", getpid());
-        lab_command_print_json(call, map);
-        fflush(call->out); /* whoever started it waits for this */
-    } else if (!call->shared->quiet) {
-        lab_command_say("listening on %s/metrics", exporter->place.url);
+        lab_console_print_json(call->console, map);
+        fflush(call->console->out); /* whoever started it waits for this */
+    } else if (!call->console->quiet) {
+        lab_console_say("listening on %s/metrics", exporter->place.url);
     }
 }
 
@@ -235,7 +235,7 @@ static int serve(struct exporter *exporter, const struct lab_sampler_config *con
     if (result == 0)
         result = start_http(exporter, pages, err);
     if (result == 0) {
-        if (!exporter->call->shared->quiet)
+        if (!exporter->call->console->quiet)
             say_what_is_missing(exporter);
         say_where(exporter);
         loop(exporter, config->setup.interval_ns, &before);

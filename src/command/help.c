@@ -1,7 +1,7 @@
 /* help.c: `gpulab help`: the manual on the terminal, or as man pages in a folder. */
 #include "command/command.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -49,8 +49,8 @@ static int write_man_pages(const struct lab_command_call *call, const char *fold
         lab_value_append(call->arena, list, lab_value_string(call->arena, path));
     }
     lab_value_set(call->arena, map, "written", list);
-    if (call->shared->json)
-        lab_command_print_json(call, map);
+    if (call->console->json)
+        lab_console_print_json(call->console, map);
     return 0;
 }
 
@@ -68,7 +68,7 @@ static void print_json(const struct lab_command_call *call) {
     }
     struct lab_value *all = lab_value_map(call->arena);
     lab_value_set(call->arena, all, "commands", list);
-    lab_command_print_json(call, all);
+    lab_console_print_json(call->console, all);
 }
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
@@ -84,14 +84,14 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         const struct lab_command *command = lab_command_find(call->words[0], err);
         return command ? lab_command_show_help(call, command, call->words[1], err) : -1;
     }
-    if (call->shared->json) {
+    if (call->console->json) {
         print_json(call);
         return 0;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_command_write_overview(call->style, call->arena, &text);
-    lab_command_print(call, &text);
+    lab_command_write_overview(call->console->style, call->arena, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     return 0;
 }

@@ -2,8 +2,9 @@
  * list.c: `gpulab list`: all studies of this user, wherever they lie, the newest first.
  */
 #include "command/command.h"
+#include "report/study/study.h"
 
-#include "command/support/study_view.h"
+#include "load/study_view.h"
 
 #include <stddef.h>
 
@@ -30,7 +31,7 @@ static int read_views(const struct lab_command_call *call, const char *const *pa
         if (lab_study_view_open(paths[i], false, call->arena, &views[read], &err) == 0)
             read++;
         else
-            lab_command_note("%s", err.text);
+            lab_console_note("%s", err.text);
     }
     *ret_views = views;
     return read;
@@ -44,22 +45,22 @@ static void print_json(const struct lab_command_call *call, const struct lab_stu
         lab_value_append(arena, list, lab_study_view_value(&views[i], arena));
     lab_value_set_int(arena, map, "known", known);
     lab_value_set(arena, map, "studies", list);
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 static void print_text(const struct lab_command_call *call, const struct lab_study_view *views,
                        int count, int hidden) {
-    struct lab_report_study *studies =
+    struct lab_study_info *studies =
         lab_arena_alloc(call->arena, (size_t)count + 1, sizeof *studies);
     for (int i = 0; i < count; i++)
         studies[i] = views[i].report;
     struct lab_str text;
     lab_str_init(&text);
-    lab_report_studies(studies, count, call->style, &text);
-    if (hidden > 0 && !call->shared->quiet)
+    lab_report_studies(studies, count, call->console->style, &text);
+    if (hidden > 0 && !call->console->quiet)
         lab_str_printf(&text, "\n%d older one%s: gpulab list --all\n", hidden,
                        hidden == 1 ? "" : "s");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -72,7 +73,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     int shown = config->all || config->limit > known ? known : (int)config->limit;
     struct lab_study_view *views;
     int count = read_views(call, paths, shown, &views);
-    if (call->shared->json)
+    if (call->console->json)
         print_json(call, views, count, known);
     else
         print_text(call, views, count, known - shown);

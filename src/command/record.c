@@ -4,8 +4,8 @@
  */
 #include "command/command.h"
 
-#include "command/support/record_session.h"
-#include "command/support/watched_gpus.h"
+#include "device/watched_gpus.h"
+#include "record/record_session.h"
 
 #include "base/clock.h"
 #include "vendor/nvml.h"
@@ -82,7 +82,7 @@ static int check_words(const struct lab_command_call *call, struct lab_err *err)
                            call->words[0], call->word_count > 1 ? " ..." : "");
     if (call->rest && !call->rest[0])
         return lab_err_set(err, LAB_ERR_USER, "no command follows '--'");
-    if (config->csv && lab_str_equal(config->csv, "-") && call->shared->json)
+    if (config->csv && lab_str_equal(config->csv, "-") && call->console->json)
         return lab_err_set(err, LAB_ERR_USER,
                            "--csv - and --json both write to standard output: give --csv a file");
     const char *const names[] = {config->output, config->stats_file, config->csv};
@@ -123,17 +123,17 @@ static void say_begin(const struct lab_command_call *call, const struct lab_reco
     const char *why = session->host_only ? NULL : lab_sampler_refusal(session->sampler, "nvml");
     struct lab_str interval;
     if (why && lab_sampler_awaits(session->sampler, "nvml"))
-        lab_command_note("no GPU is recorded yet: %s", why);
+        lab_console_note("no GPU is recorded yet: %s", why);
     else if (why)
-        lab_command_note("no GPU is recorded, only the host: %s", why);
-    if (call->shared->quiet)
+        lab_console_note("no GPU is recorded, only the host: %s", why);
+    if (call->console->quiet)
         return;
     const char *hidden = why || session->host_only ? NULL : lab_support_visible_note(call->arena);
     if (hidden)
-        lab_command_note("%s", hidden);
+        lab_console_note("%s", hidden);
     lab_str_init(&interval);
     lab_str_add_time(&interval, (double)request->interval_ns / LAB_NS_PER_S);
-    lab_command_say("recording into %s each %s%s", request->path, interval.text,
+    lab_console_say("recording into %s each %s%s", request->path, interval.text,
                     request->argv || request->duration_ns ? "" : "; Ctrl-C ends it");
     lab_str_release(&interval);
 }
@@ -144,7 +144,7 @@ static double seconds_of(const struct lab_record_session *session) {
 
 static void say_end(const struct lab_command_call *call, const struct lab_record_session *session,
                     const struct lab_record_request *request) {
-    struct lab_style style = {call->style.columns, false, call->style.unicode};
+    struct lab_style style = {call->console->style.columns, false, call->console->style.unicode};
     struct stat file;
     struct lab_str text;
     lab_str_init(&text);
@@ -162,7 +162,7 @@ static void say_end(const struct lab_command_call *call, const struct lab_record
     lab_str_printf(&text, "  See it again: gpulab top %s\n", request->path);
     char *rest = NULL;
     for (char *line = strtok_r(text.text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
-        lab_command_say("%s", line);
+        lab_console_say("%s", line);
     lab_str_release(&text);
 }
 
@@ -179,7 +179,7 @@ static void say_pace(const struct lab_record_session *session,
     lab_str_init(&given);
     lab_str_add_time(&asked, interval_ms / 1e3);
     lab_str_add_time(&given, sampled->pace_ms / 1e3);
-    lab_command_note("an interval of %s is too short here: a sample of %s comes each %s",
+    lab_console_note("an interval of %s is too short here: a sample of %s comes each %s",
                      asked.text, sampled->slowest, given.text);
     lab_str_release(&asked);
     lab_str_release(&given);
@@ -204,14 +204,14 @@ static void print_json(const struct lab_command_call *call,
         lab_value_set_int(arena, command, "signal", session->child.signal);
         lab_value_set(arena, map, "command", command);
     }
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 /* --- the command --- */
 
 /* A command that can't be started gives a shell's exit status, and leaves nothing behind. */
 static int refuse_command(int status, const struct lab_err *problem, int *ret_status) {
-    lab_command_note("%s", problem->text);
+    lab_console_note("%s", problem->text);
     *ret_status = status;
     return 0;
 }
@@ -219,16 +219,16 @@ static int refuse_command(int status, const struct lab_err *problem, int *ret_st
 static int finish(const struct lab_command_call *call, struct lab_record_session *session,
                   const struct lab_record_request *request, int *ret_status, struct lab_err *err) {
     int result = lab_record_end(session, err);
-    if (call->shared->json)
+    if (call->console->json)
         print_json(call, session, request);
-    else if (!call->shared->quiet)
+    else if (!call->console->quiet)
         say_end(call, session, request);
     say_pace(session, request);
     if (!request->argv)
         return result;
     /* the command's status is passed on, whatever became of the recording */
     if (result < 0)
-        lab_command_note("%s", err->text);
+        lab_console_note("%s", err->text);
     *ret_status = lab_record_child_status(&session->child);
     return 0;
 }

@@ -5,8 +5,8 @@
 #include "command/command.h"
 
 #include "base/subprocess.h"
-#include "command/support/report_build.h"
-#include "store/monitor_file.h"
+#include "report/report_build.h"
+#include "store/foreign/monitor_file.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -179,16 +179,16 @@ static void print_terminal(const struct lab_command_call *call, struct lab_study
                            bool is_study, const struct lab_report_made *made) {
     struct lab_str text;
     lab_str_init(&text);
-    lab_page_answers(&made->page, call->style, &text);
+    lab_page_answers(&made->page, call->console->style, &text);
     if (is_study) {
         view->report.report = made->index ? lab_study_view_shorten(made->index, call->arena) : NULL;
         lab_str_add(&text, text.length ? "\n" : "");
-        lab_report_study(&view->report, call->style, &text);
+        lab_report_study(&view->report, call->console->style, &text);
     } else if (text.length == 0) {
         lab_str_add(&text, "Nothing could be told from this.\n");
     }
     add_place(call, is_study, made, &text);
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -197,7 +197,7 @@ static void print_markdown(const struct lab_command_call *call,
     struct lab_str text;
     lab_str_init(&text);
     lab_page_markdown(&made->page, &text);
-    lab_command_write(call, text.text, text.length);
+    lab_console_write(call->console, text.text, text.length);
     lab_str_release(&text);
 }
 
@@ -228,7 +228,7 @@ static void print_json(const struct lab_command_call *call, const struct lab_rep
     lab_value_set(arena, map, "pictures", pictures);
     lab_value_set_string(arena, map, "missing", made->page.missing);
     lab_value_set(arena, map, "analyses", list);
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 /* One path to a line, for programs. */
@@ -243,7 +243,7 @@ static void print_paths(const struct lab_command_call *call, const struct lab_re
             if (made->page.analyses[i].plots[p].drawn)
                 lab_str_printf(&text, "%s/%s.png\n", made->page.folder,
                                made->page.analyses[i].plots[p].name);
-    lab_command_write(call, text.text, text.length);
+    lab_console_write(call->console, text.text, text.length);
     lab_str_release(&text);
 }
 
@@ -254,9 +254,9 @@ static void open_page(const struct lab_command_call *call, const char *path) {
     struct lab_subprocess_result result;
     struct lab_err err = LAB_ERR_INIT;
     if (lab_subprocess_run(&spec, call->arena, &result, &err) < 0)
-        lab_command_note("can't open the page: %s; it is %s", err.text, path);
+        lab_console_note("can't open the page: %s; it is %s", err.text, path);
     else if (result.exit_status != 0)
-        lab_command_note("xdg-open could not open the page: it is %s", path);
+        lab_console_note("xdg-open could not open the page: it is %s", path);
 }
 
 /* --- the command --- */
@@ -275,7 +275,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
                            config->format);
     if (build(call, &view, &is_study, &made, err) < 0)
         return -1;
-    if (call->shared->json)
+    if (call->console->json)
         print_json(call, &made);
     else if (lab_str_equal(config->format, "md"))
         print_markdown(call, &made);
@@ -283,8 +283,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         print_paths(call, &made, lab_str_equal(config->format, "png"));
     else
         print_terminal(call, &view, is_study, &made);
-    if (made.page.missing && !call->shared->quiet)
-        lab_command_note("%s", made.page.missing);
+    if (made.page.missing && !call->console->quiet)
+        lab_console_note("%s", made.page.missing);
     if (config->open && made.index)
         open_page(call, made.index);
     return 0;

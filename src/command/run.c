@@ -1,18 +1,33 @@
 /*
- * run.c: `gpulab run STUDY`: a study's config, what it is made of, its plan, and the study itself
- * (support/run_execute.c). Overrides follow Hydra's grammar, and so do -m, --cfg, --info and
+ * run.c: `gpulab run STUDY`: a study's config, what it is made of, its plan, and the study itself. Overrides follow Hydra's grammar, and so do -m, --cfg, --info and
  * --config-dir.
  */
 #include "command/command.h"
 
+#include "advise/training_known.h"
+#include "base/json.h"
+#include "base/tty/stop.h"
 #include "base/yaml.h"
-#include "command/support/run_execute.h"
-#include "command/support/run_study.h"
-#include "command/support/training_known.h"
+#include "doc/table.h"
+#include "load/study_view.h"
 #include "machine/machine.h"
+#include "report/report.h"
+#include "report/report_end.h"
+#include "report/run_progress.h"
+#include "run/launch/profiler.h"
+#include "run/run_study.h"
+#include "run/study.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define HISTORY_STUDIES 50
+
+#define FIRST_REPLY                                                                                \
+    "\r\033[Kfinishing what runs now; Ctrl-C again ends it; the same command goes on later\n"
+#define SECOND_REPLY "\r\033[Kending it\n"
 
 struct run_config {
     bool multirun, list, dry_run, report;
@@ -67,22 +82,22 @@ static int print_studies(const struct lab_command_call *call, const struct lab_c
         lab_value_set_string(call->arena, item, "origin", origin);
         lab_value_append(call->arena, list, item);
         lab_str_printf(&text, "  %-*s  ", width, names[i]);
-        lab_text_wrap(summary, width + 4, width + 4, call->style.columns, &text);
+        lab_text_wrap(summary, width + 4, width + 4, call->console->style.columns, &text);
         lab_str_add(&text, "\n");
     }
-    if (!call->shared->quiet) {
+    if (!call->console->quiet) {
         lab_str_add(&text, "\n");
         lab_text_wrap(
             "'gpulab run STUDY --dry-run' shows what it would do, 'gpulab help run STUDY' "
             "says more about it.",
-            0, 0, call->style.columns, &text);
+            0, 0, call->console->style.columns, &text);
         lab_str_add(&text, "\n");
     }
     lab_value_set(call->arena, map, "studies", list);
-    if (result == 0 && call->shared->json)
-        lab_command_print_json(call, map);
+    if (result == 0 && call->console->json)
+        lab_console_print_json(call->console, map);
     else if (result == 0)
-        lab_command_print(call, &text);
+        lab_console_print(call->console, &text);
     lab_str_release(&text);
     return result;
 }
@@ -93,15 +108,15 @@ static int show_study(const struct lab_command_call *call, const struct lab_conf
     size_t length;
     if (lab_run_read_study(path, name, call->arena, &yaml, &length, &origin, err) < 0)
         return -1;
-    if (!call->shared->json) {
-        lab_command_write(call, yaml, length);
+    if (!call->console->json) {
+        lab_console_write(call->console, yaml, length);
         return 0;
     }
     struct lab_value *map = lab_value_map(call->arena);
     lab_value_set_string(call->arena, map, "study", name);
     lab_value_set_string(call->arena, map, "origin", origin);
     lab_value_set_string(call->arena, map, "yaml", yaml);
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
     return 0;
 }
 
@@ -122,16 +137,16 @@ static int print_config(const struct lab_command_call *call, const struct lab_co
     struct lab_config config;
     if (compose(call, path, sweep, &config, err) < 0)
         return -1;
-    if (sweep->job_count > 1 && !call->shared->quiet)
-        lab_command_note("this is job 1 of %lld", (long long)sweep->job_count);
-    if (call->shared->json) {
-        lab_command_print_json(call, config.tree);
+    if (sweep->job_count > 1 && !call->console->quiet)
+        lab_console_note("this is job 1 of %lld", (long long)sweep->job_count);
+    if (call->console->json) {
+        lab_console_print_json(call->console, config.tree);
         return 0;
     }
     struct lab_str text;
     lab_str_init(&text);
     lab_yaml_write(config.tree, &text);
-    lab_command_write(call, text.text, text.length);
+    lab_console_write(call->console, text.text, text.length);
     lab_str_release(&text);
     return 0;
 }
@@ -151,7 +166,7 @@ static void print_choices_json(const struct lab_command_call *call,
         lab_value_append(call->arena, list, item);
     }
     lab_value_set(call->arena, map, "defaults", list);
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 static int print_defaults(const struct lab_command_call *call, const struct lab_config_path *path,
@@ -159,7 +174,7 @@ static int print_defaults(const struct lab_command_call *call, const struct lab_
     struct lab_config config;
     if (compose(call, path, sweep, &config, err) < 0)
         return -1;
-    if (call->shared->json) {
+    if (call->console->json) {
         print_choices_json(call, &config);
         return 0;
     }
@@ -182,9 +197,9 @@ static int print_defaults(const struct lab_command_call *call, const struct lab_
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_text_heading("Merged in this order, the last one wins", call->style, &text);
-    lab_table_write(table, call->style, &text);
-    lab_command_print(call, &text);
+    lab_text_heading("Merged in this order, the last one wins", call->console->style, &text);
+    lab_table_write(table, call->console->style, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     lab_table_close(table);
     return 0;
@@ -194,7 +209,7 @@ static void print_path(const struct lab_command_call *call, const struct lab_con
     struct lab_value *list = lab_value_list(call->arena), *map = lab_value_map(call->arena);
     struct lab_str text;
     lab_str_init(&text);
-    lab_text_heading("Searched in this order, the first one wins", call->style, &text);
+    lab_text_heading("Searched in this order, the first one wins", call->console->style, &text);
     for (int i = 0; path->folders && path->folders[i]; i++) {
         lab_str_printf(&text, "  %s\n", path->folders[i]);
         lab_value_append(call->arena, list, lab_value_string(call->arena, path->folders[i]));
@@ -202,10 +217,10 @@ static void print_path(const struct lab_command_call *call, const struct lab_con
     lab_str_add(&text, "  built-in\n");
     lab_value_append(call->arena, list, lab_value_string(call->arena, "built-in"));
     lab_value_set(call->arena, map, "searchpath", list);
-    if (call->shared->json)
-        lab_command_print_json(call, map);
+    if (call->console->json)
+        lab_console_print_json(call->console, map);
     else
-        lab_command_print(call, &text);
+        lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -214,33 +229,184 @@ static void print_path(const struct lab_command_call *call, const struct lab_con
 static void print_plan(const struct lab_command_call *call, const struct lab_plan *plan,
                        const struct lab_machine *machine) {
     struct lab_report_plan report = lab_run_report(plan, machine, call->arena);
-    if (call->shared->json) {
-        lab_command_print_json(call, lab_report_plan_value(&report, call->arena));
+    if (call->console->json) {
+        lab_console_print_json(call->console, lab_report_plan_value(&report, call->arena));
         return;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_report_plan(&report, call->style, &text);
-    lab_command_print(call, &text);
+    lab_report_plan(&report, call->console->style, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
+}
+
+/* --- the command line --- */
+
+/* What was given behind `gpulab run`, as far as it decides what runs. */
+static const char *const *command_words(const struct lab_command_call *call) {
+    const struct run_config *config = call->config;
+    bool chosen = !lab_str_equal(call->shared->device, "auto");
+    const char **words = lab_arena_alloc(call->arena, (size_t)call->word_count + 6, sizeof *words);
+    int count = 0;
+    if (config->multirun)
+        words[count++] = "-m";
+    if (config->config_dir) {
+        words[count++] = "--config-dir";
+        words[count++] = config->config_dir;
+    }
+    if (chosen) {
+        words[count++] = "--device";
+        words[count++] = call->shared->device;
+    }
+    for (int i = 0; i < call->word_count; i++)
+        words[count++] = call->words[i];
+    return words;
+}
+
+/* --- what can't be done here --- */
+
+static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
+    if (plan->tracker && *plan->tracker)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "tracker: this version can't do that yet; leave the key out");
+    return lab_profiler_check(plan, err);
+}
+
+/* --- while it runs --- */
+
+struct execution {
+    struct lab_run_progress_view view;
+    char waiting_for[64]; /* the device that was spoken of last */
+    bool begun;           /* a run has */
+};
+
+static int on_stop(void *opaque) {
+    struct execution *execution = opaque;
+    lab_run_progress_tick(&execution->view);
+    return lab_stop_level();
+}
+
+static void on_event(const struct lab_runner_event *event, void *opaque) {
+    struct execution *execution = opaque;
+    if (!execution->begun) /* until then Ctrl-C finds nothing that it could let finish */
+        lab_stop_watch(execution->view.bar ? FIRST_REPLY : strchr(FIRST_REPLY, 'f'),
+                       execution->view.bar ? SECOND_REPLY : strchr(SECOND_REPLY, 'e'));
+    execution->begun = true;
+    lab_run_progress_event(&execution->view, event);
+}
+
+static bool on_wait(const char *device, const struct lab_holder *holder, void *opaque) {
+    struct execution *execution = opaque;
+    if (strcmp(execution->waiting_for, device) != 0) {
+        snprintf(execution->waiting_for, sizeof execution->waiting_for, "%s", device);
+        struct lab_str who;
+        lab_str_init(&who);
+        lab_holder_describe(holder, &who);
+        lab_console_note("waiting for %s, on which another study measures: %s", device, who.text);
+        lab_str_release(&who);
+    }
+    return lab_stop_level() == 0;
+}
+
+static void say_beginning(const struct lab_command_call *call, const struct lab_study *study) {
+    const struct lab_console *console = call->console;
+    if (console->quiet || console->json)
+        return;
+    for (int i = 0; study->plan.notes && study->plan.notes[i]; i++)
+        lab_console_note("%s", study->plan.notes[i]);
+    int done = study->run_count - study->item_count;
+    const char *folder = lab_study_view_shorten(study->folder.path, call->arena);
+    if (study->folder.resumed)
+        lab_console_note("going on in %s: %d of %d runs are done", folder, done, study->run_count);
+    else
+        lab_console_note("%d run%s, in %s", study->run_count, study->run_count == 1 ? "" : "s",
+                         folder);
+}
+
+static void prepare_view(struct execution *execution, const struct lab_command_call *call,
+                         const struct lab_study *study) {
+    const struct lab_console *console = call->console;
+    bool dumb = lab_str_equal(getenv("TERM"), "dumb");
+    bool lines = !console->quiet && !console->json;
+    execution->view = (struct lab_run_progress_view){
+        .lines = lines,
+        .bar = lines && console->err_is_terminal && !dumb,
+        .style = lab_console_style(console->err_is_terminal, STDERR_FILENO),
+        .max_workers = study->plan.max_workers,
+        .arena = call->arena,
+    };
+    /* what simulated runs take is simulated, too */
+    if (lines && !study->machine->simulated)
+        execution->view.history =
+            lab_history_open(lab_machine_identity(study->machine), HISTORY_STUDIES);
+}
+
+static int exit_status(const struct lab_runner_outcome *outcome) {
+    if (outcome->stopped)
+        return lab_stop_signal() ? 128 + lab_stop_signal()
+                                 : lab_err_exit_status(LAB_ERR_INTERRUPTED);
+    return outcome->failed > 0 ? 1 : 0;
+}
+
+static int run_study(const struct lab_command_call *call, struct lab_study *study,
+                     const char *command, int *ret_status, struct lab_err *err) {
+    const struct run_config *config = call->config;
+    const struct lab_console *console = call->console;
+    struct execution execution = {0};
+    struct lab_runner_outcome outcome;
+    say_beginning(call, study);
+    prepare_view(&execution, call, study);
+    lab_run_progress_start(&execution.view, study->runs, study->run_count);
+    lab_stop_watch(NULL, NULL);
+    struct lab_study_listener listener = {
+        .stop = on_stop, .event = on_event, .wait = on_wait, .state = &execution};
+    int result = lab_study_run(study, &listener, &outcome, err);
+    lab_run_progress_end(&execution.view);
+    lab_history_close(execution.view.history);
+    if (execution.view.lines && console->err_is_terminal)
+        lab_console_say("%s", ""); /* the answer below stands apart */
+    if (outcome.budget_used && !console->quiet)
+        lab_console_note("the budget is used up: %d run%s left; the same command goes on",
+                         outcome.left, outcome.left == 1 ? "" : "s");
+    if (result < 0)
+        return lab_err_context(err, "%s", study->folder.path);
+    *ret_status = exit_status(&outcome);
+    struct lab_report_end end = {.folder = study->folder.path,
+                                 .command = command,
+                                 .point_count = study->plan.point_count,
+                                 .resumed = study->folder.resumed,
+                                 .analysed = config->report};
+    return lab_report_end(&end, console, call->arena, err);
 }
 
 static int carry_out(const struct lab_command_call *call, const struct lab_plan *plan,
                      const struct lab_machine *machine, int *ret_status, struct lab_err *err) {
-    const struct run_config *config = call->config;
     if (machine->recorded && !machine->simulated)
         return lab_err_set(err, LAB_ERR_USER,
                            "--topology plans for another machine, which can't run anything here: "
                            "add --dry-run");
-    struct lab_run_request request = {
+    if (check_keys(plan, err) < 0)
+        return -1;
+    const char *const *words = command_words(call);
+    struct lab_str json;
+    lab_str_init(&json);
+    lab_json_write(lab_report_machine_value(machine, call->arena), 2, &json);
+    lab_str_add(&json, "\n");
+    struct lab_study study = {.folder = LAB_FOLDER_INIT};
+    struct lab_study_request wanted = {
         .plan = plan,
         .machine = machine,
-        .multirun = config->multirun,
-        .report = config->report,
-        .config_dir = config->config_dir,
-        .device = lab_str_equal(call->shared->device, "auto") ? NULL : call->shared->device,
+        .words = words,
+        .overrides = call->words,
+        .command = lab_run_command(words, call->arena),
+        .machine_json = json.text,
     };
-    return lab_run_execute(call, &request, ret_status, err);
+    int result = lab_study_open(&wanted, call->arena, &study, err);
+    if (result == 0)
+        result = run_study(call, &study, wanted.command, ret_status, err);
+    lab_study_close(&study);
+    lab_str_release(&json);
+    return result;
 }
 
 static int use_plan(const struct lab_command_call *call, const struct lab_config_path *path,

@@ -7,15 +7,15 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "command/support/run_study.h"
-#include "command/support/selftest.h"
-#include "command/support/stop.h"
-#include "command/support/studies.h"
+#include "base/tty/stop.h"
+#include "campaign/selftest.h"
+#include "load/studies.h"
 #include "machine/machine.h"
-#include "report/study.h"
+#include "report/study/study.h"
+#include "run/folder.h"
+#include "run/run_study.h"
+#include "run/study.h"
 #include "stats/stats.h"
-#include "study/folder.h"
-#include "study/study.h"
 
 #include <errno.h>
 #include <math.h>
@@ -108,7 +108,7 @@ static void draw(struct session *session) {
     lab_str_add_repeat(&line, session->style.unicode ? "░" : ".", 24 - filled);
     lab_str_printf(&line, " %d studies, %d alarm%s", session->tally.studies, session->tally.alarms,
                    session->tally.alarms == 1 ? "" : "s");
-    lab_command_status_line(line.text);
+    lab_console_status_line(line.text);
     lab_str_release(&line);
 }
 
@@ -127,7 +127,7 @@ static bool on_wait(const char *device, const struct lab_holder *holder, void *o
     (void)holder;
     struct session *session = opaque;
     if (session->bar)
-        lab_command_status_line(lab_arena_printf(
+        lab_console_status_line(lab_arena_printf(
             session->call->arena, "waiting for %s, on which a study measures", device));
     return lab_stop_level() == 0;
 }
@@ -222,7 +222,7 @@ static void print_json(const struct session *session, bool holds) {
     lab_value_set_bool(call->arena, map, "consistent", holds);
     lab_value_set_float(call->arena, map, "bound_median",
                         lab_stats_median(tally->bounds, (size_t)tally->studies));
-    lab_command_print_json(call, map);
+    lab_console_print_json(call->console, map);
 }
 
 static void print_text(const struct session *session) {
@@ -232,7 +232,7 @@ static void print_text(const struct session *session) {
     struct lab_str text;
     lab_str_init(&text);
     lab_text_wrap(lab_selftest_answer(tally, (int)config->runs, call->arena), 0, 0,
-                  call->style.columns, &text);
+                  call->console->style.columns, &text);
     lab_str_add(&text, "\n");
     if (tally->studies > 0) {
         lab_str_printf(&text, "\n  Device        %s%s\n", session->plan->runs[0].ranks[0].device,
@@ -247,7 +247,7 @@ static void print_text(const struct session *session) {
                        "  Blind to      differences below about %.2g %%, with so many runs\n",
                        100 * lab_stats_median(tally->bounds, (size_t)tally->studies));
     }
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -276,14 +276,15 @@ static int test(const struct lab_command_call *call, const struct lab_machine *m
     struct session session = {.call = call,
                               .machine = machine,
                               .plan = &plan,
-                              .bar = call->err_is_terminal && !dumb && !call->shared->quiet &&
-                                     !call->shared->json,
-                              .style = lab_command_style(call->err_is_terminal, STDERR_FILENO)};
+                              .bar = call->console->err_is_terminal && !dumb &&
+                                     !call->console->quiet && !call->console->json,
+                              .style =
+                                  lab_console_style(call->console->err_is_terminal, STDERR_FILENO)};
     lab_stop_watch(NULL, NULL);
     int result = all_studies(&session, err);
-    lab_command_status_line(NULL);
+    lab_console_status_line(NULL);
     bool holds = lab_selftest_holds(session.tally.alarms, session.tally.studies);
-    if (result == 0 && call->shared->json)
+    if (result == 0 && call->console->json)
         print_json(&session, holds);
     else if (result == 0)
         print_text(&session);

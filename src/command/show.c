@@ -6,10 +6,10 @@
 
 #include "base/json.h"
 #include "base/yaml.h"
-#include "command/support/show_run.h"
-#include "command/support/study_view.h"
-#include "store/results.h"
-#include "study/config.h"
+#include "compose/config.h"
+#include "load/study_view.h"
+#include "report/study/study_run.h"
+#include "store/study/results.h"
 
 #include <stddef.h>
 #include <stdlib.h>
@@ -35,16 +35,16 @@ static const struct lab_option show_options[] = {
 static void print_report(const struct lab_command_call *call, const struct lab_study_view *view) {
     struct lab_str text;
     lab_str_init(&text);
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_arena *arena = call->arena;
         struct lab_value *map = lab_study_view_value(view, arena);
-        const struct lab_report_study *report = &view->report;
+        const struct lab_study_info *report = &view->report;
         lab_value_set(arena, map, "summary",
                       lab_results_summary(report->name, report->runs, report->run_count, arena));
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
     } else {
-        lab_report_study(&view->report, call->style, &text);
-        lab_command_print(call, &text);
+        lab_report_study(&view->report, call->console->style, &text);
+        lab_console_print(call->console, &text);
     }
     lab_str_release(&text);
 }
@@ -65,19 +65,19 @@ static void print_runs_json(const struct lab_command_call *call,
         lab_str_add(&text, "\n    }");
     }
     lab_str_add(&text, view->report.run_count ? "\n  ]\n}\n" : "]\n}\n");
-    lab_command_write(call, text.text, text.length);
+    lab_console_write(call->console, text.text, text.length);
     lab_str_release(&text);
 }
 
 static void print_runs(const struct lab_command_call *call, const struct lab_study_view *view) {
-    if (call->shared->json) {
+    if (call->console->json) {
         print_runs_json(call, view);
         return;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_show_runs(&view->report, call->style, &text);
-    lab_command_print(call, &text);
+    lab_show_runs(&view->report, call->console->style, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -114,14 +114,14 @@ static int print_run(const struct lab_command_call *call, const struct lab_study
     lab_store_close(store);
     if (result < 0)
         return -1;
-    if (call->shared->json) {
-        lab_command_print_json(call, lab_show_run_value(&shown, call->arena));
+    if (call->console->json) {
+        lab_console_print_json(call->console, lab_show_run_value(&shown, call->arena));
         return 0;
     }
     struct lab_str text;
     lab_str_init(&text);
-    lab_show_run(&shown, call->style, call->arena, &text);
-    lab_command_print(call, &text);
+    lab_show_run(&shown, call->console->style, call->arena, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     return 0;
 }
@@ -131,15 +131,15 @@ static int print_run(const struct lab_command_call *call, const struct lab_study
 static int print_config(const struct lab_command_call *call, const struct lab_study_view *view,
                         struct lab_err *err) {
     const char *config = view->study.config;
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *tree;
         if (lab_yaml_parse(config, strlen(config), view->report.folder, LAB_YAML_LIMITS,
                            call->arena, &tree, err) < 0)
             return -1;
-        lab_command_print_json(call, tree);
+        lab_console_print_json(call->console, tree);
         return 0;
     }
-    lab_command_write(call, config, strlen(config));
+    lab_console_write(call->console, config, strlen(config));
     return 0;
 }
 

@@ -6,10 +6,10 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "command/support/follow.h"
-#include "command/support/study_watch.h"
+#include "base/tty/follow.h"
+#include "load/study_watch.h"
 #include "report/estimate.h"
-#include "report/study.h"
+#include "report/study/study.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -40,14 +40,14 @@ static const char *state_name(const struct lab_study_view *view) {
     return view->counts[LAB_RUN_PLANNED] || view->counts[LAB_RUN_RUNNING] ? "interrupted" : "ended";
 }
 
-static const struct lab_run *find_run(const struct lab_report_study *study, int64_t number) {
+static const struct lab_run *find_run(const struct lab_study_info *study, int64_t number) {
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].number == number)
             return &study->runs[i];
     return NULL;
 }
 
-static struct lab_value *progress_value(const struct lab_report_study *study,
+static struct lab_value *progress_value(const struct lab_study_info *study,
                                         struct lab_arena *arena) {
     struct lab_value *list = lab_value_list(arena);
     for (int i = 0; i < study->progress_count; i++) {
@@ -74,7 +74,7 @@ static struct lab_value *holder_value(const struct lab_holder *holder, struct la
 }
 
 static struct lab_value *view_value(const struct lab_study_view *view, struct lab_arena *arena) {
-    const struct lab_report_study *study = &view->report;
+    const struct lab_study_info *study = &view->report;
     struct lab_value *map = lab_value_map(arena), *runs = lab_value_map(arena);
     lab_value_set_int(arena, runs, "total", study->run_count);
     for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
@@ -120,7 +120,7 @@ static void write_views(const struct lab_study_view *views, int count, struct la
 
 /* What a line without a terminal is printed for: all that changes but iterations and times. */
 static void write_change(const struct lab_study_view *view, struct lab_str *out) {
-    const struct lab_report_study *study = &view->report;
+    const struct lab_study_info *study = &view->report;
     lab_str_printf(out, "%s: %s, %d of %d done", study->name, state_name(view),
                    view->counts[LAB_RUN_DONE], study->run_count);
     if (view->counts[LAB_RUN_FAILED])
@@ -134,7 +134,7 @@ static void write_change(const struct lab_study_view *view, struct lab_str *out)
 }
 
 /* Prints the line if it isn't the one before. */
-static void print_change(const struct lab_command_call *call, const struct lab_study_view *view,
+static void print_change(const struct lab_console *console, const struct lab_study_view *view,
                          struct lab_str *before) {
     struct lab_str line;
     lab_str_init(&line);
@@ -148,7 +148,7 @@ static void print_change(const struct lab_command_call *call, const struct lab_s
             lab_str_add(&line, " left");
         }
         lab_str_add(&line, "\n");
-        lab_command_print(call, &line);
+        lab_console_print(console, &line);
     }
     lab_str_release(&line);
 }
@@ -169,11 +169,11 @@ static void print_none(const struct lab_command_call *call, const struct lab_stu
     struct lab_str text;
     lab_str_init(&text);
     lab_str_add(&text, "No study is running, and none was interrupted.\n");
-    if (!call->shared->quiet && watch->known)
+    if (!call->console->quiet && watch->known)
         lab_str_add(&text, "'gpulab list' shows those that have ended.\n");
-    else if (!call->shared->quiet)
+    else if (!call->console->quiet)
         lab_str_add(&text, "'gpulab run quick_test' is a first one to start.\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -182,8 +182,8 @@ static int show(const struct lab_command_call *call, struct lab_study_watch *wat
     struct lab_study_view *views;
     if (read_views(watch, call->arena, &views, err) < 0)
         return -1;
-    if (call->shared->json) {
-        lab_command_print_json(call, views_value(views, watch->count, call->arena));
+    if (call->console->json) {
+        lab_console_print_json(call->console, views_value(views, watch->count, call->arena));
         return 0;
     }
     if (watch->count == 0) {
@@ -192,10 +192,10 @@ static int show(const struct lab_command_call *call, struct lab_study_watch *wat
     }
     struct lab_str text;
     lab_str_init(&text);
-    write_views(views, watch->count, call->style, &text);
+    write_views(views, watch->count, call->console->style, &text);
     if (watch->more)
         lab_str_add(&text, "\n… and older ones that are unfinished (--all)\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     return 0;
 }
@@ -204,8 +204,8 @@ static int show(const struct lab_command_call *call, struct lab_study_watch *wat
 
 static void refresh(struct lab_follow *follow, const struct lab_study_view *views, int count,
                     struct lab_str *before, struct lab_arena *arena) {
-    if (follow->call->shared->json) {
-        lab_command_print_json_line(follow->call, views_value(views, count, arena));
+    if (follow->console->json) {
+        lab_console_print_json_line(follow->console, views_value(views, count, arena));
     } else if (follow->in_place) {
         struct lab_str text;
         lab_str_init(&text);
@@ -214,7 +214,7 @@ static void refresh(struct lab_follow *follow, const struct lab_study_view *view
         lab_str_release(&text);
     } else {
         for (int i = 0; i < count; i++)
-            print_change(follow->call, &views[i], &before[i]);
+            print_change(follow->console, &views[i], &before[i]);
     }
 }
 
@@ -256,7 +256,7 @@ static int follow_studies(const struct lab_command_call *call, struct lab_study_
     struct lab_str *before = lab_mem_alloc((size_t)watch->count, sizeof *before);
     for (int i = 0; i < watch->count; i++)
         lab_str_init(&before[i]);
-    lab_follow_begin(&follow, call);
+    lab_follow_begin(&follow, call->console);
     int result = watch_until_end(&follow, watch, config->interval_s, before, ret_status, err);
     lab_follow_end(&follow);
     for (int i = 0; i < watch->count; i++)
@@ -274,7 +274,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     int result;
     if (config->follow && word) {
         result = follow_studies(call, &watch, ret_status, err);
-    } else if (config->follow && (lab_study_watch_any_running(&watch) || call->shared->json)) {
+    } else if (config->follow && (lab_study_watch_any_running(&watch) || call->console->json)) {
         lab_study_watch_keep_running(&watch); /* nothing happens to the others */
         result = follow_studies(call, &watch, ret_status, err);
     } else {

@@ -5,10 +5,10 @@
 #include "command/command.h"
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "command/support/stop.h"
-#include "command/support/top_screen.h"
-#include "command/support/top_source.h"
+#include "base/file/file.h"
+#include "base/tty/stop.h"
+#include "top/top_screen.h"
+#include "top/top_source.h"
 #include "vendor/nvml.h"
 
 #include <signal.h>
@@ -56,8 +56,8 @@ static int write_summary(const struct lab_command_call *call, const struct lab_t
     lab_top_summary(history, view, true, &text);
     int result = lab_file_write_atomic(path, text.text, text.length, err);
     lab_str_release(&text);
-    if (result == 0 && !call->shared->quiet)
-        lab_command_say("summary: %s", path);
+    if (result == 0 && !call->console->quiet)
+        lab_console_say("summary: %s", path);
     return result;
 }
 
@@ -70,8 +70,8 @@ static int write_files(const struct lab_command_call *call, struct lab_top_sourc
     int result = summary ? write_summary(call, history, view, summary, err) : 0;
     if (result == 0 && png) {
         result = lab_top_plot(history, view, png, err);
-        if (result == 0 && !call->shared->quiet)
-            lab_command_say("picture: %s", png);
+        if (result == 0 && !call->console->quiet)
+            lab_console_say("picture: %s", png);
     }
     if (history != source->history)
         lab_top_history_close(history);
@@ -94,17 +94,17 @@ static void print_snapshot(const struct lab_command_call *call, struct lab_top_s
                            struct lab_top_view *view) {
     view->now_ns = lab_top_source_now(source);
     view->wall_offset_ns = lab_top_source_wall_offset(source);
-    if (call->shared->json) {
-        lab_command_print_json(call, lab_top_value(source->history, view, call->arena));
+    if (call->console->json) {
+        lab_console_print_json(call->console, lab_top_value(source->history, view, call->arena));
         return;
     }
     struct lab_str text;
     lab_str_init(&text);
     lab_top_snapshot(source->history, view, &text);
-    lab_command_print(call, &text);
-    for (int i = 0; source->notes && source->notes[i] && !call->shared->quiet; i++)
+    lab_console_print(call->console, &text);
+    for (int i = 0; source->notes && source->notes[i] && !call->console->quiet; i++)
         if (!strstr(text.text, source->notes[i])) /* what the snapshot didn't say itself */
-            lab_command_note("%s", source->notes[i]);
+            lab_console_note("%s", source->notes[i]);
     lab_str_release(&text);
 }
 
@@ -113,17 +113,17 @@ static void print_snapshot(const struct lab_command_call *call, struct lab_top_s
 static bool is_screen(const struct lab_command_call *call) {
     const struct top_config *config = call->config;
     const char *term = getenv("TERM");
-    return !config->once && !call->shared->json && call->out_is_terminal && isatty(STDIN_FILENO) &&
-           term && *term && !lab_str_equal(term, "dumb");
+    return !config->once && !call->console->json && call->console->out_is_terminal &&
+           isatty(STDIN_FILENO) && term && *term && !lab_str_equal(term, "dumb");
 }
 
 static struct lab_top_view begin_view(const struct lab_command_call *call,
                                       const struct lab_top_source *source) {
     const struct top_config *config = call->config;
     return (struct lab_top_view){
-        .columns = call->style.columns,
+        .columns = call->console->style.columns,
         .rows = 24,
-        .unicode = call->style.unicode,
+        .unicode = call->console->style.unicode,
         .all = config->all,
         .readonly = config->readonly,
         .paused = config->paused,
@@ -153,7 +153,7 @@ static int show(const struct lab_command_call *call, struct lab_top_source *sour
         snprintf(view.message, sizeof view.message, "%s", source->notes[0]);
     if (!screen) {
         print_snapshot(call, source, &view);
-    } else if (lab_top_screen_run(call, source, &view, &write, err) < 0) {
+    } else if (lab_top_screen_run(call->console, source, &view, &write, err) < 0) {
         return -1;
     }
     if (write && !summary && !png) {
@@ -191,8 +191,9 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     if (!is_screen(call) && interval_ns > SNAPSHOT_NS)
         interval_ns = SNAPSHOT_NS;
     int result = call->word_count
-                     ? lab_top_source_recording(call, call->words[0], &source, err)
-                     : lab_top_source_live(call, interval_ns, is_screen(call), &source, err);
+                     ? lab_top_source_recording(call->arena, call->words[0], &source, err)
+                     : lab_top_source_live(call->shared->device, call->arena, interval_ns,
+                                           is_screen(call), &source, err);
     if (result < 0)
         return -1;
     result = show(call, &source, ret_status, err);

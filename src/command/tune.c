@@ -1,12 +1,12 @@
 /*
  * tune.c: `gpulab tune KERNEL`: the fastest configuration of a kernel on this device, kept for later
- * runs. The command reads the line; what is done lies in support/tune_run.c and study/tune.h.
+ * runs. The command reads the line; what is done lies in tune/tune_run.c and tune/tune.h.
  */
 #include "command/command.h"
 
 #include "base/json.h"
-#include "command/support/tune_run.h"
 #include "report/tuning.h"
+#include "tune/tune_run.h"
 
 #include <stddef.h>
 #include <time.h>
@@ -68,12 +68,12 @@ static void print_kernels(const struct lab_command_call *call) {
         lab_str_printf(&text, "  %-20s %s\n", lab_workloads[i]->name, lab_workloads[i]->help);
     }
     lab_value_set(call->arena, map, "kernels", list);
-    if (!call->shared->quiet)
+    if (!call->console->quiet)
         lab_str_add(&text, "\n'gpulab tune KERNEL' finds its fastest configuration here.\n");
-    if (call->shared->json)
-        lab_command_print_json(call, map);
+    if (call->console->json)
+        lab_console_print_json(call->console, map);
     else
-        lab_command_print(call, &text);
+        lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -117,7 +117,7 @@ static int make_request(const struct lab_command_call *call, struct lab_tune_req
     }
     if (workload->check && workload->check(keys, err) < 0)
         return lab_err_context(err, "tune %s", workload->name);
-    struct lab_style style = lab_command_style(call->err_is_terminal, STDERR_FILENO);
+    struct lab_style style = lab_console_style(call->console->err_is_terminal, STDERR_FILENO);
     *ret_request = (struct lab_tune_request){
         .workload = workload,
         .config = keys,
@@ -126,8 +126,8 @@ static int make_request(const struct lab_command_call *call, struct lab_tune_req
         .seed = (uint64_t)config->seed,
         .again = config->again,
         .warm = config->warm,
-        .shown = call->err_is_terminal && !lab_str_equal(getenv("TERM"), "dumb") &&
-                 !call->shared->quiet && !call->shared->json,
+        .shown = call->console->err_is_terminal && !lab_str_equal(getenv("TERM"), "dumb") &&
+                 !call->console->quiet && !call->console->json,
         .columns = style.columns,
         .unicode = style.unicode,
     };
@@ -185,9 +185,9 @@ static void print_cached(const struct lab_command_call *call,
                    entry->config);
     lab_str_add_time(&text, entry->time_s);
     lab_str_add(&text, entry->certain ? ".\n" : ", though others could not be told apart.\n");
-    if (!call->shared->quiet)
+    if (!call->console->quiet)
         lab_str_add(&text, "The same command with --again tunes anew.\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -195,12 +195,12 @@ static void print_result(const struct lab_command_call *call,
                          const struct lab_tune_outcome *outcome) {
     struct lab_str text;
     lab_str_init(&text);
-    lab_report_tuning(&outcome->result, call->style, &text);
-    if (outcome->kept && !call->shared->quiet)
+    lab_report_tuning(&outcome->result, call->console->style, &text);
+    if (outcome->kept && !call->console->quiet)
         lab_str_add(&text, "\n  Kept: 'gpulab bench' and 'gpulab run' use it from now on.\n");
-    if (outcome->result.interrupted && !call->shared->quiet)
+    if (outcome->result.interrupted && !call->console->quiet)
         lab_str_add(&text, "\n  The same command goes on from here.\n");
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
 }
 
@@ -215,15 +215,15 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         lab_tune_run(&request, call->arena, &outcome, err) < 0)
         return -1;
     if (outcome.note)
-        lab_command_note("%s", outcome.note);
+        lab_console_note("%s", outcome.note);
     if (outcome.selected > 1 && !lab_str_equal(call->shared->device, "auto") &&
-        !call->shared->quiet)
-        lab_command_note("%s names %d devices: tune uses the first", call->shared->device,
+        !call->console->quiet)
+        lab_console_note("%s names %d devices: tune uses the first", call->shared->device,
                          outcome.selected);
-    if (call->shared->json)
-        lab_command_print_json(call, outcome.cached
-                                         ? cached_value(call, &outcome)
-                                         : lab_tune_result_value(&outcome.result, call->arena));
+    if (call->console->json)
+        lab_console_print_json(
+            call->console, outcome.cached ? cached_value(call, &outcome)
+                                          : lab_tune_result_value(&outcome.result, call->arena));
     else if (outcome.cached)
         print_cached(call, &outcome.entry);
     else

@@ -61,7 +61,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     (void)err;
     struct library libraries[LIBRARY_COUNT];
     read_libraries(call->arena, libraries);
-    if (call->shared->json) {
+    if (call->console->json) {
         struct lab_value *map = lab_value_map(call->arena), *inner = lab_value_map(call->arena);
         lab_value_set_string(call->arena, map, "version", LAB_VERSION);
         lab_value_set_string(call->arena, map, "compiler", COMPILER);
@@ -69,7 +69,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
         for (int i = 0; i < LIBRARY_COUNT; i++)
             lab_value_set_string(call->arena, inner, libraries[i].name, libraries[i].version);
         lab_value_set(call->arena, map, "libraries", inner);
-        lab_command_print_json(call, map);
+        lab_console_print_json(call->console, map);
         return 0;
     }
     struct lab_str text;
@@ -78,7 +78,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
                    BUILD);
     for (int i = 0; i < LIBRARY_COUNT; i++)
         lab_str_printf(&text, "  %-8s  %s\n", libraries[i].name, libraries[i].version);
-    lab_command_print(call, &text);
+    lab_console_print(call->console, &text);
     lab_str_release(&text);
     return 0;
 }

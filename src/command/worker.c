@@ -4,7 +4,8 @@
  */
 #include "command/command.h"
 
-#include "study/worker.h"
+#include "run/frame.h"
+#include "worker/worker.h"
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)call;

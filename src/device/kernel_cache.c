@@ -8,7 +8,7 @@
  */
 #include "device/kernel_cache.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 
 #include <dirent.h>

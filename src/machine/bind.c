@@ -1,7 +1,7 @@
 /*
  * bind.c: threads on cores, and where the kernel says they are.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "machine/topology.h"

@@ -7,7 +7,7 @@
  * one that names it. A container may see its own group as the root while /proc still gives the path
  * on the host: folders that aren't there have no limit, and the walk ends at the root in any case.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "machine/topology.h"
 

@@ -13,7 +13,7 @@
  *
  * No node has more for this process than its control groups allow (cgroup.c).
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "machine/topology.h"
 

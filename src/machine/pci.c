@@ -7,7 +7,7 @@
  * machine: with several nodes that have cores its node is unknown (-1); with one there is no other
  * place that it could be near to.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "machine/topology.h"
 
 static enum lab_pci_kind kind_of(unsigned class_id) {

@@ -3,7 +3,7 @@
  * libpciaccess, which Debian's isn't; so they come from the system's pci.ids, and where that is
  * missing (bare containers) the few vendors that matter here are known by heart.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "machine/topology.h"
 

@@ -5,7 +5,7 @@
  * what it read of a refused one is never freed. People edit these files and cut them off, so a child
  * process reads the file first; only what it survives is loaded here.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "machine/topology.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * may be missing (containers, old kernels, PSI switched off): its figures are then NaN, and no
  * warning rests on them.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "measure/measure_internal.h"
 
 #include <math.h>

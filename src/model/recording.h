@@ -80,4 +80,12 @@ double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric
 /* The track of GPU `index`, or NULL. */
 const struct lab_track *lab_recording_gpu(const struct lab_recording *recording, int index);
 
+struct lab_labelled_recording {
+    const char *name;  /* of its file, unique in the input */
+    const char *label; /* whose it is: recordings of one label belong together */
+    const struct lab_recording *recording;
+    double rate;           /* of the study's run that it belongs to; NaN = none */
+    const char *rate_unit; /* "iterations/s"; NULL = samples/s */
+};
+
 #endif

@@ -1,6 +1,6 @@
 /*
  * model/tuning.h: what came of tuning a kernel: each configuration that was tried, and the verdict.
- * study/tune.h fills it, the store keeps it, the report shows it. Texts and lists live in an arena.
+ * tune/tune.h fills it, the store keeps it, the report shows it. Texts and lists live in an arena.
  */
 #ifndef LAB_MODEL_TUNING_H
 #define LAB_MODEL_TUNING_H

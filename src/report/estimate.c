@@ -2,7 +2,7 @@
 #include "report/estimate.h"
 
 #include "base/clock.h"
-#include "report/study_internal.h"
+#include "report/study/study_internal.h"
 
 #include <math.h>
 #include <string.h>

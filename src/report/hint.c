@@ -3,7 +3,7 @@
  * all that is kept of them; tests/unit/report/test_report_hint.c holds them as they are written. What
  * takes less memory differs between workloads: a hint names keys that the run has, or none.
  */
-#include "report/study.h"
+#include "report/study/study.h"
 
 #include "base/json.h"
 #include "base/mem.h"

@@ -9,9 +9,9 @@
 #ifndef LAB_REPORT_PAGE_H
 #define LAB_REPORT_PAGE_H
 
+#include "plot/plot.h"
 #include "report/analysis.h"
-#include "report/plot.h"
-#include "report/study.h"
+#include "report/study/study.h"
 
 struct lab_page_analysis {
     const char *name;                         /* "numa" */
@@ -23,8 +23,8 @@ struct lab_page_analysis {
 };
 
 struct lab_page {
-    const char *title;                    /* "numa_locality_study" */
-    const struct lab_report_study *study; /* NULL = of recordings */
+    const char *title;                  /* "numa_locality_study" */
+    const struct lab_study_info *study; /* NULL = of recordings */
     const char *answer; /* the first sentence; NULL = that of the first analysis that has one */
     const struct lab_page_analysis *analyses; /* the one that says most first */
     int analysis_count;

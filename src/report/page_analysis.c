@@ -2,7 +2,7 @@
  * page_analysis.c: an analysis on the page: its answer, its pictures, a table that compares its parts,
  * and each part behind a line that opens it.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "report/page_internal.h"
 
 #include <ctype.h>

@@ -4,7 +4,7 @@
 
 #include "report/analysis_internal.h"
 #include "report/page.h"
-#include "report/study_internal.h"
+#include "report/study/study_internal.h"
 
 extern const char page_style[]; /* CSS */
 

@@ -47,7 +47,7 @@ static void add_repeats(const struct study_digest *digest, struct lab_str *out) 
 
 static void add_conditions(const struct lab_page *page, const struct study_digest *digest,
                            struct lab_str *out) {
-    const struct lab_report_study *study = digest->study;
+    const struct lab_study_info *study = digest->study;
     struct lab_str text;
     lab_str_init(&text);
     lab_str_add(out, "<div class=\"wide\"><table>\n");
@@ -187,14 +187,14 @@ static void add_run(const struct lab_run *run, struct lab_str *out) {
     lab_str_release(&rate);
 }
 
-static void add_metrics(const struct lab_report_study *study, size_t limit, struct lab_str *out) {
+static void add_metrics(const struct lab_study_info *study, size_t limit, struct lab_str *out) {
     if (study->metric_count == 0)
         return;
     page_add_heading(out, 3, NULL, "What the programs reported", study->simulated);
     lab_str_add(out, "<div class=\"wide\"><table>\n<thead><tr><th>Run</th><th>Metric</th><th "
                      "class=\"figure\">Last value</th></tr></thead>\n<tbody>\n");
     for (int i = 0; i < study->metric_count && out->length < limit; i++) {
-        const struct lab_report_metric *metric = &study->metrics[i];
+        const struct lab_study_info_metric *metric = &study->metrics[i];
         lab_str_add(out, "<tr><td><code>");
         page_add_text(out, metric->run);
         lab_str_add(out, "</code></td><td>");
@@ -208,7 +208,7 @@ static void add_metrics(const struct lab_report_study *study, size_t limit, stru
 
 void page_add_runs(const struct lab_page *page, const struct study_digest *digest, size_t limit,
                    struct lab_str *out) {
-    const struct lab_report_study *study = digest->study;
+    const struct lab_study_info *study = digest->study;
     page_add_heading(out, 2, "runs", "All runs", page->simulated);
     lab_str_printf(out,
                    "<div class=\"wide\"><table>\n<thead><tr><th>Run</th><th>Device</th><th "

@@ -4,7 +4,7 @@
  * time-outs set.
  */
 #include "report/report.h"
-#include "report/study_internal.h"
+#include "report/study/study_internal.h"
 
 #include <math.h>
 

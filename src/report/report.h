@@ -7,51 +7,13 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/tty/text.h"
 #include "base/value.h"
+#include "doc/table.h"
 #include "measure/measure.h"
 #include "model/machine.h"
 
 #include <stdbool.h>
-
-struct lab_style {
-    int columns;
-    bool colour, unicode;
-};
-
-/* --- text --- */
-
-/* Appends the text in ASCII alone: "±" becomes "+-", a line of a drawing "|", the unknown "?". */
-void lab_text_to_ascii(const char *text, struct lab_str *out);
-/* Appends the text in exactly that many columns: padded, or cut with a mark at its end. */
-void lab_text_fit(const char *text, int columns, bool unicode, struct lab_str *out);
-/* Appends words, broken into lines that fit; the second and later ones are indented. The first
- * begins at column `start`. No newline at the end. */
-void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out);
-/* Keeps what was appended since `from` on one line, when the text is wrapped later. */
-void lab_text_keep(struct lab_str *text, size_t from);
-/* Columns of a line on the screen: what colours it takes none. */
-int lab_text_columns(const char *text);
-/* Appends a heading and a newline; bold where there is colour. */
-void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out);
-
-/* --- tables: columns align by their kind, the header is set off --- */
-
-enum lab_align {
-    LAB_ALIGN_LEFT,
-    LAB_ALIGN_RIGHT, /* figures; never cut */
-    LAB_ALIGN_WHOLE, /* left, never cut: names to paste */
-};
-
-struct lab_table;
-
-struct lab_table *lab_table_open(void);
-void lab_table_close(struct lab_table *table);
-void lab_table_column(struct lab_table *table, const char *title, enum lab_align align);
-/* The next cell of the current row, left to right; after the last column a new row begins. */
-void lab_table_cell(struct lab_table *table, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-/* Indented by two. Where it is too wide, the widest left-aligned columns are cut. */
-void lab_table_write(const struct lab_table *table, struct lab_style style, struct lab_str *out);
 
 /* --- the machine --- */
 

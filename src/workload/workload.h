@@ -67,7 +67,7 @@ struct lab_verification {
 /* The key of those that can be tuned, and what it may be beside a configuration. */
 #define LAB_WORKLOAD_CONFIG "config"
 #define LAB_CONFIG_TUNED                                                                           \
-    "tuned" /* who runs it looks it up first (study/tuned.h); else the default */
+    "tuned" /* who runs it looks it up first (tune/tuned.h); else the default */
 #define LAB_CONFIG_DEFAULT "default"
 
 /* One of several launches. */

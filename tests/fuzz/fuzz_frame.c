@@ -3,7 +3,7 @@
  * they arrive at once or cut; a lie has a message; what was heard, written again, is heard the same.
  */
 #include "base/random.h"
-#include "study/frame.h"
+#include "run/frame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * fuzz_override.c: any word either fails with a message or reads, and then its values, written out
  * by themselves, read back the same. Of long sweeps the first values are enough.
  */
-#include "study/override.h"
+#include "compose/override.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * ticks that did pack and unpack to the same. The bytes get their sum here, which a fuzzer could never
  * guess; without it they have to be refused.
  */
-#include "store/recording_pack.h"
-#include "store/recording_process.h"
+#include "store/recording/recording_pack.h"
+#include "store/recording/recording_process.h"
 
 #include "base/mem.h"
 

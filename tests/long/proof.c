@@ -7,7 +7,7 @@
  */
 #include "proof.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/random.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* proof_study.c: a study's table without its processes: of runs, what a study's file would keep. */
 #include "proof_run.h"
 
-#include "command/support/studies.h"
+#include "load/studies.h"
 
 #include <math.h>
 

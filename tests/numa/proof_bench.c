@@ -8,7 +8,7 @@
  */
 #include "proof.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"

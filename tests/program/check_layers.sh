@@ -40,7 +40,7 @@ accepted src/command/a.c '#include "workload/workload.h"\n#include "version.h"\n
 
 # a layer's inner headers are its own
 refused src/workload/a.c '#include "device/cpu/cpu.h"\n' 'device/cpu/cpu.h is private to src/device'
-accepted src/workload/a.c '#include "device/op.h"\n'
+accepted src/workload/a.c '#include "device/tunable.h"\n'
 accepted src/device/a.c '#include "device/cpu/cpu.h"\n'
 
 # paths that name no layer
@@ -49,7 +49,7 @@ refused src/model/a.h '#include "machine.h"\n' 'names no layer'
 refused src/utils/a.c 'int x;\n' 'src/utils is no layer'
 
 # libraries and calls that belong in one place
-refused src/study/a.c '#include <sqlite3.h>\n' '<sqlite3.h> belongs in src/{store} alone'
+refused src/run/a.c '#include <sqlite3.h>\n' '<sqlite3.h> belongs in src/{store} alone'
 accepted src/store/a.c '#include <sqlite3.h>\n'
 refused src/device/a.c '#include <hwloc/linux.h>\n' '<hwloc/linux.h> belongs in src/{machine} alone'
 refused src/device/a.c '#include <cblas.h>\n' '<cblas.h> belongs in src/{device/cpu} alone'

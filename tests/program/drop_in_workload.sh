@@ -37,7 +37,7 @@ cat >src/command/greet.c <<'END'
 
 static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status, (void)err;
-    lab_command_write(call, "good day\n", 9);
+    lab_console_write(call->console, "good day\n", 9);
     return 0;
 }
 

@@ -5,8 +5,8 @@
 #ifndef LAB_ANALYSIS_BALANCE_BALANCE_H
 #define LAB_ANALYSIS_BALANCE_BALANCE_H
 
-#include "analysis/analysis_watch.h"
 #include "analysis/balance/drift.h"
+#include "analysis/recording/analysis_watch.h"
 
 #define LAB_BALANCED 3 /* metrics: memory, utilisation, power, as lab_watch_metric counts */
 

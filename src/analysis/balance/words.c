@@ -204,7 +204,7 @@ void lab_balance_add_rate_note(const struct lab_balance *balances, int count, co
     double *rates = lab_arena_alloc(arena, (size_t)count, sizeof *rates);
     int n = 0;
     for (int i = 0; i < count; i++) {
-        const struct lab_analysis_recording *source = balances[i].watch->source;
+        const struct lab_labelled_recording *source = balances[i].watch->source;
         if (!lab_str_equal(source->label, balances[0].watch->source->label))
             return; /* different work: its rates aren't comparable */
         if (isnan(source->rate) || isnan(balances[i].cv[LAB_WATCH_UTILIZATION]))

@@ -2,7 +2,7 @@
 #ifndef LAB_ANALYSIS_COMPARE_HISTOGRAM_H
 #define LAB_ANALYSIS_COMPARE_HISTOGRAM_H
 
-#include "analysis/analysis_watch.h"
+#include "analysis/recording/analysis_watch.h"
 
 #define LAB_HISTOGRAM_BINS_MAX 100
 

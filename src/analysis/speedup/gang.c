@@ -6,8 +6,8 @@
  */
 #include "analysis/speedup/gang.h"
 
-#include "analysis/analysis_training.h"
 #include "analysis/speedup/even.h"
+#include "analysis/training/analysis_training.h"
 #include "base/str.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* tables.c: rows of `training`: what a step is made of, predicted against measured, the law,
  * break-even. */
-#include "analysis/analysis_training_words.h"
+#include "analysis/training/analysis_training_words.h"
 #include "analysis/training/training.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/analysis_group.h"
-#include "analysis/analysis_training.h"
+#include "analysis/training/analysis_training.h"
 
 /* A speed-up that was measured, and what was said of it without having seen it. */
 struct training_test {

@@ -1,7 +1,7 @@
 /* words.c: the law of a study's training, in sentences. */
 #include "analysis/training/training.h"
 
-#include "analysis/analysis_training_words.h"
+#include "analysis/training/analysis_training_words.h"
 #include "base/str.h"
 
 #include <math.h>

@@ -5,7 +5,7 @@
  * machine only slows them down. All together they take about 0.3 s, up to a second
  * where caches are very large.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "device/cpu/cpu.h"

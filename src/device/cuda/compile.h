@@ -9,7 +9,7 @@
 #define LAB_DEVICE_CUDA_COMPILE_H
 
 #include "base/err.h"
-#include "device/cuda/plan.h"
+#include "device/cuda/plan/plan.h"
 
 struct lab_kernel_file { /* a file of kernels/, as it was when the program was built */
     const char *name, *text;

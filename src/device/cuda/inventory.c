@@ -6,7 +6,7 @@
  * of them a multiprocessor of that generation has. The driver has the last word when a device is
  * opened.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "device/cuda/cuda.h"
 #include "vendor/nvml_session.h"

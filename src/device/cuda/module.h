@@ -6,7 +6,7 @@
 #define LAB_DEVICE_CUDA_MODULE_H
 
 #include "device/cuda/cuda.h"
-#include "device/cuda/plan.h"
+#include "device/cuda/plan/plan.h"
 
 struct cuda_modules {
     struct cuda_module *slots; /* open addressing; a power of two of them, or none */

@@ -6,7 +6,7 @@
 #include "device/cuda/compile.h"
 #include "device/cuda/compiler.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/plan_internal.h"
+#include "device/cuda/plan/plan_internal.h"
 #include "vendor/nvml_session.h"
 
 #include <inttypes.h>

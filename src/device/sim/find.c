@@ -4,7 +4,7 @@
  */
 #include "device/sim/find.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "device/sim/sim.h"
 

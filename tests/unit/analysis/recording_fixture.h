@@ -28,7 +28,7 @@
 
 struct given {
     struct lab_arena arena;
-    struct lab_analysis_recording recordings[GIVEN_FILES];
+    struct lab_labelled_recording recordings[GIVEN_FILES];
     int count;
     struct lab_recording *now; /* the one that is being made */
     struct lab_analysis_result result;
@@ -64,7 +64,7 @@ static inline struct lab_recording *given_recording(struct given *f, const char 
         .interval_ns = SECOND,
     };
     f->recordings[f->count++] =
-        (struct lab_analysis_recording){name, label, recording, .rate = NAN};
+        (struct lab_labelled_recording){name, label, recording, .rate = NAN};
     f->now = recording;
     return recording;
 }

@@ -5,7 +5,7 @@
 #include "resource_fixture.h"
 #include "training_machines.h"
 
-#include "analysis/analysis_training_words.h"
+#include "analysis/training/analysis_training_words.h"
 
 static const double batches[] = {16, 32, 64, 128};
 #define BATCHES 4

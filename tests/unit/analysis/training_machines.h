@@ -7,7 +7,7 @@
 #ifndef TRAINING_MACHINES_H
 #define TRAINING_MACHINES_H
 
-#include "analysis/analysis_training.h"
+#include "analysis/training/analysis_training.h"
 #include "base/random.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* test_dl.c: a library that is there, one that is not, one that is no library. */
 #include "base/dl.h"
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_file.c: reading within bounds, writing all or nothing. */
-#include "base/file.h"
+#include "base/file/file.h"
 
 #include <dirent.h>
 #include <setjmp.h>

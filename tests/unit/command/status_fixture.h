@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "command/command.h"
+#include "run/folder.h"
 #include "store/store.h"
-#include "study/folder.h"
 
 #include <ftw.h>
 #include <setjmp.h>
@@ -234,20 +234,20 @@ static inline int call_command(const struct lab_command *command, FILE *out, boo
     struct lab_shared shared = {.device = "cpu"};
     void *config = lab_arena_alloc(&arena, 1, command->config_size);
     const char *words[8] = {0};
+    struct lab_console console = {
+        .out = out, .out_is_terminal = is_terminal, .style = {.columns = 80, .unicode = true}};
     struct lab_command_call call = {
         .command = command,
         .shared = &shared,
         .config = config,
         .words = words,
         .arena = &arena,
-        .out = out,
-        .out_is_terminal = is_terminal,
-        .style = {.columns = 80, .unicode = true},
+        .console = &console,
     };
     lab_options_defaults(command->options, config, &arena);
     for (; *argv; argv++) {
         if (strcmp(*argv, "--json") == 0) {
-            shared.json = true;
+            shared.json = console.json = true;
         } else if (lab_str_starts(*argv, "--")) {
             const char *word =
                 lab_arena_printf(&arena, "%s%s", *argv + 2, strchr(*argv, '=') ? "" : "=true");

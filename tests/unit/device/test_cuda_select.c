@@ -1,7 +1,7 @@
 /* test_cuda_select.c: which GPUs a selector names, and what is said about those that aren't there. */
 #include "cuda_fixture.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 
 #include <sys/stat.h>

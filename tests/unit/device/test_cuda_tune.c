@@ -4,7 +4,7 @@
  */
 #include "cuda_fixture.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "device/cuda/compiler.h"
 #include "device/kernel_cache.h"
 #include "device/tunable.h"

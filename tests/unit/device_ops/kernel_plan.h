@@ -3,7 +3,7 @@
 #define KERNEL_PLAN_H
 
 #include "device/cuda/cuda.h"
-#include "device/cuda/plan.h"
+#include "device/cuda/plan/plan.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  *
  * Code is kept in the build's own folder, so that only what has changed is compiled again.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "device/cuda/compile.h"

@@ -4,7 +4,7 @@
  */
 #include "base/str.h"
 #include "device/cuda/cuda.h"
-#include "device/cuda/plan.h"
+#include "device/cuda/plan/plan.h"
 #include "device/tunable.h"
 
 #include <setjmp.h>

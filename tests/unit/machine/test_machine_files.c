@@ -2,7 +2,7 @@
  * Topology files that aren't: each ends in one clear line of ours, LAB_ERR_USER, and nothing on
  * stderr from hwloc.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "machine/machine.h"
 

@@ -4,7 +4,7 @@
  */
 #include "sampler_fixture.h"
 
-#include "store/recording.h"
+#include "store/recording/recording.h"
 
 #include <dirent.h>
 #include <malloc.h>

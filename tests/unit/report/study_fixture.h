@@ -5,8 +5,8 @@
 #ifndef LAB_TESTS_STUDY_FIXTURE_H
 #define LAB_TESTS_STUDY_FIXTURE_H
 
-#include "base/file.h"
-#include "report/study.h"
+#include "base/file/file.h"
+#include "report/study/study.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -24,7 +24,7 @@
  * and live as long as the arena. */
 struct fixture {
     struct lab_arena arena;
-    struct lab_report_study study;
+    struct lab_study_info study;
     struct lab_run *runs;
     int capacity;
     int64_t wall_ns; /* when the next one starts */
@@ -33,7 +33,7 @@ struct fixture {
 static inline void fixture_init(struct fixture *f, const char *name, const char *option) {
     *f = (struct fixture){.wall_ns = FIXTURE_WALL_NS};
     lab_arena_init(&f->arena);
-    f->study = (struct lab_report_study){
+    f->study = (struct lab_study_info){
         .name = name,
         .option = option,
         .folder = lab_arena_printf(&f->arena, "outputs/%s/2026-11-15/10-42-03", name),
@@ -284,15 +284,15 @@ static inline void fixture_programs(struct fixture *f) {
         run->rate_low = run->rate_high = NAN;
         run->rate_unit = "iterations/s";
     }
-    struct lab_report_metric *metrics = lab_arena_alloc(&f->arena, 6, sizeof *metrics);
-    metrics[0] = (struct lab_report_metric){f->runs[0].id, "loss", "", 0, 2.3619};
-    metrics[1] = (struct lab_report_metric){f->runs[0].id, "tokens_per_s", "1/s", 0, 120000};
-    metrics[2] = (struct lab_report_metric){f->runs[1].id, "loss", "", 0, 0.0625};
-    metrics[3] = (struct lab_report_metric){f->runs[1].id, "loss", "", 1, 0.125};
-    metrics[4] = (struct lab_report_metric){f->runs[2].id,
-                                            "a_name|that_takes_more_room_than_a_"
-                                            "terminal_has_for_it_beside_the_others",
-                                            "", -1, 1e9};
+    struct lab_study_info_metric *metrics = lab_arena_alloc(&f->arena, 6, sizeof *metrics);
+    metrics[0] = (struct lab_study_info_metric){f->runs[0].id, "loss", "", 0, 2.3619};
+    metrics[1] = (struct lab_study_info_metric){f->runs[0].id, "tokens_per_s", "1/s", 0, 120000};
+    metrics[2] = (struct lab_study_info_metric){f->runs[1].id, "loss", "", 0, 0.0625};
+    metrics[3] = (struct lab_study_info_metric){f->runs[1].id, "loss", "", 1, 0.125};
+    metrics[4] = (struct lab_study_info_metric){f->runs[2].id,
+                                                "a_name|that_takes_more_room_than_a_"
+                                                "terminal_has_for_it_beside_the_others",
+                                                "", -1, 1e9};
     f->study.metrics = metrics;
     f->study.metric_count = 5;
 }

@@ -1,6 +1,6 @@
 /* A whole report: page, Markdown, advice and terminal say the same; nothing in them is taken as code. */
-#include "chart_fixture.h"
 #include "study_fixture.h"
+#include "unit/plot/chart_fixture.h"
 
 #include "report/page.h"
 

@@ -2,7 +2,7 @@
 #include "study_fixture.h"
 
 #include "report/analysis.h"
-#include "store/trace_read.h"
+#include "store/trace/trace_read.h"
 
 #define FIXTURES LAB_TEST_SOURCE_DIR "/tests/fixtures/traces/"
 #define MOST     16

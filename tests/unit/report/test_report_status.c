@@ -46,7 +46,7 @@ static void list_golden_files_hold(void **state) {
                                                fixture_repeats, fixture_simulated};
     enum { COUNT = sizeof makes / sizeof *makes };
     struct fixture fixtures[COUNT];
-    struct lab_report_study studies[COUNT];
+    struct lab_study_info studies[COUNT];
     for (int i = 0; i < COUNT; i++) {
         makes[i](&fixtures[i]);
         studies[i] = fixtures[i].study;

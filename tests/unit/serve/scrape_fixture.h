@@ -5,7 +5,7 @@
 #include "serve/serve.h"
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "probe/sampler.h"
 

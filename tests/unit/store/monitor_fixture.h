@@ -3,8 +3,8 @@
 #ifndef LAB_TEST_MONITOR_FIXTURE_H
 #define LAB_TEST_MONITOR_FIXTURE_H
 
-#include "store/monitor_file.h"
-#include "store/monitor_file_reader.h"
+#include "store/foreign/monitor_file.h"
+#include "store/foreign/monitor_file_reader.h"
 
 #include "base/clock.h"
 #include "base/json.h"

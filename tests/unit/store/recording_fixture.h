@@ -9,7 +9,7 @@
 #include "store_fixture.h"
 
 #include "base/clock.h"
-#include "store/recording_internal.h"
+#include "store/recording/recording_internal.h"
 
 /* Sanitizers take ten times as long: tests that repeat themselves do so less often there. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,8 +1,8 @@
 /* test_export.c: a study's data as tables and as one document, for programs that aren't ours. */
 #include "store_fixture.h"
 
-#include "store/export.h"
-#include "store/results.h"
+#include "store/export/export.h"
+#include "store/study/results.h"
 
 #include "base/clock.h"
 #include "base/json.h"

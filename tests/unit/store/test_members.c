@@ -1,7 +1,7 @@
 /* test_members.c: what may be spliced into a JSON document is what a parser of JSON accepts. */
 #include "store_fixture.h"
 
-#include "store/members.h"
+#include "store/study/members.h"
 
 #include "base/json.h"
 

@@ -5,7 +5,7 @@
 #include "recording_fixture.h"
 #include "version.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/random.h"
 
 #include <fcntl.h>

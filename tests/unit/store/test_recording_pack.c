@@ -2,7 +2,7 @@
  * test_recording_pack.c: ticks come back from their bytes exactly, take as few of them as they should,
  * and bytes that were changed or cut off are refused.
  */
-#include "store/recording_pack.h"
+#include "store/recording/recording_pack.h"
 
 #include "base/mem.h"
 #include "base/random.h"

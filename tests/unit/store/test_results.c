@@ -1,8 +1,8 @@
 /* test_results.c: results.json and experiment_summary.json say what the runs hold. */
 #include "store_fixture.h"
 
-#include "store/members.h"
-#include "store/results.h"
+#include "store/study/members.h"
+#include "store/study/results.h"
 
 #include "base/clock.h"
 #include "base/json.h"

@@ -10,7 +10,7 @@
 
 #include "store/store_internal.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 #define FIXTURE(version)   LAB_TEST_SOURCE_DIR "/tests/fixtures/store/v" #version ".db"
 #define RECORDING(version) LAB_TEST_SOURCE_DIR "/tests/fixtures/store/recording-v" #version ".db"

@@ -2,7 +2,7 @@
 #include "store_fixture.h"
 
 #include "base/str.h"
-#include "store/trace.h"
+#include "store/trace/trace.h"
 
 #include <sqlite3.h>
 

@@ -2,8 +2,8 @@
  * Traces in the layouts of several years (tests/fixtures/traces, where make.py says what is in them),
  * and files that are none.
  */
-#include "store/trace_find.h"
-#include "store/trace_read.h"
+#include "store/trace/trace_find.h"
+#include "store/trace/trace_read.h"
 
 #include <ftw.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* The cache of tuned configurations: what comes back, what is set aside, and two writers at once. */
-#include "store/tuning.h"
+#include "store/tuning/tuning.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 
 #include <ftw.h>

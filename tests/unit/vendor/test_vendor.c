@@ -13,7 +13,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/str.h"
 #include "vendor/cublaslt.h"
 #include "vendor/cuda.h"

@@ -2,7 +2,7 @@
  * The reference against PyTorch: tests/fixtures/vit_torch.py, run where PyTorch is, leaves
  * vit_torch.json with the outputs of a few small models built from plain torch functions.
  */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/json.h"
 #include "workload/vit/vit.h"
 

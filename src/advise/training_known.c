@@ -1,0 +1,159 @@
+/* training_known.c: see the header. */
+#include "advise/training_known.h"
+
+#include "advise/advise_studies.h"
+#include "analysis/training/analysis_training_words.h"
+#include "base/str.h"
+#include "load/studies.h"
+#include "load/study_view.h"
+#include "machine/machine.h"
+#include "run/folder.h"
+
+#include <math.h>
+
+#define STUDIES_MAX 100 /* whose headers are looked at, newest first */
+
+static bool agrees(const struct lab_study_run *run, const struct lab_value *keys) {
+    for (int i = 0; keys && i < keys->count; i++) {
+        const struct lab_value *value = lab_value_get(run->options, keys->keys[i]);
+        if (!lab_training_knows(keys->keys[i]) &&
+            (!value || !lab_value_equal(value, keys->items[i])))
+            return false;
+    }
+    return true;
+}
+
+bool lab_training_of_study(const struct lab_study_table *table, const struct lab_value *keys,
+                           struct lab_arena *arena, struct lab_training_known *ret_known) {
+    struct lab_training_set *sets;
+    int count = lab_training_sets(table, arena, &sets);
+    bool found = false;
+    for (int i = 0; i < count; i++) {
+        struct lab_training_known known = {
+            .folder = table->folder, .simulated = table->simulated, .set = &sets[i]};
+        if (!agrees(sets[i].rows[0].point->runs[0], keys))
+            continue;
+        lab_training_fit(sets[i].rows, sets[i].count, &known.training);
+        for (int k = 0; k < sets[i].count && !known.device; k++)
+            if (sets[i].rows[k].work.devices == 1)
+                known.device = sets[i].rows[k].point->runs[0]->ranks[0].device;
+        bool has_law = known.training.law_count > 0;
+        if (known.training.pair_count == 0 || (found && !has_law))
+            continue;
+        *ret_known = known;
+        found = true;
+        if (has_law)
+            return true;
+    }
+    return found;
+}
+
+/* `newest`: of those below the working directory, so that it may be a simulated one. */
+static bool read_known(const char *folder, const struct lab_training_wanted *wanted, bool newest,
+                       struct lab_arena *arena, struct lab_training_known *ret_known) {
+    struct lab_advise_header header = lab_advise_header_read(folder, arena);
+    struct lab_study_table table;
+    if (!lab_str_equal(header.option, "train_scaling") ||
+        (header.machine_identity != wanted->machine_identity && !(header.simulated && newest)) ||
+        lab_studies_read_one(folder, 0, arena, &table, NULL) < 0 ||
+        (wanted->done && table.run_count + table.failed_count < table.planned_count) ||
+        !lab_training_of_study(&table, wanted->keys, arena, ret_known))
+        return false;
+    return wanted->device ? lab_str_equal(ret_known->device, wanted->device)
+                          : newest || !ret_known->simulated;
+}
+
+bool lab_training_find(const struct lab_training_wanted *wanted, struct lab_arena *arena,
+                       struct lab_training_known *ret_known) {
+    const char *const *paths;
+    int count, below = 0;
+    bool found = false;
+    if (wanted->below_first)
+        count = lab_advise_known(arena, &paths, &below);
+    else
+        lab_folder_known(arena, &paths, &count);
+    for (int i = 0; i < count && i < STUDIES_MAX; i++) {
+        struct lab_training_known known;
+        if (!read_known(paths[i], wanted, i < below && !found, arena, &known))
+            continue;
+        bool has_law = known.training.law_count > 0;
+        if (found && !has_law)
+            continue;
+        *ret_known = known;
+        found = true;
+        if (has_law || (known.simulated && !wanted->device))
+            return true;
+    }
+    return found;
+}
+
+/* --- gpu_mode=auto --- */
+
+#define FAR_BEYOND                                                                                 \
+    4.0 /* times the sizes and batches that were run: there the law decides nothing */
+
+struct memory { /* the law that was found last: points of a plan mostly ask for the same */
+    struct lab_arena *arena;
+    bool asked, found;
+    uint64_t machine_identity;
+    const char *device;
+    const struct lab_value *options;
+    struct lab_training_known known;
+};
+
+static bool same_keys(const struct lab_value *a, const struct lab_value *b) {
+    for (int i = 0; i < a->count; i++) {
+        const struct lab_value *other = lab_value_get(b, a->keys[i]);
+        if (!lab_training_knows(a->keys[i]) && (!other || !lab_value_equal(a->items[i], other)))
+            return false;
+    }
+    return a->count == b->count;
+}
+
+static const struct lab_training_known *recall(struct memory *memory,
+                                               const struct lab_plan_question *question) {
+    uint64_t identity = lab_machine_identity(question->machine);
+    if (!memory->asked || memory->machine_identity != identity ||
+        !lab_str_equal(memory->device, question->device) ||
+        !same_keys(memory->options, question->options)) {
+        struct lab_training_wanted wanted = {.machine_identity = identity,
+                                             .device = question->device,
+                                             .keys = question->options,
+                                             .done = true};
+        memory->asked = true;
+        memory->machine_identity = identity;
+        memory->device = question->device;
+        memory->options = question->options;
+        memory->found = lab_training_find(&wanted, memory->arena, &memory->known);
+    }
+    return memory->found ? &memory->known : NULL;
+}
+
+static enum lab_plan_choice choose(void *state, const struct lab_plan_question *question,
+                                   struct lab_arena *arena, const char **ret_why) {
+    const struct lab_training_known *known = recall(state, question);
+    const struct lab_value *scaling = lab_value_get(question->options, "scaling");
+    struct lab_training_work work = {.parameters = question->parameters,
+                                     .layers = question->layers,
+                                     .batch = question->batch,
+                                     .devices = question->devices,
+                                     .weak = scaling && scaling->type == LAB_VALUE_STRING &&
+                                             lab_str_equal(scaling->string, "weak")};
+    if (!known)
+        return LAB_PLAN_UNKNOWN;
+    struct lab_training_speedup made = lab_training_predict(&known->training, &work);
+    if (isnan(made.low) || made.devices_beyond || made.parameters_beyond > FAR_BEYOND ||
+        made.batch_beyond > FAR_BEYOND)
+        return LAB_PLAN_UNKNOWN;
+    *ret_why = lab_arena_printf(arena, "by the law of %s%s %d devices would be %s one",
+                                lab_study_view_shorten(known->folder, arena),
+                                known->simulated ? " (simulated)" : "", question->devices,
+                                lab_training_times(&made, arena));
+    return made.high < 1 ? LAB_PLAN_ONE : made.low > 1 ? LAB_PLAN_SEVERAL : LAB_PLAN_TRY;
+}
+
+struct lab_plan_strategy lab_training_strategy(struct lab_arena *arena) {
+    struct memory *memory = lab_arena_alloc(arena, 1, sizeof *memory);
+    memory->arena = arena;
+    return (struct lab_plan_strategy){choose, memory};
+}

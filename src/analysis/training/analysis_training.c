@@ -1,0 +1,435 @@
+/* analysis_training.c: laws of a training step's time: fitted, tested on what was left out, and
+ * used. */
+#include "analysis/training/analysis_training.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BIT(term)     (1u << (term))
+#define ABOUT_AS_GOOD 1.25  /* times the best's error */
+#define NOT_RULED_OUT 3.0   /* likewise, for a model of a size that no law was tested on */
+#define ERROR_LEAST   0.002 /* of a speed-up: less tells no two laws apart */
+#define LEAST_TESTS   4     /* left-out speed-ups: with fewer no law of hindrance is tested */
+
+enum {
+    BY_STEP = BIT(LAB_TRAINING_STEP) | BIT(LAB_TRAINING_COMPUTE) | BIT(LAB_TRAINING_ROUND),
+    BY_LAYER = BIT(LAB_TRAINING_LAYER) | BIT(LAB_TRAINING_COMPUTE) | BIT(LAB_TRAINING_ROUND_LAYER),
+    BY_PARAMETER = BIT(LAB_TRAINING_PARAMETER) | BIT(LAB_TRAINING_COMPUTE) | BIT(LAB_TRAINING_BYTE),
+    HINDERED = BIT(LAB_TRAINING_HINDRANCE),
+};
+
+/* Which goes first where nothing tells them apart. */
+static const unsigned candidates[] = {
+    BY_LAYER | BY_PARAMETER,
+    BY_STEP | BY_PARAMETER,
+    BY_STEP | BIT(LAB_TRAINING_LAYER) | BY_PARAMETER,
+    BY_LAYER,
+    BY_STEP,
+    BY_PARAMETER,
+    BY_LAYER | BY_PARAMETER | HINDERED,
+    BY_STEP | BY_PARAMETER | HINDERED,
+    BY_STEP | BIT(LAB_TRAINING_LAYER) | BY_PARAMETER | HINDERED,
+    BY_LAYER | HINDERED,
+    BY_STEP | HINDERED,
+    BY_PARAMETER | HINDERED,
+};
+
+_Static_assert(sizeof candidates / sizeof *candidates == LAB_TRAINING_LAWS, "room for all laws");
+
+/* --- terms --- */
+
+static double rows_of(const struct lab_training_work *work) {
+    return work->weak ? work->batch : ceil(work->batch / work->devices);
+}
+
+static double term_of(const struct lab_training_work *work, enum lab_training_term term) {
+    double n = work->devices, rounds = 2 * (n - 1);
+    switch (term) {
+    case LAB_TRAINING_STEP:
+        return 1;
+    case LAB_TRAINING_LAYER:
+        return work->layers;
+    case LAB_TRAINING_PARAMETER:
+        return work->parameters;
+    case LAB_TRAINING_COMPUTE:
+        return work->parameters * rows_of(work);
+    case LAB_TRAINING_ROUND:
+        return rounds;
+    case LAB_TRAINING_ROUND_LAYER:
+        return rounds * work->layers;
+    case LAB_TRAINING_BYTE:
+        return 4 * work->parameters * rounds / n;
+    case LAB_TRAINING_HINDRANCE:
+        return work->parameters * rows_of(work) * (1 - 1 / n);
+    default:
+        return 0;
+    }
+}
+
+/* The columns of a law, in the order of its coefficients; returns how many. */
+static size_t fill(const struct lab_training_work *work, unsigned terms, double *ret_x) {
+    size_t count = 0;
+    for (int term = 0; term < LAB_TRAINING_TERMS; term++)
+        if (terms & BIT(term))
+            ret_x[count++] = term_of(work, (enum lab_training_term)term);
+    return count;
+}
+
+static double time_of(const struct lab_fit *fit, const double *x) {
+    double time_s = 0;
+    for (size_t i = 0; i < fit->p; i++)
+        time_s += fit->coefficients[i] * x[i];
+    return time_s;
+}
+
+/* --- fitting --- */
+
+enum { NONE_LEFT_OUT = -1 };
+
+struct left_out {
+    int place;         /* NONE_LEFT_OUT, or that place's rows */
+    const char *model; /* NULL, or all rows of that model */
+};
+
+static bool is_in(const struct lab_training_row *row, const struct left_out *without) {
+    return row->place != without->place &&
+           !(without->model && lab_str_equal(row->model, without->model));
+}
+
+/* By relative errors, a point each: repeats of a point have what the law gets wrong in common. */
+static struct lab_fit fit_terms(const struct lab_training_row *rows, int count, unsigned terms,
+                                const struct left_out *without) {
+    double *x = lab_mem_alloc((size_t)count * (LAB_TRAINING_TERMS + 2) + 1, sizeof *x);
+    double *y = x + (size_t)count * LAB_TRAINING_TERMS, *weights = y + count;
+    size_t n = 0, columns = 0;
+    for (int i = 0; i < count; i++) {
+        if (!is_in(&rows[i], without))
+            continue;
+        columns = fill(&rows[i].work, terms, x + n * columns);
+        y[n] = rows[i].time_s;
+        weights[n++] = 1 / (rows[i].time_s * rows[i].time_s);
+    }
+    struct lab_fit_data data = {x, y, weights, n, columns};
+    struct lab_fit fit = {.state = LAB_FIT_TOO_FEW};
+    if (n > columns)
+        fit = lab_fit_nonnegative(&data);
+    lab_mem_free(x);
+    return fit;
+}
+
+/* --- speed-ups --- */
+
+struct guess {
+    double log_speedup;
+    double spread; /* variance over the scale's square: the measurements' own, and the law's here */
+    double one_s, many_s;
+};
+
+static double samples_of(const struct lab_training_work *work) {
+    return work->batch * (work->weak ? work->devices : 1);
+}
+
+/* The variance of log(t₁/tₙ), by the law's coefficients, in units of that of a point's log. */
+static double leverage(const struct lab_fit *fit, const double *one, const double *many,
+                       double one_s, double many_s) {
+    double sum = 0, unit = fit->residual_error * fit->residual_error;
+    if (!(unit > 0))
+        return 0;
+    for (size_t i = 0; i < fit->p; i++)
+        for (size_t j = 0; j < fit->p; j++)
+            sum += (one[i] / one_s - many[i] / many_s) * (one[j] / one_s - many[j] / many_s) *
+                   lab_fit_covariance(fit, i, j);
+    return fmax(0, sum / unit);
+}
+
+static struct guess guess_by(const struct lab_fit *fit, unsigned terms,
+                             const struct lab_training_work *work) {
+    double one[LAB_TRAINING_TERMS], many[LAB_TRAINING_TERMS];
+    struct lab_training_work alone = *work;
+    alone.devices = 1;
+    fill(&alone, terms, one);
+    fill(work, terms, many);
+    struct guess guess = {.one_s = time_of(fit, one), .many_s = time_of(fit, many)};
+    guess.log_speedup = log(guess.one_s / guess.many_s * samples_of(work) / samples_of(&alone));
+    guess.spread = 2 + leverage(fit, one, many, guess.one_s, guess.many_s);
+    return guess;
+}
+
+double lab_training_measured(const struct lab_training_row *one,
+                             const struct lab_training_row *many) {
+    return one->time_s / many->time_s * samples_of(&many->work) / samples_of(&one->work);
+}
+
+const struct lab_training_row *lab_training_base(const struct lab_training *training,
+                                                 const struct lab_training_row *row) {
+    for (int i = 0; i < training->row_count; i++)
+        if (training->rows[i].place == row->place && training->rows[i].work.devices == 1)
+            return &training->rows[i];
+    return NULL;
+}
+
+/* --- leaving out --- */
+
+struct errors {
+    double squares, scaled; /* sums: of the errors, and of those over their spread */
+    int count;
+};
+
+static void add_error(const struct lab_training *training, const struct lab_training_row *row,
+                      const struct lab_fit *fit, unsigned terms, struct errors *errors) {
+    const struct lab_training_row *base = lab_training_base(training, row);
+    if (row->work.devices == 1 || !base)
+        return;
+    struct guess guess = guess_by(fit, terms, &row->work);
+    double error = log(lab_training_measured(base, row)) - guess.log_speedup;
+    if (!isfinite(error))
+        return;
+    errors->squares += error * error;
+    errors->scaled += error * error / guess.spread;
+    errors->count++;
+}
+
+static struct errors errors_of(const struct lab_training *training, unsigned terms,
+                               const struct left_out *without) {
+    struct errors errors = {0};
+    struct lab_fit fit = fit_terms(training->rows, training->row_count, terms, without);
+    for (int i = 0; i < training->row_count && fit.state == LAB_FIT_OK; i++)
+        if (!is_in(&training->rows[i], without))
+            add_error(training, &training->rows[i], &fit, terms, &errors);
+    return errors;
+}
+
+static void add_errors(struct errors *sum, struct errors more) {
+    sum->squares += more.squares;
+    sum->scaled += more.scaled;
+    sum->count += more.count;
+}
+
+static bool is_first_of_model(const struct lab_training *training, int row) {
+    for (int i = 0; i < row; i++)
+        if (lab_str_equal(training->rows[i].model, training->rows[row].model))
+            return false;
+    return true;
+}
+
+static void test_law(const struct lab_training *training, struct lab_training_law *law) {
+    struct errors points = {0}, models = {0};
+    for (int place = 0; place < training->place_count; place++)
+        add_errors(&points, errors_of(training, law->terms, &(struct left_out){.place = place}));
+    for (int i = 0; i < training->row_count && training->model_count > 2; i++)
+        if (is_first_of_model(training, i))
+            add_errors(&models, errors_of(training, law->terms,
+                                          &(struct left_out){.place = NONE_LEFT_OUT,
+                                                             .model = training->rows[i].model}));
+    bool tested = points.count >= LEAST_TESTS;
+    law->error = tested ? sqrt(points.squares / points.count) : (double)NAN;
+    law->scale = tested ? sqrt(points.scaled / points.count) : (double)NAN;
+    law->model_scale =
+        models.count >= LEAST_TESTS ? sqrt(models.scaled / models.count) : (double)NAN;
+}
+
+/* --- the laws of a study --- */
+
+static bool same_place(const struct lab_training_row *a, const struct lab_training_row *b) {
+    return lab_str_equal(a->model, b->model) && a->work.batch == b->work.batch &&
+           a->work.weak == b->work.weak;
+}
+
+static void stretch(struct lab_training_range *range, double value) {
+    range->low = fmin(range->low, value);
+    range->high = fmax(range->high, value);
+}
+
+static void survey(struct lab_training_row *rows, struct lab_training *training) {
+    training->parameters = training->batch = (struct lab_training_range){INFINITY, 0};
+    for (int i = 0; i < training->row_count; i++) {
+        struct lab_training_row *row = &rows[i];
+        row->place = training->place_count;
+        for (int k = 0; k < i && row->place == training->place_count; k++)
+            if (same_place(&rows[k], row))
+                row->place = rows[k].place;
+        training->place_count += row->place == training->place_count;
+        training->model_count += is_first_of_model(training, i);
+        stretch(&training->parameters, row->work.parameters);
+        stretch(&training->batch, row->work.batch);
+        if (row->work.devices > training->devices_most)
+            training->devices_most = row->work.devices;
+    }
+    for (int i = 0; i < training->row_count; i++)
+        training->pair_count += rows[i].work.devices > 1 && lab_training_base(training, &rows[i]);
+}
+
+#define LEAST_DIFFERENCE 0.01 /* of errors' logarithms: laws that differ by less are equal */
+
+static double grade_of(const struct lab_training_law *law) {
+    return floor(log(fmax(law->error, 1e-6)) / LEAST_DIFFERENCE);
+}
+
+static int place_of(const struct lab_training_law *law) {
+    int place = 0;
+    while (candidates[place] != law->terms)
+        place++;
+    return place;
+}
+
+/* Among equals fewer terms go first, then as they are listed. */
+static int by_error(const void *a, const void *b) {
+    const struct lab_training_law *x = a, *y = b;
+    double left = grade_of(x), right = grade_of(y);
+    if (left != right)
+        return left < right ? -1 : 1;
+    int difference = __builtin_popcount(x->terms) - __builtin_popcount(y->terms);
+    return difference ? difference : place_of(x) - place_of(y);
+}
+
+static bool layers_are_known(const struct lab_training *training) {
+    for (int i = 0; i < training->row_count; i++)
+        if (!(training->rows[i].work.layers > 0))
+            return false;
+    return true;
+}
+
+/* Laws whose error is within that factor of the best's. */
+static int count_within(const struct lab_training *training, double factor) {
+    double most = fmax(ERROR_LEAST, factor * training->laws[0].error);
+    int count = 1;
+    while (count < training->law_count && training->laws[count].error <= most)
+        count++;
+    return count;
+}
+
+static void keep_best(struct lab_training *training) {
+    qsort(training->laws, (size_t)training->law_count, sizeof *training->laws, by_error);
+    training->law_count = count_within(training, NOT_RULED_OUT);
+}
+
+void lab_training_fit(struct lab_training_row *rows, int count, struct lab_training *ret_training) {
+    struct lab_training *training = ret_training;
+    unsigned by_layer = BIT(LAB_TRAINING_LAYER) | BIT(LAB_TRAINING_ROUND_LAYER);
+    *training = (struct lab_training){.rows = rows, .row_count = count};
+    survey(rows, training);
+    if (training->pair_count == 0) {
+        training->lacks = "no model was trained both on one device and on several together";
+        return;
+    }
+    for (int i = 0; i < LAB_TRAINING_LAWS; i++) {
+        struct lab_training_law law = {.terms = candidates[i]};
+        if ((law.terms & by_layer) && !layers_are_known(training))
+            continue;
+        law.fit = fit_terms(rows, count, law.terms, &(struct left_out){.place = NONE_LEFT_OUT});
+        if (law.fit.state != LAB_FIT_OK)
+            continue;
+        test_law(training, &law);
+        if (isnan(law.scale))
+            continue;
+        training->laws[training->law_count++] = law;
+    }
+    if (training->law_count == 0)
+        training->lacks = "the points are too few for a law; run more batch sizes, such as "
+                          "experiment.batch_sizes=[16,32,64,128]";
+    else
+        keep_best(training);
+}
+
+/* --- predicting --- */
+
+static double beyond(struct lab_training_range range, double value) {
+    return fmax(1, fmax(value / range.high, range.low / value));
+}
+
+static bool was_run(const struct lab_training *training, double parameters) {
+    for (int i = 0; i < training->row_count; i++)
+        if (fabs(training->rows[i].work.parameters / parameters - 1) < 1e-6)
+            return true;
+    return false;
+}
+
+/* Student's t of so many left-out speed-ups: their scale is an estimate, too. */
+static double reach(const struct lab_training *training) {
+    return lab_stats_t_quantile((1 + LAB_TRAINING_CONFIDENCE) / 2,
+                                fmax(1, training->pair_count - 2));
+}
+
+static void widen(struct lab_training_speedup *speedup, const struct lab_training *training,
+                  const struct lab_training_law *law, struct guess guess) {
+    double scale = law->scale;
+    if (!speedup->model_run && law->model_scale > scale)
+        scale = law->model_scale;
+    double far = reach(training) * scale * sqrt(guess.spread);
+    if (isnan(speedup->low) || guess.log_speedup - far < log(speedup->low))
+        speedup->low = exp(guess.log_speedup - far);
+    if (isnan(speedup->high) || guess.log_speedup + far > log(speedup->high))
+        speedup->high = exp(guess.log_speedup + far);
+}
+
+static bool needs_layers(const struct lab_training_law *law, const struct lab_training_work *work) {
+    return (law->terms & (BIT(LAB_TRAINING_LAYER) | BIT(LAB_TRAINING_ROUND_LAYER))) &&
+           !(work->layers > 0);
+}
+
+struct lab_training_speedup lab_training_predict(const struct lab_training *training,
+                                                 const struct lab_training_work *work) {
+    struct lab_training_speedup speedup = {.value = NAN,
+                                           .low = NAN,
+                                           .high = NAN,
+                                           .parameters_beyond =
+                                               beyond(training->parameters, work->parameters),
+                                           .batch_beyond = beyond(training->batch, work->batch),
+                                           .devices_beyond = work->devices > training->devices_most,
+                                           .model_run = was_run(training, work->parameters)};
+    bool tested = speedup.model_run || training->model_count > 2;
+    int laws = tested && training->law_count > 0 ? count_within(training, ABOUT_AS_GOOD)
+                                                 : training->law_count;
+    for (int i = 0; i < laws; i++) {
+        const struct lab_training_law *law = &training->laws[i];
+        if (needs_layers(law, work))
+            continue;
+        struct guess guess = guess_by(&law->fit, law->terms, work);
+        if (isnan(speedup.value)) {
+            speedup.value = exp(guess.log_speedup);
+            speedup.one_s = guess.one_s;
+            speedup.many_s = guess.many_s;
+        }
+        if (!speedup.devices_beyond)
+            widen(&speedup, training, law, guess);
+    }
+    return speedup;
+}
+
+struct lab_training_speedup lab_training_leave_out(const struct lab_training *training,
+                                                   const struct lab_training_row *row) {
+    struct lab_training_row *others =
+        lab_mem_alloc((size_t)training->row_count + 1, sizeof *others);
+    struct lab_training without;
+    int count = 0;
+    for (int i = 0; i < training->row_count; i++)
+        if (training->rows[i].place != row->place)
+            others[count++] = training->rows[i];
+    lab_training_fit(others, count, &without);
+    struct lab_training_speedup speedup = lab_training_predict(&without, &row->work);
+    lab_mem_free(others);
+    return speedup;
+}
+
+double lab_training_part(const struct lab_training *training, const struct lab_training_work *work,
+                         enum lab_training_term term) {
+    if (training->law_count == 0)
+        return NAN;
+    const struct lab_training_law *law = &training->laws[0];
+    if (!(law->terms & BIT(term)))
+        return 0;
+    size_t column = (size_t)__builtin_popcount(law->terms & (BIT(term) - 1));
+    return law->fit.coefficients[column] * term_of(work, term);
+}
+
+double lab_training_time(const struct lab_training *training,
+                         const struct lab_training_work *work) {
+    double time_s = training->law_count > 0 ? 0 : (double)NAN;
+    for (int term = 0; term < LAB_TRAINING_TERMS; term++)
+        time_s += lab_training_part(training, work, (enum lab_training_term)term);
+    return time_s;
+}

@@ -1,0 +1,43 @@
+/*
+ * file.h: whole files, read with a bound and written so that a crash leaves the old or the new one.
+ */
+#ifndef LAB_BASE_FILE_FILE_H
+#define LAB_BASE_FILE_FILE_H
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#include <stdint.h>
+
+/*
+ * Reads a regular file of at most `max_bytes` into the arena, with a NUL behind it. A directory, a
+ * device or a larger file is an error that says so. Files under /proc and /sys (size 0) work.
+ */
+int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, char **ret_text,
+                  size_t *ret_length, struct lab_err *err);
+
+/* Writes via a temporary file beside it: write, fsync, rename, fsync of the directory. One that a
+ * killed program left behind begins with this. */
+#define LAB_FILE_TEMPORARY ".gpulab-"
+
+int lab_file_write_atomic(const char *path, const char *bytes, size_t length, struct lab_err *err);
+
+/* Writes everything, in as many calls as it takes; -1 with errno. */
+int lab_file_write_all(int fd, const char *bytes, size_t length);
+
+/* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a file
+ * system can't, they stand all the same. */
+int lab_file_sync_directory(const char *path);
+
+/* The same without waiting for the disk: whole for every other process, but not after a power cut. For
+ * what can be done without, and for those who must be able to end at once. */
+int lab_file_replace(const char *path, const char *bytes, size_t length, struct lab_err *err);
+
+/* Reads a whole number from a small file such as those under /sys; -1 and no text if it isn't one.
+ */
+int lab_file_read_int(const char *path, int64_t *ret_value);
+
+/* As mkdir -p; 0, or errno with the path that was refused, in the arena. */
+int lab_file_make_folders(const char *path, struct lab_arena *arena, const char **ret_refused);
+
+#endif

@@ -1,0 +1,96 @@
+/* out_file.c: temporary file, fsync, rename, fsync of the folder. */
+#include "base/file/out_file.h"
+
+#include "base/file/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int fail(const struct lab_out_file *file, struct lab_err *err) {
+    bool users = errno == ENOENT || errno == ENOTDIR || errno == EISDIR || errno == EACCES ||
+                 errno == ENAMETOOLONG || errno == EROFS;
+    return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno,
+                             "%s can't be written", file->path);
+}
+
+static const char *folder_of(const char *place, struct lab_arena *arena) {
+    const char *slash = strrchr(place, '/');
+    return slash ? lab_arena_strndup(arena, place, (size_t)(slash - place) + 1) : "";
+}
+
+/* mkstemp is no use, since it ignores the umask */
+static int open_beside(struct lab_out_file *file, struct lab_arena *arena) {
+    for (int attempt = 0; attempt < 100; attempt++) {
+        file->temporary = lab_arena_printf(arena, "%s.gpulab-%d-%d.tmp",
+                                           folder_of(file->place, arena), (int)getpid(), attempt);
+        file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (file->fd >= 0 || errno != EEXIST)
+            break;
+    }
+    return file->fd < 0 ? -1 : 0;
+}
+
+int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_file *ret_file,
+                      struct lab_err *err) {
+    struct lab_out_file file = {.path = path, .place = path, .fd = -1};
+    struct stat old;
+    bool exists = stat(path, &old) == 0;
+    if (exists && S_ISDIR(old.st_mode))
+        return lab_err_set(err, LAB_ERR_USER, "%s is a directory: give the file's name as well",
+                           path);
+    if (exists && !S_ISREG(old.st_mode)) {
+        file.fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+    } else {
+        char *real = exists ? realpath(path, NULL) : NULL;
+        if (real)
+            file.place = lab_arena_strdup(arena, real);
+        free(real);
+        if (open_beside(&file, arena) == 0 && exists && fchmod(file.fd, old.st_mode & 07777) < 0 &&
+            errno != EPERM) {
+            fail(&file, err);
+            lab_out_file_drop(&file);
+            return -1;
+        }
+    }
+    if (file.fd < 0)
+        return fail(&file, err);
+    *ret_file = file;
+    return 0;
+}
+
+int lab_out_file_write(struct lab_out_file *file, const char *bytes, size_t length,
+                       struct lab_err *err) {
+    return lab_file_write_all(file->fd, bytes, length) < 0 ? fail(file, err) : 0;
+}
+
+static int put_in_place(struct lab_out_file *file) {
+    struct lab_arena arena;
+    if (fsync(file->fd) < 0 || rename(file->temporary, file->place) < 0)
+        return -1;
+    file->temporary = NULL;
+    lab_arena_init(&arena);
+    int result = lab_file_sync_directory(folder_of(file->place, &arena));
+    lab_arena_release(&arena);
+    return result;
+}
+
+int lab_out_file_finish(struct lab_out_file *file, struct lab_err *err) {
+    int result = file->temporary && put_in_place(file) < 0 ? fail(file, err) : 0;
+    lab_out_file_drop(file);
+    return result;
+}
+
+void lab_out_file_drop(struct lab_out_file *file) {
+    if (file->temporary)
+        unlink(file->temporary);
+    if (file->fd >= 0)
+        close(file->fd);
+    file->temporary = NULL;
+    file->fd = -1;
+}

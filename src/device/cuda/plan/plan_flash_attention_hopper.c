@@ -1,0 +1,188 @@
+/*
+ * plan_flash_attention_hopper.c: flash_attention by wgmma and TMA, in bf16 and fp16, for GPUs of compute
+ * capability 9.0: what is legal among its tiles, which are taken unasked, and its call
+ * (kernels/flash_attention_hopper.cu).
+ */
+#include "device/cuda/plan/plan_internal.h"
+
+enum { BLOCK_M, BLOCK_N, STAGES, Q_STAGES, PINGPONG, PARAMETERS };
+
+static const int32_t block_m_choices[] = {64, 128, 192};
+static const int32_t block_n_choices[] = {64, 80, 96, 112, 128, 144, 160, 176, 192};
+static const int32_t stages_choices[] = {2, 3, 4};
+static const int32_t q_stages_choices[] = {0, 1, 2};
+static const int32_t pingpong_choices[] = {0, 1};
+
+static const struct lab_tunable_parameter parameters[PARAMETERS] = {
+    {"block_m", "queries of a tile, 64 for each warp group", block_m_choices, 3},
+    {"block_n", "keys that they meet at a time", block_n_choices, 9},
+    {"stages", "tiles of keys, and of values, on their way or in use", stages_choices, 3},
+    {"q_stages", "tiles of queries likewise; 0 = one, copied to registers", q_stages_choices, 3},
+    {"pingpong", "1 = warp groups take turns at the matrix unit", pingpong_choices, 2},
+};
+
+#define GROUP         64        /* queries of a warp group */
+#define LENGTH_MAX    (1 << 30) /* the kernel counts tokens and tiles in 32 bits */
+#define BARRIER_BYTES 256       /* of shared memory, behind the tiles */
+
+struct shape {
+    int64_t batch, tokens, heads, kv_heads, width;
+};
+
+static struct shape shape_of(const struct lab_launch *launch) {
+    const int64_t *q = launch->in[0].shape;
+    return (struct shape){q[0], q[1], q[2], launch->in[1].shape[2], q[3]};
+}
+
+/* --- what is legal --- */
+
+static int shared_bytes_of(struct shape s, const int32_t *values) {
+    int q_stages = values[Q_STAGES] ? values[Q_STAGES] : 1;
+    return 2 * (int)s.width * (q_stages * values[BLOCK_M] + 2 * values[STAGES] * values[BLOCK_N]) +
+           BARRIER_BYTES;
+}
+
+/* Registers of a thread that hold scores, probabilities, output and queries, and what is left for them:
+ * the warp groups share 65536. */
+static int registers_of(struct shape s, const int32_t *values) {
+    return (int)s.width / 2 + values[BLOCK_N] * 3 / 4 + (values[Q_STAGES] ? 0 : (int)s.width / 4);
+}
+
+static int registers_max(const int32_t *values) {
+    return values[BLOCK_M] > 2 * GROUP ? 128 : 200;
+}
+
+static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                 const struct lab_tuning *tuning, struct lab_err *err) {
+    struct shape s = shape_of(launch);
+    const int32_t *values = tuning->values;
+    int registers = registers_of(s, values), bytes = shared_bytes_of(s, values);
+    int bytes_max = cuda_room_of(place->ref).shared_bytes_max;
+    if (registers > registers_max(values))
+        return lab_err_set(
+            err, LAB_ERR_UNSUPPORTED,
+            "block_m=%d with block_n=%d: a thread would hold %d numbers at once, and "
+            "%d fit its registers",
+            values[BLOCK_M], values[BLOCK_N], registers, registers_max(values));
+    if (bytes > bytes_max)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "tiles take %d bytes of shared memory, a block here has %d", bytes,
+                           bytes_max);
+    if (values[PINGPONG] && values[BLOCK_M] == GROUP)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "block_m=%d: a single warp group has nobody to take turns with", GROUP);
+    /* The first group skips as many blocks of keys as lie in the others' part of the diagonal, without
+     * waiting for them: a ring of so few stages would count it twice. */
+    if (launch->causal && quotient_up(values[BLOCK_M] - GROUP, values[BLOCK_N]) >= values[STAGES])
+        return lab_err_set(
+            err, LAB_ERR_UNSUPPORTED,
+            "block_m=%d with block_n=%d needs more than %d stages where it is causal",
+            values[BLOCK_M], values[BLOCK_N], values[STAGES]);
+    if (values[BLOCK_M] > GROUP && values[BLOCK_M] >= 2 * s.tokens)
+        return lab_err_set(err, LAB_ERR_UNSUPPORTED,
+                           "block_m=%d: the sequence has only %lld tokens", values[BLOCK_M],
+                           (long long)s.tokens);
+    return 0;
+}
+
+/* Tiles of 192 queries keep the matrix unit busier where scores are cheap, but of a short sequence more
+ * of them is empty, or masked. Measured on an H200. */
+static bool is_long(const struct lab_launch *launch, int64_t tokens) {
+    if (launch->causal)
+        return tokens >= 2048;
+    return quotient_up(tokens, 192) * 192 * 17 <= quotient_up(tokens, 128) * 128 * 20;
+}
+
+static struct lab_tuning usual(const struct lab_launch *launch) {
+    struct shape s = shape_of(launch);
+    if (s.tokens <= GROUP)
+        return (struct lab_tuning){PARAMETERS, {GROUP, s.width == 256 ? 80 : 128, 2, 1, 0}};
+    switch (s.width) {
+    case 64:
+        return (struct lab_tuning){PARAMETERS,
+                                   {is_long(launch, s.tokens) ? 192 : 128, 128, 3, 2, 1}};
+    case 96:
+        return is_long(launch, s.tokens) ? (struct lab_tuning){PARAMETERS, {192, 96, 3, 2, 1}}
+                                         : (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
+    case 128:
+        return (struct lab_tuning){PARAMETERS, {128, 128, 2, 0, 1}};
+    default:
+        return (struct lab_tuning){PARAMETERS, {128, 80, 2, 1, 1}};
+    }
+}
+
+static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
+                     struct lab_tuning *ret_tuning) {
+    (void)place;
+    *ret_tuning = usual(launch);
+}
+
+static const struct cuda_tunable tunable = {
+    .file = "flash_attention_hopper.cu",
+    .tunable = {.kernel = "cuda flash_attention_hopper",
+                .parameters = parameters,
+                .count = PARAMETERS,
+                .fallback = fallback,
+                .check = check},
+};
+
+/* Whether the kernel can do it at all; where it can, it does it faster than any other. */
+static bool suits(const struct lab_launch *launch, struct cuda_room room) {
+    struct shape s = shape_of(launch);
+    bool is_half = launch->out.dtype == LAB_BF16 || launch->out.dtype == LAB_FP16;
+    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_hopper, room.capability) && is_half &&
+           launch->scale > 0 && are_aligned(launch, 3) &&
+           s.tokens <= LENGTH_MAX / (s.batch * s.heads);
+}
+
+const struct cuda_tunable *find_flash_attention_hopper_tunable(const struct lab_launch *launch,
+                                                               struct cuda_room room) {
+    return suits(launch, room) ? &tunable : NULL;
+}
+
+/* --- its call --- */
+
+/* [batch, tokens, heads, width] in boxes of `rows` tokens of one head, as rows that are no longer than
+ * a swizzle takes. */
+static struct cuda_map map_of(const struct lab_tensor *tensor, int32_t rows) {
+    uint64_t heads = (uint64_t)tensor->shape[2], width = (uint64_t)tensor->shape[3];
+    uint64_t tokens = (uint64_t)tensor->shape[1], columns = width % 64 == 0 ? 64 : 32;
+    return (struct cuda_map){
+        .data = tensor->data,
+        .dtype = tensor->dtype,
+        .rank = 5,
+        .sizes = {columns, tokens, width / columns, heads, (uint64_t)tensor->shape[0]},
+        .strides_bytes = {2 * heads * width, 2 * columns, 2 * width, 2 * tokens * heads * width},
+        .box = {(uint32_t)columns, (uint32_t)rows, (uint32_t)(width / columns), 1, 1},
+        .swizzle_bytes = (int)(2 * columns),
+    };
+}
+
+int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_room room,
+                                enum cuda_way *ret_way, struct cuda_call *ret_call,
+                                struct lab_err *err) {
+    (void)ret_way;
+    struct shape s = shape_of(launch);
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch);
+    const int32_t *values = tuning.values;
+    const int32_t macros[] = {(int32_t)s.width, launch->causal,   values[BLOCK_M], values[BLOCK_N],
+                              values[STAGES],   values[Q_STAGES], values[PINGPONG]};
+    *ret_call = call_of(launch, CUDA_KERNEL_flash_attention_hopper);
+    memcpy(ret_call->variant.macros, macros, sizeof macros);
+    for (int i = 0; i < 3; i++) {
+        struct cuda_map map = map_of(&launch->in[i], values[i == 0 ? BLOCK_M : BLOCK_N]);
+        add_map(ret_call, &map);
+    }
+    add_pointer(ret_call, &launch->out);
+    add_integer(ret_call, s.tokens);
+    add_integer(ret_call, s.heads);
+    add_integer(ret_call, s.kv_heads);
+    add_integer(ret_call, s.batch * s.heads);
+    add_float(ret_call, launch->scale);
+    /* causal tiles are handed out in twos */
+    int64_t rows = quotient_up(s.tokens, values[BLOCK_M]);
+    int64_t items = (launch->causal ? quotient_up(rows, 2) : rows) * s.batch * s.heads;
+    ret_call->shared_bytes = (unsigned)shared_bytes_of(s, values);
+    return set_blocks(ret_call, items < room.sm_count ? items : room.sm_count,
+                      2 * values[BLOCK_M] + 128, err);
+}

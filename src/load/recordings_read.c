@@ -1,0 +1,188 @@
+/* recordings_read.c: reads what was found; of a study, a recording for each of its runs. */
+#include "load/recordings.h"
+
+#include "base/str.h"
+#include "base/tty/console.h"
+#include "store/foreign/monitor_file.h"
+#include "store/recording/recording.h"
+#include "store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct reading {
+    struct lab_labelled_recording *items;
+    int count, capacity;
+    struct lab_arena *arena;
+};
+
+static void add(struct reading *reading, const char *name, const char *label,
+                const struct lab_recording *recording, double rate, const char *rate_unit) {
+    LAB_MEM_GROW(&reading->items, reading->count, &reading->capacity);
+    reading->items[reading->count++] =
+        (struct lab_labelled_recording){name, label, recording, rate, rate_unit};
+}
+
+static bool has_ticks(const struct lab_recording *recording) {
+    for (int i = 0; i < recording->track_count; i++)
+        if (recording->tracks[i].count > 0)
+            return true;
+    return false;
+}
+
+/* --- runs of a study --- */
+
+/* "vit32x6x512" of its second repetition "vit32x6x512_r2". */
+static const char *label_of_run(const struct lab_run *run, struct lab_arena *arena) {
+    char suffix[16];
+    int length = snprintf(suffix, sizeof suffix, "_r%d", run->repeat);
+    size_t id = strlen(run->id);
+    if (id > (size_t)length && lab_str_equal(run->id + id - (size_t)length, suffix))
+        return lab_arena_strndup(arena, run->id, id - (size_t)length);
+    return run->id;
+}
+
+static bool uses(const struct lab_run *run, int gpu) {
+    for (int i = 0; i < run->rank_count; i++) {
+        int own = lab_run_device_gpu(run->ranks[i].device);
+        if (own == gpu || own == LAB_RUN_GPU_BY_ID)
+            return true;
+    }
+    return false;
+}
+
+/* Leaves out the GPUs that the run had no part in: they would be idle ones of its balance. What refers
+ * to tracks by number goes with them. */
+static void keep_own_gpus(const struct lab_run *run, struct lab_recording *recording) {
+    int kept = 0;
+    for (int i = 0; i < recording->track_count; i++) {
+        const struct lab_entity *entity = &recording->tracks[i].entity;
+        if (entity->kind == LAB_ENTITY_MIG ||
+            (entity->kind == LAB_ENTITY_GPU && !uses(run, entity->index)))
+            continue;
+        recording->tracks[kept++] = recording->tracks[i];
+    }
+    recording->track_count = kept;
+    recording->event_count = 0;
+    recording->process_count = 0;
+}
+
+static int read_run(struct reading *reading, struct lab_store *store,
+                    const struct lab_recording_source *source, const char *prefix,
+                    const struct lab_run *run, struct lab_err *err) {
+    struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
+    struct lab_recording_query query = {.from_ns = run->start_ns,
+                                        .until_ns = run->end_ns,
+                                        .epoch = run->epoch,
+                                        .without_processes = true};
+    if (lab_recording_read_store(store, &query, reading->arena, recording, err) < 0)
+        return -1;
+    keep_own_gpus(run, recording);
+    if (has_ticks(recording))
+        add(reading, *prefix ? lab_arena_printf(reading->arena, "%s/%s", prefix, run->id) : run->id,
+            source->label ? source->label : label_of_run(run, reading->arena), recording, run->rate,
+            run->rate_unit && *run->rate_unit ? run->rate_unit : NULL);
+    return 0;
+}
+
+static int read_runs(struct reading *reading, struct lab_store *store,
+                     const struct lab_recording_source *source, const char *prefix,
+                     struct lab_err *err) {
+    struct lab_run *runs;
+    int count, valid = 0, left_out = 0, before = reading->count;
+    if (lab_store_runs(store, reading->arena, &runs, &count, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        valid += runs[i].state == LAB_RUN_DONE && runs[i].valid;
+    for (int i = 0; i < count; i++) {
+        if (runs[i].state != LAB_RUN_DONE)
+            continue;
+        if (valid > 0 && !runs[i].valid)
+            left_out++;
+        else if (read_run(reading, store, source, prefix, &runs[i], err) < 0)
+            return -1;
+    }
+    if (left_out > 0)
+        lab_console_note("%s: %d run%s not valid and left out", source->path, left_out,
+                         left_out == 1 ? " is" : "s are");
+    if (reading->count == before)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s holds no samples: nothing was recorded while its runs were measured",
+                           source->path);
+    return 0;
+}
+
+static int read_study(struct reading *reading, const struct lab_recording_source *source,
+                      bool alone, struct lab_err *err) {
+    struct lab_store *store;
+    const char *slash = strrchr(source->path, '/');
+    const char *folder =
+        slash ? lab_arena_strndup(reading->arena, source->path, (size_t)(slash - source->path))
+              : ".";
+    if (lab_store_open(source->path, LAB_STORE_READ, &store, err) < 0)
+        return -1;
+    int result = read_runs(reading, store, source, alone ? "" : folder, err);
+    lab_store_close(store);
+    return result;
+}
+
+/* --- all --- */
+
+static int read_source(struct reading *reading, const struct lab_recording_source *source,
+                       bool alone, struct lab_err *err) {
+    if (source->study)
+        return read_study(reading, source, alone, err);
+    struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
+    if (lab_monitor_read(source->path, reading->arena, recording, err) < 0)
+        return -1;
+    const char *why = recording->missing ? recording->missing[0] : NULL;
+    if (!has_ticks(recording))
+        return lab_err_set(err, LAB_ERR_USER, "%s holds no samples%s%s", source->path,
+                           why ? ": " : "", why ? why : "");
+    add(reading, source->name, source->label, recording, NAN, NULL);
+    return 0;
+}
+
+static int finish(struct reading *reading, const struct lab_recording_source *sources, int count,
+                  int left_out, struct lab_err *err) {
+    if (reading->count == 0)
+        return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no recording in %s%s",
+                           count == 1 ? sources[0].path : "any of the files",
+                           count == 1 ? "" : " that were found");
+    if (left_out > 0)
+        lab_console_note(left_out == 1 ? "%d file there is no recording and was left out"
+                                       : "%d files there are no recordings and were left out",
+                         left_out);
+    return 0;
+}
+
+int lab_recordings_read(const struct lab_recording_source *sources, int count,
+                        struct lab_arena *arena, struct lab_labelled_recording **ret_recordings,
+                        int *ret_count, int *ret_status, struct lab_err *err) {
+    struct reading reading = {.arena = arena};
+    int result = 0, left_out = 0;
+    for (int i = 0; i < count && result == 0; i++) {
+        struct lab_err refused = LAB_ERR_INIT;
+        if (read_source(&reading, &sources[i], count == 1, &refused) == 0)
+            continue;
+        if (sources[i].named || count == 1) {
+            result = lab_err_set(err, refused.code, "%s", refused.text);
+        } else if (refused.code == LAB_ERR_USER) {
+            left_out++;
+        } else {
+            lab_console_note("%s", refused.text);
+            *ret_status = lab_err_exit_status(refused.code);
+        }
+    }
+    if (result == 0)
+        result = finish(&reading, sources, count, left_out, err);
+    if (result == 0) {
+        *ret_recordings = lab_arena_alloc(arena, (size_t)reading.count, sizeof **ret_recordings);
+        for (int i = 0; i < reading.count; i++)
+            (*ret_recordings)[i] = reading.items[i];
+        *ret_count = reading.count;
+    }
+    lab_mem_free(reading.items);
+    return result;
+}

@@ -1,0 +1,169 @@
+/* studies_files.c: which words are studies, which are files, and which of these is what. */
+#include "load/studies_files.h"
+
+#include "base/str.h"
+#include "load/recordings.h"
+#include "store/foreign/monitor_file.h"
+#include "store/foreign/timing_file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DEPTH_MAX 3 /* of files below a folder */
+
+struct sorted {
+    const char **studies;
+    struct lab_studies_recording *recordings;
+    struct lab_studies_timing *timings;
+    int study_count, study_room, recording_count, recording_room, timing_count, timing_room;
+    struct lab_arena *arena;
+};
+
+static bool is_timing(const char *path) {
+    struct lab_arena scratch;
+    struct lab_timing_file file;
+    lab_arena_init(&scratch);
+    bool is = lab_timing_file_read(path, &scratch, &file, NULL) == 0;
+    lab_arena_release(&scratch);
+    return is;
+}
+
+/* False: neither timings nor a recording. */
+static bool take_file(struct sorted *sorted, const char *path, const char *phase, bool named) {
+    if (lab_monitor_is_file(path)) {
+        LAB_MEM_GROW(&sorted->recordings, sorted->recording_count, &sorted->recording_room);
+        sorted->recordings[sorted->recording_count++] = (struct lab_studies_recording){path, named};
+        return true;
+    }
+    if (!is_timing(path))
+        return false;
+    LAB_MEM_GROW(&sorted->timings, sorted->timing_count, &sorted->timing_room);
+    sorted->timings[sorted->timing_count++] = (struct lab_studies_timing){path, phase};
+    return true;
+}
+
+static void take_study(struct sorted *sorted, const char *word) {
+    LAB_MEM_GROW(&sorted->studies, sorted->study_count, &sorted->study_room);
+    sorted->studies[sorted->study_count++] = word;
+}
+
+/* --- folders --- */
+
+static int by_name(const struct dirent **a, const struct dirent **b) {
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* What is none of them is no mistake here: folders hold notes and pictures too. */
+static void look(struct sorted *sorted, const char *folder, const char *phase, int depth) {
+    struct dirent **entries;
+    int count = scandir(folder, &entries, NULL, by_name);
+    for (int i = 0; i < count; i++) {
+        const char *path = lab_arena_printf(sorted->arena, "%s/%s", folder, entries[i]->d_name);
+        struct stat info;
+        bool seen = entries[i]->d_name[0] != '.' && lstat(path, &info) == 0;
+        if (seen && S_ISREG(info.st_mode))
+            take_file(sorted, path, phase, false);
+        else if (seen && S_ISDIR(info.st_mode) && depth < DEPTH_MAX)
+            look(sorted, path, phase, depth + 1);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+}
+
+/* A folder of studies is that, whatever else lies in it. */
+static void take_folder(struct sorted *sorted, const char *path, const char *phase) {
+    const char *const *folders;
+    int count, before = sorted->timing_count + sorted->recording_count;
+    if (lab_studies_find(&path, 1, sorted->arena, &folders, &count, NULL) < 0)
+        look(sorted, path, phase, 0);
+    if (sorted->timing_count + sorted->recording_count == before)
+        take_study(sorted, path); /* which says what it lacks */
+}
+
+/* --- words --- */
+
+/* The parts of "a,b"; a name with a comma in it that is there is one. */
+static int split(const char *word, struct lab_arena *arena, const char ***ret_parts) {
+    int room = 1, count = 0;
+    for (const char *at = word; *at; at++)
+        room += *at == ',';
+    const char **parts = lab_arena_alloc(arena, (size_t)room, sizeof *parts);
+    if (access(word, F_OK) == 0)
+        parts[count++] = word;
+    else
+        for (const char *at = word;; at += strcspn(at, ",") + 1) {
+            parts[count++] = lab_arena_strndup(arena, at, strcspn(at, ","));
+            if (!at[strcspn(at, ",")])
+                break;
+        }
+    *ret_parts = parts;
+    return count;
+}
+
+bool lab_studies_is_list(const char *word, struct lab_arena *arena) {
+    const char **parts;
+    int count = split(word, arena, &parts);
+    for (int i = 0; i < count; i++)
+        if (access(parts[i], F_OK) < 0)
+            return false;
+    return count > 1;
+}
+
+static int take_word(struct sorted *sorted, const char *word, struct lab_err *err) {
+    const char *path, *phase = lab_recordings_split(word, sorted->arena, &path);
+    const char **parts;
+    bool list = lab_studies_is_list(path, sorted->arena);
+    int count = list ? split(path, sorted->arena, &parts) : 1;
+    for (int i = 0; i < count; i++) {
+        const char *part = list ? parts[i] : path;
+        struct stat info;
+        bool there = stat(part, &info) == 0;
+        if (there && S_ISDIR(info.st_mode))
+            take_folder(sorted, part, phase ? phase : "");
+        else if (there && take_file(sorted, part, phase ? phase : "", true))
+            continue;
+        else if (there && (phase || list))
+            return lab_err_set(err, LAB_ERR_USER, "%s holds neither timings nor a recording", part);
+        else
+            take_study(sorted, word);
+    }
+    return 0;
+}
+
+static void *keep(struct lab_arena *arena, const void *items, int count, size_t size) {
+    void *kept = lab_arena_alloc(arena, (size_t)count + 1, size);
+    if (count > 0)
+        memcpy(kept, items, (size_t)count * size);
+    return kept;
+}
+
+int lab_studies_sort(const char *const *words, int count, struct lab_arena *arena,
+                     struct lab_studies_words *ret_words, struct lab_err *err) {
+    struct sorted sorted = {.arena = arena};
+    int result = 0;
+    for (int i = 0; i < count && result == 0; i++)
+        result = take_word(&sorted, words[i], err);
+    if (result == 0 && sorted.study_count == 0 && sorted.timing_count == 0 &&
+        sorted.recording_count > 0)
+        result = lab_err_set(err, LAB_ERR_USER,
+                             "%s is a recording: name a study or a file of timings with it, whose "
+                             "times it shall be held against",
+                             sorted.recordings[0].path);
+    if (result == 0)
+        *ret_words = (struct lab_studies_words){
+            keep(arena, sorted.studies, sorted.study_count, sizeof *sorted.studies),
+            sorted.study_count,
+            keep(arena, sorted.timings, sorted.timing_count, sizeof *sorted.timings),
+            sorted.timing_count,
+            keep(arena, sorted.recordings, sorted.recording_count, sizeof *sorted.recordings),
+            sorted.recording_count};
+    lab_mem_free(sorted.studies);
+    lab_mem_free(sorted.timings);
+    lab_mem_free(sorted.recordings);
+    return result;
+}

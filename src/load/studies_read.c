@@ -1,0 +1,403 @@
+/* studies_read.c: a study's folder as a table of its runs. */
+#include "load/studies.h"
+
+#include "base/str.h"
+#include "load/study_view.h"
+#include "store/recording/recording.h"
+#include "store/store.h"
+#include "store/study/results.h"
+#include "store/trace/trace_read.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct reading {
+    struct lab_store *store;
+    struct lab_study_table *table;
+    struct lab_recording gpus; /* entities alone; no track = none were watched */
+    unsigned needs;
+    struct lab_arena *arena;
+};
+
+/* --- values --- */
+
+static double number_of(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    if (value && value->type == LAB_VALUE_INT)
+        return (double)value->integer;
+    return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
+}
+
+static const char *text_of(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_STRING ? value->string : "";
+}
+
+static const struct lab_value *map_of(const struct lab_value *map, const char *key,
+                                      struct lab_arena *arena) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_MAP ? value : lab_value_map(arena);
+}
+
+static const struct lab_value *rank_result(const struct lab_value *result, int rank) {
+    const struct lab_value *ranks = lab_value_get(result, "ranks");
+    return ranks && ranks->type == LAB_VALUE_LIST && rank < ranks->count ? ranks->items[rank]
+                                                                         : NULL;
+}
+
+/* --- what was asked for --- */
+
+/* The point is the id without its repeat: "vit32x6x512" of "vit32x6x512_r2". */
+static const char *point_of(const struct lab_run *run, struct lab_arena *arena) {
+    char suffix[16];
+    int length = snprintf(suffix, sizeof suffix, "_r%d", run->repeat);
+    size_t id = strlen(run->id);
+    if (id > (size_t)length && lab_str_equal(run->id + id - (size_t)length, suffix))
+        return lab_arena_strndup(arena, run->id, id - (size_t)length);
+    return run->id;
+}
+
+/* A phase is named by a key, or by the series of that name; other series group points. */
+static const char *phase_of(const struct lab_study_run *run) {
+    static const char *const phases[] = {"baseline", "concurrent", "isolated"};
+    if (*text_of(run->test, "phase"))
+        return text_of(run->test, "phase");
+    if (*text_of(run->options, "phase"))
+        return text_of(run->options, "phase");
+    const struct lab_value *series = lab_value_get(run->result, "series");
+    for (int i = 0; series && series->type == LAB_VALUE_LIST && i < series->count; i++)
+        for (size_t k = 0; k < sizeof phases / sizeof *phases; k++)
+            if (series->items[i]->type == LAB_VALUE_STRING &&
+                lab_str_equal(series->items[i]->string, phases[k]))
+                return phases[k];
+    return "";
+}
+
+/* --- where it was --- */
+
+/* Of "cuda:MIG-…" the GPU that it is part of. */
+static const struct lab_track *find_mig(const struct lab_recording *gpus, const char *device) {
+    const char *id = strchr(device, ':');
+    for (int i = 0; id && i < gpus->track_count; i++) {
+        const struct lab_entity *entity = &gpus->tracks[i].entity;
+        if (entity->kind == LAB_ENTITY_MIG && lab_str_equal(entity->id, id + 1) &&
+            entity->parent >= 0 && entity->parent < gpus->track_count)
+            return &gpus->tracks[entity->parent];
+    }
+    return NULL;
+}
+
+/* As the sampler saw it; NULL where it didn't. */
+static const struct lab_track *find_gpu(const struct reading *reading, const char *device) {
+    int index = lab_run_device_gpu(device);
+    return index >= 0 ? lab_recording_gpu(&reading->gpus, index) : find_mig(&reading->gpus, device);
+}
+
+static bool is_nvidia(const struct lab_pci *pci) {
+    return pci->kind == LAB_PCI_GPU && pci->vendor_id == 0x10de;
+}
+
+/* Without a sampler the GPUs of NVIDIA in the order of the bus, as `cuda:N` counts. */
+static int node_of_gpu(const struct reading *reading, const char *device) {
+    const struct lab_machine *machine = reading->table->machine;
+    int index = lab_run_device_gpu(device);
+    const struct lab_track *track = find_gpu(reading, device);
+    if (track)
+        return track->entity.node;
+    for (int i = 0, n = 0; machine && i < machine->pci_count; i++) {
+        const struct lab_pci *pci = &machine->pci[i];
+        if (is_nvidia(pci) && n++ == index)
+            return pci->node < 0 ? -1 : machine->nodes[pci->node].number;
+    }
+    return -1;
+}
+
+static int node_of(const struct reading *reading, const char *device) {
+    if (lab_str_starts(device, "cpu:"))
+        return (int)strtol(device + 4, NULL, 10);
+    return lab_str_starts(device, "cuda:") ? node_of_gpu(reading, device) : -1;
+}
+
+static int distance_of(const struct lab_machine *machine, int from, int to) {
+    int a = machine ? lab_machine_node_index(machine, from) : -1;
+    int b = machine ? lab_machine_node_index(machine, to) : -1;
+    if (a >= 0 && b >= 0)
+        return lab_machine_distance(machine, a, b);
+    return from == to && from >= 0 ? 10 : 0;
+}
+
+/* The text where it is a UUID of the driver's, NULL otherwise: an id may be an address instead. */
+static const char *as_uuid(const char *text) {
+    static const char signs[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-/";
+    bool named = lab_str_starts(text, "GPU-") || lab_str_starts(text, "MIG-");
+    return named && strspn(text, signs) == strlen(text) ? text : NULL;
+}
+
+/* In PCI order among all of the machine, from its address; -1 = it isn't there. */
+static int number_by_address(const struct lab_machine *machine, const char *address) {
+    for (int i = 0, n = 0; machine && *address && i < machine->pci_count; i++) {
+        if (is_nvidia(&machine->pci[i]) && lab_str_equal(machine->pci[i].address, address))
+            return n;
+        n += is_nvidia(&machine->pci[i]);
+    }
+    return -1;
+}
+
+/* `cuda:N` counts what CUDA_VISIBLE_DEVICES left to the study: other programs need another name. */
+static void name_gpu(const struct reading *reading, const struct lab_value *result,
+                     struct lab_study_rank *rank) {
+    int index = lab_run_device_gpu(rank->device);
+    rank->gpu = index >= 0 ? index : -1;
+    if (index == LAB_RUN_NO_GPU || lab_run_device_is_simulated(rank->device))
+        return;
+    const struct lab_track *track = find_gpu(reading, rank->device);
+    const char *own =
+        index == LAB_RUN_GPU_BY_ID ? strchr(rank->device, ':') + 1 : text_of(result, "device_uuid");
+    rank->uuid = as_uuid(own);
+    if (!rank->uuid && track)
+        rank->uuid = as_uuid(track->entity.id);
+    int number = track ? number_by_address(reading->table->machine, track->entity.pci) : -1;
+    rank->gpu = number >= 0 ? number : rank->gpu;
+}
+
+/* What the device itself said comes first: a simulated one is on no node of this machine. */
+static void place(const struct reading *reading, const struct lab_value *result,
+                  struct lab_study_rank *rank) {
+    double node = number_of(result, "device_node"), distance = number_of(result, "distance");
+    bool simulated = lab_str_starts(rank->device, "sim:");
+    rank->device_node = isnan(node) ? node_of(reading, rank->device) : (int)node;
+    if (!isnan(distance))
+        rank->distance = (int)distance;
+    else
+        rank->distance = distance_of(simulated ? NULL : reading->table->machine, rank->numa_node,
+                                     rank->device_node);
+}
+
+/* --- what came out --- */
+
+static double time_of(const struct lab_study_run *run) {
+    double slowest = NAN;
+    for (int i = 0; i < run->rank_count; i++) {
+        const struct lab_value *result = rank_result(run->result, i);
+        double ms = number_of(lab_value_get(result, "interval_ms"), "median");
+        if (isnan(ms)) /* a single iteration has no interval */
+            ms = number_of(lab_value_get(result, "latency_ms"), "median");
+        slowest = fmax(slowest, 1e-3 * ms);
+    }
+    return slowest;
+}
+
+static int read_ranks(const struct reading *reading, struct lab_study_run *run,
+                      struct lab_err *err) {
+    const struct lab_run *kept = run->run;
+    run->rank_count = kept->rank_count;
+    run->ranks = lab_arena_alloc(reading->arena, (size_t)kept->rank_count + 1, sizeof *run->ranks);
+    for (int i = 0; i < kept->rank_count; i++) {
+        const struct lab_value *result = rank_result(run->result, i);
+        struct lab_study_rank *rank = &run->ranks[i];
+        *rank = (struct lab_study_rank){.gpu_id = kept->ranks[i].gpu_id,
+                                        .device = kept->ranks[i].device,
+                                        .numa_node = kept->ranks[i].numa_node,
+                                        .rate = number_of(result, "rate")};
+        place(reading, result, rank);
+        name_gpu(reading, result, rank);
+        struct lab_iteration *iterations;
+        size_t count;
+        if (!(reading->needs & LAB_STUDY_WITH_ITERATIONS))
+            continue;
+        if (lab_store_iterations(reading->store, kept->number, i, reading->arena, &iterations,
+                                 &count, err) < 0)
+            return -1;
+        rank->iterations = count ? iterations : NULL;
+        rank->iteration_count = count;
+    }
+    return 0;
+}
+
+static int read_samples(const struct reading *reading, struct lab_study_run *run,
+                        struct lab_err *err) {
+    struct lab_recording *recording = lab_arena_alloc(reading->arena, 1, sizeof *recording);
+    struct lab_recording_query query = {
+        .from_ns = run->run->start_ns, .until_ns = run->run->end_ns, .epoch = run->run->epoch};
+    if (lab_recording_read_store(reading->store, &query, reading->arena, recording, err) < 0)
+        return -1;
+    for (int i = 0; i < recording->track_count && !run->recording; i++)
+        if (recording->tracks[i].count > 0)
+            run->recording = recording;
+    return 0;
+}
+
+/* A trace may have been moved away or cut: the rest of the study stands without it. */
+static void read_trace(const struct reading *reading, struct lab_study_run *run) {
+    struct lab_trace_file file;
+    const char *name = text_of(lab_value_get(rank_result(run->result, 0), "trace"), "path");
+    const char *path = lab_arena_printf(reading->arena, "%s/%s", reading->table->folder, name);
+    if (*name && access(path, R_OK) == 0 &&
+        lab_trace_read(path, reading->arena, &file, NULL) == 0 && file.trace_count > 0)
+        run->trace = file.traces; /* of its only process */
+}
+
+/* The last value of each name and rank; only programs of the user's say any. */
+static int read_metrics(const struct reading *reading, struct lab_study_run *run,
+                        struct lab_err *err) {
+    struct lab_store_metric *said;
+    int count;
+    if (!lab_str_equal(run->run->workload, "command"))
+        return 0;
+    if (lab_store_metrics(reading->store, run->run->number, reading->arena, &said, &count, err) < 0)
+        return -1;
+    struct lab_study_metric *metrics =
+        lab_arena_alloc(reading->arena, (size_t)count + 1, sizeof *metrics);
+    for (int i = 0; i < count; i++) {
+        int at = 0;
+        while (at < run->metric_count &&
+               (metrics[at].rank != said[i].rank || !lab_str_equal(metrics[at].name, said[i].name)))
+            at++;
+        metrics[at] =
+            (struct lab_study_metric){said[i].name, said[i].unit, said[i].rank, said[i].value};
+        run->metric_count += at == run->metric_count;
+    }
+    run->metrics = metrics;
+    return 0;
+}
+
+static int read_run(const struct reading *reading, const struct lab_run *kept,
+                    struct lab_study_run *run, struct lab_err *err) {
+    struct lab_arena *arena = reading->arena;
+    const struct lab_value *result = lab_results_run(kept, arena);
+    *run = (struct lab_study_run){.run = kept,
+                                  .options = map_of(result, "options", arena),
+                                  .test = map_of(result, "test_config", arena),
+                                  .result = result,
+                                  .model = kept->label,
+                                  .point = point_of(kept, arena),
+                                  .rate = kept->rate};
+    run->phase = phase_of(run);
+    /* none where this gpulab doesn't know the workload, or not with these options any more */
+    lab_studies_work(kept->workload, run->options, &run->work, NULL);
+    if (read_ranks(reading, run, err) < 0 || read_metrics(reading, run, err) < 0)
+        return -1;
+    run->time_s = time_of(run);
+    if (isnan(run->time_s) && run->work.samples > 0 && run->rank_count == 1)
+        run->time_s = run->work.samples / run->rate;
+    if (reading->needs & LAB_STUDY_WITH_SAMPLES && read_samples(reading, run, err) < 0)
+        return -1;
+    if (reading->needs & LAB_STUDY_WITH_TRACES)
+        read_trace(reading, run);
+    return 0;
+}
+
+/* --- a study --- */
+
+static int by_start(const void *a, const void *b) {
+    const struct lab_run *x = a, *y = b;
+    if (x->epoch != y->epoch)
+        return x->epoch < y->epoch ? -1 : 1;
+    if (x->start_ns != y->start_ns)
+        return x->start_ns < y->start_ns ? -1 : 1;
+    return x->number < y->number ? -1 : x->number > y->number;
+}
+
+/* Whether another run that counts is of the same point: one that is alone is no repeat. */
+static bool is_repeated(const struct lab_study_table *table, const struct lab_study_run *run) {
+    for (int i = 0; i < table->run_count; i++) {
+        const struct lab_study_run *other = &table->runs[i];
+        if (other != run && other->used && lab_str_equal(other->point, run->point) &&
+            lab_str_equal(other->phase, run->phase))
+            return true;
+    }
+    return false;
+}
+
+static void decide_used(struct lab_study_table *table) {
+    table->all_invalid = table->run_count > 0 && table->invalid_count == table->run_count;
+    for (int i = 0; i < table->run_count; i++)
+        table->runs[i].used = table->runs[i].run->valid || table->all_invalid;
+    for (int i = 0; i < table->run_count && !table->repeated; i++)
+        table->repeated = table->runs[i].used && table->runs[i].run->repeat > 0 &&
+                          is_repeated(table, &table->runs[i]);
+}
+
+/* Runs that are done, in the order in which they began. */
+static int read_runs(struct reading *reading, struct lab_err *err) {
+    struct lab_study_table *table = reading->table;
+    struct lab_run *runs;
+    int count;
+    if (lab_store_runs(reading->store, reading->arena, &runs, &count, err) < 0)
+        return -1;
+    table->planned_count = count;
+    table->runs = lab_arena_alloc(reading->arena, (size_t)count + 1, sizeof *table->runs);
+    qsort(runs, (size_t)count, sizeof *runs, by_start);
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < runs[i].rank_count; k++)
+            table->simulated |= lab_str_starts(runs[i].ranks[k].device, "sim:");
+        table->failed_count += runs[i].state == LAB_RUN_FAILED;
+        if (runs[i].state != LAB_RUN_DONE)
+            continue;
+        table->invalid_count += !runs[i].valid;
+        if (read_run(reading, &runs[i], &table->runs[table->run_count++], err) < 0)
+            return -1;
+    }
+    decide_used(table);
+    return 0;
+}
+
+/* Which GPUs the sampler saw, without any of what it saw of them. */
+static int read_gpus(struct reading *reading, struct lab_err *err) {
+    static const enum lab_metric_id no_metric;
+    struct lab_recording_query query = {
+        .metrics = &no_metric, .from_ns = 1, .until_ns = 1, .without_processes = true};
+    return lab_recording_read_store(reading->store, &query, reading->arena, &reading->gpus, err);
+}
+
+static int read_store(struct reading *reading, struct lab_err *err) {
+    struct lab_study_table *table = reading->table;
+    struct lab_store_study study;
+    if (lab_store_study(reading->store, reading->arena, &study, err) < 0)
+        return -1;
+    table->name = study.name;
+    table->option = study.option;
+    table->machine = lab_studies_machine(study.machine, reading->arena);
+    return read_gpus(reading, err) < 0 ? -1 : read_runs(reading, err);
+}
+
+int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *arena,
+                         struct lab_study_table *ret_table, struct lab_err *err) {
+    struct lab_study_table table = {.folder = lab_arena_strdup(arena, folder),
+                                    .work_of = lab_studies_work};
+    struct reading reading = {.table = &table, .needs = needs, .arena = arena};
+    const char *path = lab_arena_printf(arena, "%s/study.db", folder);
+    if (lab_store_open(path, LAB_STORE_READ, &reading.store, err) < 0)
+        return -1;
+    int result = read_store(&reading, err);
+    lab_store_close(reading.store);
+    if (result == 0)
+        *ret_table = table;
+    return result;
+}
+
+/* Two studies of one name are told apart by their folders. */
+static void make_names(struct lab_study_table *tables, int count, struct lab_arena *arena) {
+    const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++) {
+        names[i] = tables[i].name;
+        for (int k = 0; k < count; k++)
+            if (i != k && lab_str_equal(tables[k].name, tables[i].name))
+                names[i] = lab_study_view_shorten(tables[i].folder, arena);
+    }
+    for (int i = 0; i < count; i++)
+        tables[i].name = names[i];
+}
+
+int lab_studies_read(const char *const *folders, int count, unsigned needs, struct lab_arena *arena,
+                     struct lab_study_table **ret_tables, struct lab_err *err) {
+    struct lab_study_table *tables = lab_arena_alloc(arena, (size_t)count + 1, sizeof *tables);
+    for (int i = 0; i < count; i++)
+        if (lab_studies_read_one(folders[i], needs, arena, &tables[i], err) < 0)
+            return -1;
+    make_names(tables, count, arena);
+    *ret_tables = tables;
+    return 0;
+}

@@ -1,0 +1,358 @@
+/* study_view.c */
+#include "load/study_view.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/yaml.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HISTORY_STUDIES 50 /* more of them don't make an estimate better, only slower */
+
+/* --- what a study says of itself, in words --- */
+
+const char *lab_study_view_command(const char *words, struct lab_arena *arena) {
+    struct lab_value *list;
+    if (lab_json_parse(words, strlen(words), "words", arena, &list, NULL) < 0 ||
+        list->type != LAB_VALUE_LIST)
+        return "";
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add(&text, "gpulab run");
+    const char *command = NULL;
+    for (int i = 0; i < list->count; i++) {
+        if (list->items[i]->type != LAB_VALUE_STRING) {
+            command = "";
+            break;
+        }
+        lab_str_add(&text, " ");
+        lab_str_add_shell(&text, list->items[i]->string);
+    }
+    if (!command)
+        command = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return command;
+}
+
+const char *lab_study_view_shorten(const char *path, struct lab_arena *arena) {
+    char here[4096];
+    if (!getcwd(here, sizeof here))
+        return lab_arena_strdup(arena, path);
+    size_t length = strlen(here);
+    if (length > 1 && lab_str_starts(path, here) && path[length] == '/')
+        path += length + 1;
+    else if (strcmp(path, here) == 0)
+        path = ".";
+    return lab_arena_strdup(arena, path);
+}
+
+static int64_t whole(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_INT ? value->integer : 0;
+}
+
+static void add_count(struct lab_str *text, int64_t count, const char *noun) {
+    if (count > 0)
+        lab_str_printf(text, "%s%lld %s%s", text->length ? ", " : "", (long long)count, noun,
+                       count == 1 ? "" : "s");
+}
+
+static int64_t count_gpus(const struct lab_value *pci) {
+    int64_t count = 0;
+    for (int i = 0; pci && i < pci->count; i++) {
+        const struct lab_value *name = lab_value_get(pci->items[i], "name");
+        count += name && name->type == LAB_VALUE_STRING && lab_str_starts(name->string, "GPU");
+    }
+    return count;
+}
+
+/* "node7: AMD EPYC 7763, 64 cores, 2 NUMA nodes, 4 GPUs", as much of it as was kept. */
+static const char *machine_line(const char *json, struct lab_arena *arena) {
+    struct lab_value *machine;
+    if (lab_json_parse(json, strlen(json), "machine", arena, &machine, NULL) < 0)
+        return "";
+    struct lab_str text;
+    lab_str_init(&text);
+    const struct lab_value *host = lab_value_get(machine, "host");
+    const struct lab_value *model = lab_value_get(machine, "cpu_model");
+    const struct lab_value *nodes = lab_value_get(machine, "nodes");
+    if (model && model->type == LAB_VALUE_STRING)
+        lab_str_add(&text, model->string);
+    add_count(&text, whole(machine, "cores"), "core");
+    add_count(&text, nodes ? nodes->count : 0, "NUMA node");
+    add_count(&text, count_gpus(lab_value_get(machine, "pci")), "GPU");
+    bool named = host && host->type == LAB_VALUE_STRING;
+    const char *line = lab_arena_printf(arena, "%s%s%s", named ? host->string : "",
+                                        named && text.length ? ": " : "", text.text);
+    lab_str_release(&text);
+    return line;
+}
+
+/* --- how it stands --- */
+
+static void read_config(struct lab_study_view *view, struct lab_arena *arena) {
+    struct lab_value *config;
+    const char *text = view->study.config;
+    view->max_workers = 1;
+    if (lab_yaml_parse(text, strlen(text), "config", LAB_YAML_LIMITS, arena, &config, NULL) < 0)
+        return;
+    int64_t workers = whole(lab_value_get(config, "experiment"), "max_workers");
+    if (workers > 1 && workers <= 100000)
+        view->max_workers = (int)workers;
+    const struct lab_value *device = lab_value_get(config, "device");
+    if (device && device->type == LAB_VALUE_STRING)
+        view->report.simulated = strstr(device->string, "sim:") != NULL;
+}
+
+static bool on_simulation(const struct lab_run *run) {
+    for (int i = 0; i < run->rank_count; i++)
+        if (lab_str_starts(run->ranks[i].device, "sim:"))
+            return true;
+    return false;
+}
+
+static int read_counts(struct lab_store *store, struct lab_study_view *view,
+                       struct lab_arena *arena, struct lab_err *err) {
+    if (lab_store_count(store, view->counts, err) < 0)
+        return -1;
+    int *counts = lab_arena_alloc(arena, LAB_RUN_STATE_COUNT, sizeof *counts);
+    memcpy(counts, view->counts, sizeof view->counts);
+    view->report.state_counts = counts;
+    return 0;
+}
+
+static int read_runs(struct lab_store *store, struct lab_study_view *view, struct lab_arena *arena,
+                     struct lab_err *err) {
+    struct lab_study_info *report = &view->report;
+    struct lab_run *runs;
+    struct lab_run_progress *progress;
+    if (lab_store_runs(store, arena, &runs, &report->run_count, err) < 0 ||
+        lab_store_progress(store, arena, &progress, &report->progress_count, err) < 0)
+        return -1;
+    report->runs = runs;
+    report->progress = progress;
+    /* the writer went on in between: what is shown together has to agree */
+    memset(view->counts, 0, sizeof view->counts);
+    for (int i = 0; i < report->run_count; i++) {
+        view->counts[runs[i].state]++;
+        report->simulated = report->simulated || on_simulation(&runs[i]);
+    }
+    if (!report->running)
+        report->progress_count = 0; /* of runs that were interrupted */
+    return 0;
+}
+
+/*
+ * The runs that time has still to be spent on. While a runner works, those that failed in its hands
+ * aren't tried again; those that failed under an earlier one are. Without a runner everything that
+ * isn't done starts anew.
+ */
+static struct lab_run *runs_to_estimate(const struct lab_study_view *view, int *ret_count) {
+    const struct lab_study_info *report = &view->report;
+    struct lab_run *runs = lab_mem_alloc((size_t)report->run_count + 1, sizeof *runs);
+    int count = 0;
+    for (int i = 0; i < report->run_count; i++) {
+        const struct lab_run *run = &report->runs[i];
+        if (report->running && run->state == LAB_RUN_FAILED &&
+            run->start_wall_ns >= view->holder.since_wall_ns)
+            continue;
+        runs[count] = *run;
+        if (!report->running && run->state == LAB_RUN_RUNNING)
+            runs[count].state = LAB_RUN_PLANNED;
+        count++;
+    }
+    *ret_count = count;
+    return runs;
+}
+
+static void estimate(struct lab_study_view *view, struct lab_history *history) {
+    struct lab_study_info *report = &view->report;
+    for (int i = 0; i < report->run_count; i++)
+        lab_history_add(history, &report->runs[i]);
+    int count;
+    struct lab_run *runs = runs_to_estimate(view, &count);
+    view->estimate =
+        lab_history_estimate(history, runs, count, report->progress, report->progress_count,
+                             lab_clock_now(lab_clock_system()), view->max_workers);
+    lab_mem_free(runs);
+    report->left_s = view->estimate.fair ? view->estimate.left_s : NAN;
+    report->left_unknown = view->estimate.guessed;
+}
+
+static void describe(struct lab_study_view *view, struct lab_arena *arena) {
+    struct lab_study_info *report = &view->report;
+    const struct lab_store_study *study = &view->study;
+    report->name = study->name;
+    report->option = study->option;
+    report->folder = lab_study_view_shorten(view->path, arena);
+    report->command = lab_study_view_command(study->words, arena);
+    report->machine = machine_line(study->machine, arena);
+    report->version = study->version;
+    report->created_wall_ns = study->created_wall_ns;
+    report->seed = study->seed;
+    report->seed_known = true;
+    report->holder = "";
+    report->running = lab_folder_held(view->path, &view->holder);
+    if (report->running) {
+        struct lab_str text;
+        lab_str_init(&text);
+        lab_holder_describe(&view->holder, &text);
+        report->holder = lab_arena_strdup(arena, text.text);
+        lab_str_release(&text);
+    }
+}
+
+static int read_view(const char *path, bool with_runs, struct lab_arena *arena,
+                     struct lab_study_view *view, struct lab_err *err) {
+    *view = (struct lab_study_view){
+        .path = lab_arena_strdup(arena, path),
+        .database = lab_arena_printf(arena, "%s/study.db", path),
+        .estimate = {.left_s = NAN},
+        .report = {.left_s = NAN},
+    };
+    struct lab_store *store;
+    if (lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
+        return -1;
+    int result = lab_store_study(store, arena, &view->study, err);
+    if (result == 0) {
+        describe(view, arena);
+        read_config(view, arena);
+        result =
+            with_runs ? read_runs(store, view, arena, err) : read_counts(store, view, arena, err);
+    }
+    lab_store_close(store);
+    return result;
+}
+
+/* --- what others call --- */
+
+struct lab_history *lab_study_view_history(const struct lab_study_view *view) {
+    return lab_history_open(view->study.machine_identity, HISTORY_STUDIES);
+}
+
+int lab_study_view_follow(const char *path, struct lab_history *history, struct lab_arena *arena,
+                          struct lab_study_view *ret_view, struct lab_err *err) {
+    struct lab_study_view view;
+    if (read_view(path, true, arena, &view, err) < 0)
+        return -1;
+    if (history)
+        estimate(&view, history);
+    *ret_view = view;
+    return 0;
+}
+
+int lab_study_view_open(const char *path, bool with_runs, struct lab_arena *arena,
+                        struct lab_study_view *ret_view, struct lab_err *err) {
+    struct lab_study_view view;
+    if (read_view(path, with_runs, arena, &view, err) < 0)
+        return -1;
+    if (with_runs) {
+        bool done = view.counts[LAB_RUN_DONE] == view.report.run_count; /* nothing to look up */
+        struct lab_history *history = done ? lab_history_open(0, 0) : lab_study_view_history(&view);
+        estimate(&view, history);
+        lab_history_close(history);
+    }
+    *ret_view = view;
+    return 0;
+}
+
+/* The last value of each name and rank, in the order in which they were first said. */
+static int add_last(struct lab_store *store, const struct lab_run *run, struct lab_arena *arena,
+                    struct lab_study_info_metric **metrics, int *count, int *capacity,
+                    struct lab_err *err) {
+    struct lab_arena scratch;
+    struct lab_store_metric *said;
+    int said_count = 0, from = *count;
+    lab_arena_init(&scratch);
+    int result = lab_store_metrics(store, run->number, &scratch, &said, &said_count, err);
+    for (int i = 0; result == 0 && i < said_count; i++) {
+        int at = from;
+        while (at < *count && ((*metrics)[at].rank != said[i].rank ||
+                               !lab_str_equal((*metrics)[at].name, said[i].name)))
+            at++;
+        if (at == *count) {
+            LAB_MEM_GROW(metrics, *count, capacity);
+            (*metrics)[(*count)++] =
+                (struct lab_study_info_metric){.run = run->id,
+                                               .name = lab_arena_strdup(arena, said[i].name),
+                                               .unit = lab_arena_strdup(arena, said[i].unit),
+                                               .rank = said[i].rank};
+        }
+        (*metrics)[at].value = said[i].value;
+    }
+    lab_arena_release(&scratch);
+    return result;
+}
+
+static int by_id(const void *a, const void *b) {
+    const struct lab_run *const *x = a, *const *y = b;
+    return strverscmp((*x)->id, (*y)->id);
+}
+
+int lab_study_view_metrics(struct lab_study_view *view, struct lab_arena *arena,
+                           struct lab_err *err) {
+    enum { RUNS_MOST = 1000 }; /* every value is read: beyond that it is for `export` */
+    struct lab_study_info *report = &view->report;
+    struct lab_study_info_metric *metrics = NULL;
+    struct lab_store *store;
+    int count = 0, capacity = 0, result = 0;
+    if (report->run_count == 0 || report->run_count > RUNS_MOST ||
+        !lab_str_equal(report->runs[0].workload, "command"))
+        return 0;
+    if (lab_store_open(view->database, LAB_STORE_READ, &store, err) < 0)
+        return -1;
+    const struct lab_run **sorted =
+        lab_arena_alloc(arena, (size_t)report->run_count, sizeof *sorted);
+    for (int i = 0; i < report->run_count; i++)
+        sorted[i] = &report->runs[i];
+    qsort(sorted, (size_t)report->run_count, sizeof *sorted, by_id);
+    for (int i = 0; result == 0 && i < report->run_count; i++)
+        if (sorted[i]->state == LAB_RUN_DONE)
+            result = add_last(store, sorted[i], arena, &metrics, &count, &capacity, err);
+    lab_store_close(store);
+    if (result == 0) {
+        struct lab_study_info_metric *kept =
+            lab_arena_alloc(arena, (size_t)count + 1, sizeof *kept);
+        for (int i = 0; i < count; i++)
+            kept[i] = metrics[i];
+        report->metrics = kept;
+        report->metric_count = count;
+    }
+    lab_mem_free(metrics);
+    return result;
+}
+
+static struct lab_value *holder_value(const struct lab_holder *holder, struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "pid", holder->pid);
+    lab_value_set_string(arena, map, "host", holder->host);
+    lab_value_set_string(arena, map, "command", holder->command);
+    lab_value_set_int(arena, map, "since_wall_ns", holder->since_wall_ns);
+    return map;
+}
+
+struct lab_value *lab_study_view_value(const struct lab_study_view *view, struct lab_arena *arena) {
+    const struct lab_study_info *report = &view->report;
+    struct lab_value *map = lab_value_map(arena), *counts = lab_value_map(arena);
+    lab_value_set_string(arena, map, "study", report->name);
+    lab_value_set_string(arena, map, "option", report->option);
+    lab_value_set_string(arena, map, "path", view->path);
+    lab_value_set_string(arena, map, "folder", report->folder);
+    lab_value_set_string(arena, map, "command", *report->command ? report->command : NULL);
+    lab_value_set_string(arena, map, "machine", *report->machine ? report->machine : NULL);
+    lab_value_set_string(arena, map, "gpulab", report->version);
+    lab_value_set_int(arena, map, "created_wall_ns", report->created_wall_ns);
+    lab_value_set_bool(arena, map, "simulated", report->simulated);
+    for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
+        lab_value_set_int(arena, counts, lab_run_state_name((enum lab_run_state)state),
+                          view->counts[state]);
+    lab_value_set(arena, map, "runs", counts);
+    lab_value_set_bool(arena, map, "running", report->running);
+    lab_value_set(arena, map, "holder",
+                  report->running ? holder_value(&view->holder, arena) : lab_value_null(arena));
+    lab_value_set_float(arena, map, "left_s", report->left_s);
+    return map;
+}

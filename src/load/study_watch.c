@@ -1,0 +1,103 @@
+/* study_watch.c */
+#include "load/study_watch.h"
+
+static bool is_unfinished(const struct lab_study_view *view) {
+    return view->report.running || view->counts[LAB_RUN_PLANNED] || view->counts[LAB_RUN_RUNNING];
+}
+
+static struct lab_study_watch_item make_item(const struct lab_study_view *view) {
+    return (struct lab_study_watch_item){.path = view->path,
+                                         .machine = view->study.machine_identity,
+                                         .running = view->report.running};
+}
+
+static int watch_one(const char *word, struct lab_arena *arena, struct lab_study_watch *watch,
+                     struct lab_err *err) {
+    const char *path;
+    struct lab_study_view view;
+    if (lab_folder_resolve(word, arena, &path, err) < 0 ||
+        lab_study_view_open(path, false, arena, &view, err) < 0)
+        return -1;
+    watch->items = lab_arena_alloc(arena, 1, sizeof *watch->items);
+    watch->items[watch->count++] = make_item(&view);
+    return 0;
+}
+
+static void watch_unfinished(int max, struct lab_arena *arena, struct lab_study_watch *watch) {
+    const char *const *paths;
+    lab_folder_known(arena, &paths, &watch->known);
+    int room = max && max < watch->known ? max : watch->known;
+    watch->items = lab_arena_alloc(arena, (size_t)room + 1, sizeof *watch->items);
+    for (int i = 0; i < watch->known && !watch->more; i++) {
+        struct lab_arena scratch; /* a view of a study that has ended isn't wanted any longer */
+        lab_arena_init(&scratch);
+        struct lab_study_view view;
+        if (lab_study_view_open(paths[i], false, &scratch, &view, NULL) == 0 &&
+            is_unfinished(&view)) {
+            watch->more = watch->count == room;
+            if (!watch->more) {
+                watch->items[watch->count] = make_item(&view);
+                watch->items[watch->count++].path = paths[i];
+            }
+        }
+        lab_arena_release(&scratch);
+    }
+}
+
+int lab_study_watch_open(const char *word, int max, struct lab_arena *arena,
+                         struct lab_study_watch *ret_watch, struct lab_err *err) {
+    struct lab_study_watch watch = {0};
+    if (!word)
+        watch_unfinished(max, arena, &watch);
+    else if (watch_one(word, arena, &watch, err) < 0)
+        return -1;
+    *ret_watch = watch;
+    return 0;
+}
+
+void lab_study_watch_close(struct lab_study_watch *watch) {
+    for (int i = 0; i < watch->count; i++) {
+        struct lab_history *history = watch->items[i].history;
+        for (int k = i; history && k < watch->count; k++)
+            if (watch->items[k].history == history)
+                watch->items[k].history = NULL;
+        lab_history_close(history);
+    }
+    *watch = (struct lab_study_watch){0};
+}
+
+bool lab_study_watch_any_running(const struct lab_study_watch *watch) {
+    for (int i = 0; i < watch->count; i++)
+        if (watch->items[i].running)
+            return true;
+    return false;
+}
+
+void lab_study_watch_keep_running(struct lab_study_watch *watch) {
+    int kept = 0;
+    for (int i = 0; i < watch->count; i++)
+        if (watch->items[i].running)
+            watch->items[kept++] = watch->items[i];
+    watch->count = kept;
+}
+
+/* Its own history: another item's of the same machine, or a new one. */
+static struct lab_history *find_history(struct lab_study_watch *watch, int index,
+                                        const struct lab_study_view *view) {
+    for (int i = 0; i < watch->count; i++)
+        if (watch->items[i].history && watch->items[i].machine == watch->items[index].machine)
+            return watch->items[i].history;
+    return lab_study_view_history(view);
+}
+
+int lab_study_watch_read(struct lab_study_watch *watch, int index, struct lab_arena *arena,
+                         struct lab_study_view *ret_view, struct lab_err *err) {
+    struct lab_study_watch_item *item = &watch->items[index];
+    if (!item->history) {
+        struct lab_study_view view;
+        if (lab_study_view_open(item->path, false, arena, &view, err) < 0)
+            return -1;
+        item->history = find_history(watch, index, &view);
+    }
+    return lab_study_view_follow(item->path, item->history, arena, ret_view, err);
+}

@@ -1,0 +1,182 @@
+/*
+ * plan.h: from composed configs to the runs that will be carried out. Pure: it reads trees and the
+ * list of devices, starts nothing and writes nothing, so `--dry-run` shows exactly what would happen.
+ *
+ *   job    one composed config of a sweep (config.h); without -m there is one
+ *   point  one place of a job in its axes or series: a gang of ranks, a workload with its options
+ *   run    what is carried out: points that are the same run share it, and each is done `repeat` times
+ *
+ * Axes. `axes` lists what is crossed, the last one fastest. An entry is the path of a list below
+ * `experiment`; of a map, whose list-valued keys are an axis each; or a map of paths to lists of one
+ * length, which move together. `hardware.gpu_ids` and `hardware.numa_nodes` are always axes; an inner
+ * list in gpu_ids is a gang, whose ranks start together, and one in numa_nodes has a node for each of
+ * the gang's ranks.
+ *
+ * Series are named parts: each takes the points that meet its `where`, and one that has `axes` crosses
+ * these points with them (a path that is an axis already is replaced). A point that two series take
+ * counts twice and runs once; what no series takes runs all the same, in none. docs/STUDIES.md has
+ * examples.
+ *
+ * Keys of `test` that aren't the study's are handed to the workload, as are those of the elements of
+ * an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key that
+ * begins with '_' is nobody's and may hold what others interpolate.
+ *
+ * A key directly below `experiment` that is one of the workload's options is the workload's. Where
+ * such an option is a map (`matrix` of the workload command), an axis below it (matrix.lr) sets one
+ * key of it, and keys that the workload doesn't use are left out: they make no other run. A workload
+ * that runs a program of the user's does so once (num_samples 1, no warm-up) unless told otherwise.
+ *
+ * `workload` may be a list: each is planned in turn, with the keys of the map that has its name
+ * (experiment.gemm.m). gpu_ids may be `all`.
+ *
+ * Phases. A study that compares how devices do alone and side by side has `phases`, and no series: each
+ * point is done once in each phase, on each of gpu_ids alone or on all of them at once, and the kernel is
+ * tuned afresh in each run. Phases place the ranks themselves: numa_nodes plays no part. docs/CONTENTION.md
+ * has the phases that are known by name, and the keys of others. A phase that can't be had here is left
+ * out, and a note says why. `duration` is that of a phase on a device: its kernels and repeats share it.
+ *
+ * A run's identity is a hash of what makes its result what it is: workload and its options, ranks
+ * (device and node), iterations, workload version, repeat index. Paths, order, seed, timeouts and
+ * times are not in it, so that an interrupted study finds its finished runs again. It is FNV-1a (64
+ * bits) of the text
+ *
+ *     workload vit version 1 NL (KEY=VALUE NL)… by ascending key, defaults included; lists without
+ *     brackets (3,224,224), texts behind their length in bytes (4:fp32); trees in the value grammar,
+ *     a map's keys ascending and behind their length ({2:lr:0.1,9:max_iters:500}),
+ *     (rank DEVICE NODE NL)… iterations N NL warmup N NL [phase NAME TEXT NL] repeat N NL
+ *
+ * with the options in the form that the workload calls canonical, so that two ways of writing the
+ * same work are one run.
+ */
+#ifndef LAB_PLAN_PLAN_H
+#define LAB_PLAN_PLAN_H
+
+#include "compose/config.h"
+#include "device/device.h"
+#include "model/run.h"
+#include "workload/workload.h"
+
+#define LAB_PLAN_POINTS_MAX 100000 /* of one plan; so are its runs. More is an error, not a wait */
+#define LAB_PLAN_ID_MAX     200    /* bytes of a run's id: file names are made of it */
+
+enum lab_plan_processes { LAB_PLAN_PER_RANK, LAB_PLAN_SHARED };
+
+/* What keeps the ranks of a phase apart: a set of bits. */
+enum {
+    LAB_PLAN_PROCESS = 1,       /* each in a process of its own */
+    LAB_PLAN_AFFINITY = 2,      /* each on CPUs of its own */
+    LAB_PLAN_NUMA = 4,          /* host thread and memory on the device's node */
+    LAB_PLAN_TOPOLOGY = 8,      /* only devices that share no link run at the same time */
+    LAB_PLAN_TUNING_CACHE = 16, /* not tuned anew: what was chosen when the device was idle */
+    LAB_PLAN_MPS = 32,          /* each in a process of its own, served by an MPS daemon */
+};
+
+struct lab_plan_phase {
+    const char *name; /* "baseline" */
+    bool together;    /* all devices at once; else one after the other */
+    bool regret;      /* what other phases chose, side by side on the idle device */
+    unsigned mitigations;
+    const char *disturb; /* a neighbour on purpose: "membw"; NULL = none */
+    const char *note;    /* what it can't have here, a sentence; NULL = nothing */
+};
+
+/* Names of a set of mitigations, or of the one with that bit. */
+extern const char *const lab_plan_mitigations[]; /* by bit number; NULL-terminated */
+
+struct lab_plan_run {
+    const char *id; /* "gpu0_numa1_vit32x6x512_compiled", unique in the plan, fit for file names */
+    uint64_t identity;
+    const struct lab_workload *workload;
+    struct lab_value *options;   /* every key of the workload: a map */
+    const void *workload_config; /* the same, filled and checked */
+    const char *label;           /* "vit32x6x512" */
+    struct lab_run_rank *ranks;
+    int rank_count;
+    int repeat; /* from 0 */
+    int64_t num_samples, warmup_samples;
+    int64_t iterations, warmup_iterations;
+    double timeout_s;
+    int64_t device_bytes, host_bytes; /* of one rank */
+    const char *const *series;        /* names of those it belongs to; NULL-terminated */
+    int point_count;                  /* points that it serves */
+    const struct lab_plan_phase
+        *phase; /* NULL = the study has none; then what follows is the plan's */
+    enum lab_plan_processes processes;
+    double duration_s; /* measures so long instead of a number of iterations; 0 = doesn't */
+    double tune_s;     /* > 0: the kernel is tuned first, so long at most */
+};
+
+struct lab_plan {
+    const char *study;        /* directory name: "numa_locality_study" */
+    const char *option;       /* what was asked for: "numa_study" */
+    struct lab_value *config; /* of the first job, for config.yaml */
+    const char *selector;     /* what `device` says: "auto" */
+    struct lab_device_list devices;
+    const struct lab_machine *machine; /* where the devices are: this one, or the simulated one */
+    struct lab_plan_run *runs;         /* in the order in which they will run */
+    int run_count;
+    int64_t point_count, job_count;
+    uint64_t seed;
+    bool ordered_as_given;
+    /* engine keys */
+    const char *output_dir, *tracker; /* tracker: names joined by commas; NULL = none */
+    bool resume, fail_fast, trace, monitor;
+    int max_workers, runs_per_device, max_retries, repeat;
+    double cooldown_s, budget_s, duration_s; /* 0 = none */
+    const char *profiler, *disturb;
+    enum lab_plan_processes processes;
+    const char *const *notes; /* sentences, such as why a phase is left out; NULL-terminated */
+    uint64_t identity;        /* of the set of runs: the same command finds its directory by it */
+};
+
+/* The study's own keys (hardware, test, engine): the only schema for them. Workloads have theirs. */
+extern const struct lab_option lab_plan_keys[];
+
+/*
+ * Plans a sweep. Checks every key against its schema (unknown: the nearest; out of bounds: what is
+ * right; with file:line or the override), devices, nodes and memory against the machine. A study that
+ * asks for devices, nodes or memory that aren't here is LAB_ERR_USER, names what is here and prints
+ * the overrides that would run it here.
+ */
+int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
+                  const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
+                  struct lab_err *err);
+
+/* --- gpu_mode=auto: how many devices are worth a run --- */
+
+struct lab_plan_question {             /* so much work on so many devices, against one */
+    const struct lab_machine *machine; /* where the devices are */
+    const char *device;                /* the first of them */
+    const char *workload;
+    const struct lab_value *options;
+    double parameters, layers, batch; /* layers 0 = unknown */
+    int devices;
+};
+
+enum lab_plan_choice {
+    LAB_PLAN_UNKNOWN, /* nothing was measured that tells */
+    LAB_PLAN_ONE,     /* one is surely as fast */
+    LAB_PLAN_SEVERAL, /* several are surely faster */
+    LAB_PLAN_TRY,     /* it can't be told */
+};
+
+/* Whoever knows what was measured here, since planning reads no studies. */
+struct lab_plan_strategy {
+    /* `ret_why`: what was found and where, for a sentence; in the arena. Not for LAB_PLAN_UNKNOWN. */
+    enum lab_plan_choice (*choose)(void *state, const struct lab_plan_question *question,
+                                   struct lab_arena *arena, const char **ret_why);
+    void *state;
+};
+
+/* The same as lab_plan_make; where gpu_mode=auto asks, `strategy` answers first. NULL = nobody does. */
+int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_machine *machine,
+                     const struct lab_config_path *path, const struct lab_sweep *sweep,
+                     struct lab_arena *arena, struct lab_plan *ret_plan, struct lab_err *err);
+
+/*
+ * What it goes by where nothing was measured: the rules of a published study of training on two GPUs. Why
+ * one device will do, or NULL where several may pay.
+ */
+const char *lab_plan_why_one(double parameters, double batch);
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * plan_axes.c: what is crossed, and which parts of it have names. All values are found once for a
+ * job; walking the points (plan_points.c) then only counts.
+ */
+#include "plan/plan_internal.h"
+
+struct reader {
+    struct plan_job *job;
+    struct lab_arena *arena;
+    struct lab_err *err;
+};
+
+struct lab_value *plan_lookup(const struct lab_value *map, const char *path) {
+    char key[128];
+    for (;;) {
+        size_t length = strcspn(path, ".");
+        if (length >= sizeof key)
+            return NULL;
+        memcpy(key, path, length);
+        key[length] = '\0';
+        struct lab_value *value = lab_value_get(map, key);
+        if (!value || !path[length])
+            return value;
+        map = value;
+        path += length + 1;
+    }
+}
+
+bool plan_is_axis(const struct plan_product *product, const char *path) {
+    for (int i = 0; i < product->count; i++)
+        for (int k = 0; k < product->axes[i].key_count; k++)
+            if (strcmp(product->axes[i].paths[k], path) == 0)
+                return true;
+    return false;
+}
+
+static bool has_root(const struct plan_product *product, const char *key) {
+    size_t length = strlen(key);
+    for (int i = 0; i < product->count; i++)
+        for (int k = 0; k < product->axes[i].key_count; k++) {
+            const char *path = product->axes[i].paths[k];
+            if (strncmp(path, key, length) == 0 && (!path[length] || path[length] == '.'))
+                return true;
+        }
+    return false;
+}
+
+bool plan_is_axis_root(const struct plan_job *job, const char *key) {
+    if (has_root(&job->product, key))
+        return true;
+    for (int i = 0; i < job->series_count; i++)
+        if (has_root(&job->series[i].product, key))
+            return true;
+    return false;
+}
+
+/* --- one axis --- */
+
+/* A list of numbers is one value of a key that takes such lists. */
+static bool is_one_value(const struct reader *r, const char *path, const struct lab_value *value) {
+    if (value->type != LAB_VALUE_LIST)
+        return true;
+    if (r->job->phase_count > 0 && strcmp(path, PLAN_GPU_IDS) == 0)
+        return true; /* phases say who of them runs when */
+    const char *key = strrchr(path, '.') ? strrchr(path, '.') + 1 : path;
+    const struct lab_option *row = plan_find_option(r->job->workload->options, key);
+    bool takes_lists = row && row->type == LAB_OPTION_INTS && !lab_str_starts(path, "hardware.");
+    return takes_lists && (value->count == 0 || value->items[0]->type != LAB_VALUE_LIST);
+}
+
+/* `all`: the whole list of devices. */
+static struct lab_value *all_devices(const struct reader *r, const struct lab_value *value) {
+    struct lab_value *list = lab_value_list(r->arena);
+    for (int i = 0; i < r->job->device_count; i++)
+        lab_value_append(r->arena, list, lab_value_int(r->arena, i));
+    list->origin = value->origin;
+    list->line = value->line;
+    return list;
+}
+
+static int set_values(const struct reader *r, struct plan_axis *axis, int key, const char *path,
+                      struct lab_value *value) {
+    const char *full = lab_arena_printf(r->arena, "experiment.%s", path);
+    if (plan_require(value, full, r->err) < 0)
+        return -1;
+    if (strcmp(path, PLAN_GPU_IDS) == 0 && value->type == LAB_VALUE_STRING &&
+        lab_str_equal(value->string, "all"))
+        value = all_devices(r, value);
+    if (strcmp(path, PLAN_GPU_IDS) == 0 && plan_mode_gangs(r->job, r->arena, &value, r->err) < 0)
+        return -1;
+    int length = 1;
+    if (is_one_value(r, path, value)) {
+        struct lab_value **one = lab_arena_alloc(r->arena, 1, sizeof *one);
+        one[0] = value;
+        axis->values[key] = one;
+    } else {
+        if (value->count == 0)
+            return plan_refuse(value, r->err, "%s is empty: nothing would run", full);
+        axis->values[key] = value->items;
+        length = value->count;
+    }
+    axis->paths[key] = path;
+    if (key > 0 && length != axis->length)
+        return plan_refuse(value, r->err,
+                           "%s and %s move together: the one has %d values, the other %d",
+                           axis->paths[0], path, axis->length, length);
+    axis->length = length;
+    return 0;
+}
+
+static struct plan_axis make_axis(const struct reader *r, int key_count) {
+    return (struct plan_axis){
+        .paths = lab_arena_alloc(r->arena, (size_t)key_count, sizeof(char *)),
+        .values = lab_arena_alloc(r->arena, (size_t)key_count, sizeof(struct lab_value **)),
+        .key_count = key_count,
+    };
+}
+
+/* Takes the place of an axis with the same keys, or stands behind all others. */
+static int put_axis(const struct reader *r, struct plan_product *product, int fixed,
+                    const struct plan_axis *axis, const struct lab_value *entry) {
+    int at = -1;
+    for (int i = 0; i < product->count; i++) {
+        int shared = 0;
+        for (int k = 0; k < axis->key_count; k++)
+            shared += plan_is_axis(&(struct plan_product){&product->axes[i], 1}, axis->paths[k]);
+        if (shared == 0)
+            continue;
+        if (i >= fixed)
+            return plan_refuse(entry, r->err, "experiment.axes: %s is there twice", axis->paths[0]);
+        if (shared < product->axes[i].key_count)
+            return plan_refuse(entry, r->err,
+                               "%s moves together with other keys in experiment.axes: name them "
+                               "all in this series",
+                               axis->paths[0]);
+        if (at < 0) {
+            at = i;
+            continue;
+        }
+        memmove(&product->axes[i], &product->axes[i + 1],
+                (size_t)(product->count - i - 1) * sizeof *product->axes);
+        product->count--;
+        fixed--;
+        i--;
+    }
+    product->axes[at < 0 ? product->count++ : at] = *axis;
+    return 0;
+}
+
+/* --- entries of `axes` --- */
+
+static int add_single(const struct reader *r, struct plan_product *product, int fixed,
+                      const char *path, struct lab_value *value, const struct lab_value *entry) {
+    struct plan_axis axis = make_axis(r, 1);
+    if (set_values(r, &axis, 0, path, value) < 0)
+        return -1;
+    return put_axis(r, product, fixed, &axis, entry);
+}
+
+static int refuse_path(const struct reader *r, const struct lab_value *entry, const char *path) {
+    const char *dot = strrchr(path, '.');
+    const char *above = dot ? lab_arena_strndup(r->arena, path, (size_t)(dot - path)) : NULL;
+    const struct lab_value *map = r->job->experiment;
+    if (above)
+        map = plan_lookup(map, above);
+    int count = map && map->type == LAB_VALUE_MAP ? map->count : 0;
+    const char **names = lab_arena_alloc(r->arena, (size_t)count + 1, sizeof *names);
+    for (int i = 0; i < count; i++)
+        names[i] = above ? lab_arena_printf(r->arena, "%s.%s", above, map->keys[i]) : map->keys[i];
+    const char *nearest = lab_str_nearest(path, names);
+    return plan_refuse(entry, r->err, "experiment.axes: there is no experiment.%.80s%s%s%s", path,
+                       nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                       nearest ? "'?" : "");
+}
+
+static int add_path(const struct reader *r, struct plan_product *product, int fixed,
+                    const struct lab_value *entry) {
+    const char *path = entry->string;
+    struct lab_value *value = plan_lookup(r->job->experiment, path);
+    if (!value)
+        return refuse_path(r, entry, path);
+    if (value->type != LAB_VALUE_MAP)
+        return add_single(r, product, fixed, path, value, entry);
+    for (int i = 0; i < value->count; i++) {
+        const char *key = lab_arena_printf(r->arena, "%s.%s", path, value->keys[i]);
+        if (add_single(r, product, fixed, key, value->items[i], entry) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int add_together(const struct reader *r, struct plan_product *product, int fixed,
+                        const struct lab_value *entry) {
+    if (entry->count == 0)
+        return plan_refuse(entry, r->err, "an axis without keys");
+    struct plan_axis axis = make_axis(r, entry->count);
+    for (int i = 0; i < entry->count; i++)
+        if (set_values(r, &axis, i, entry->keys[i], entry->items[i]) < 0)
+            return -1;
+    return put_axis(r, product, fixed, &axis, entry);
+}
+
+/* Adds the entries to `product`, of whose axes the first `fixed` may be replaced. */
+static int add_entries(const struct reader *r, struct plan_product *product, int fixed,
+                       const struct lab_value *list) {
+    if (list->type != LAB_VALUE_LIST)
+        return plan_refuse(list, r->err,
+                           "axes must be a list, such as [hardware.gpu_ids, "
+                           "hardware.numa_nodes, vit_configs]");
+    for (int i = 0; i < list->count; i++) {
+        const struct lab_value *entry = list->items[i];
+        int result;
+        if (entry->type == LAB_VALUE_STRING)
+            result = add_path(r, product, fixed, entry);
+        else if (entry->type == LAB_VALUE_MAP)
+            result = add_together(r, product, fixed, entry);
+        else
+            result = plan_refuse(entry, r->err,
+                                 "an axis is the name of a key, or a map of keys with lists of "
+                                 "values, but this is %s",
+                                 lab_value_type_name(entry->type));
+        if (result < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* How many axes a list of entries can come to, with room for the hardware's. */
+static int most_axes(const struct reader *r, const struct lab_value *list) {
+    int most = 2;
+    for (int i = 0; list && list->type == LAB_VALUE_LIST && i < list->count; i++) {
+        const struct lab_value *entry = list->items[i], *value = NULL;
+        if (entry->type == LAB_VALUE_STRING)
+            value = plan_lookup(r->job->experiment, entry->string);
+        most += value && value->type == LAB_VALUE_MAP ? value->count : 1;
+    }
+    return most;
+}
+
+static int read_product(const struct reader *r) {
+    const struct lab_value *axes = lab_value_get(r->job->experiment, "axes");
+    struct plan_product named = {0}, *product = &r->job->product;
+    size_t most = (size_t)most_axes(r, axes);
+    named.axes = lab_arena_alloc(r->arena, most, sizeof *named.axes);
+    product->axes = lab_arena_alloc(r->arena, most, sizeof *product->axes);
+    if (axes && add_entries(r, &named, 0, axes) < 0)
+        return -1;
+    static const char *const always[] = {PLAN_GPU_IDS, PLAN_NUMA_NODES};
+    for (int i = 0; i < 2; i++) {
+        if (plan_is_axis(&named, always[i]) || (i == 1 && r->job->phase_count > 0))
+            continue;
+        struct lab_value *value = plan_lookup(r->job->experiment, always[i]);
+        if (!value)
+            return plan_refuse(r->job->experiment, r->err, "experiment.%s is missing", always[i]);
+        if (add_single(r, product, 0, always[i], value, value) < 0)
+            return -1;
+    }
+    memcpy(product->axes + product->count, named.axes, (size_t)named.count * sizeof *named.axes);
+    product->count += named.count;
+    return 0;
+}
+
+/* --- series --- */
+
+static bool same(const struct lab_value *a, const struct lab_value *b) {
+    if (a->type == LAB_VALUE_INT && b->type == LAB_VALUE_FLOAT)
+        return (double)a->integer == b->number;
+    if (a->type == LAB_VALUE_FLOAT && b->type == LAB_VALUE_INT)
+        return a->number == (double)b->integer;
+    return lab_value_equal(a, b);
+}
+
+/* Equal, or one of a list of alternatives. */
+static bool meets(const struct lab_value *value, const struct lab_value *wanted) {
+    if (same(value, wanted))
+        return true;
+    for (int i = 0; wanted->type == LAB_VALUE_LIST && i < wanted->count; i++)
+        if (same(value, wanted->items[i]))
+            return true;
+    return false;
+}
+
+/* The part of `path` behind an axis' key: "" for the key itself, "dim" of vit_configs.dim, or NULL. */
+static const char *behind(const char *key, const char *path) {
+    size_t length = strlen(key);
+    if (strncmp(key, path, length) != 0)
+        return NULL;
+    return !path[length] ? "" : path[length] == '.' ? path + length + 1 : NULL;
+}
+
+/* The last axis that sets the path; -1 = none does. */
+static int find_axis(const struct plan_product *product, const char *path, int *ret_key,
+                     const char **ret_rest) {
+    for (int i = product->count - 1; i >= 0; i--)
+        for (int k = 0; k < product->axes[i].key_count; k++) {
+            const char *rest = behind(product->axes[i].paths[k], path);
+            if (!rest)
+                continue;
+            *ret_key = k;
+            *ret_rest = rest;
+            return i;
+        }
+    return -1;
+}
+
+/* No point meets a condition on what is the same for all of them. */
+static void allow_none(const struct plan_product *product, bool **allowed) {
+    memset(allowed[0], 0, (size_t)product->axes[0].length);
+}
+
+static int apply_condition(const struct reader *r, struct plan_series *series, const char *path,
+                           const struct lab_value *wanted) {
+    const struct plan_product *own = &r->job->product;
+    int key = 0, found = 0;
+    const char *rest = NULL;
+    int at = find_axis(&series->product, path, &key, &rest);
+    if (at < 0) {
+        const struct lab_value *constant = plan_lookup(r->job->experiment, path);
+        if (!constant)
+            return plan_refuse(wanted, r->err, "where: there is no experiment.%.80s", path);
+        if (!meets(constant, wanted)) {
+            allow_none(&series->product, series->allowed);
+            allow_none(own, series->taken);
+        }
+        return 0;
+    }
+    const struct plan_axis *axis = &series->product.axes[at];
+    int own_at = own->count - 1; /* the same axis among the job's; -1 = the series brings it */
+    while (own_at >= 0 && own->axes[own_at].values != axis->values)
+        own_at--;
+    for (int place = 0; place < axis->length; place++) {
+        const struct lab_value *value = axis->values[key][place];
+        if (*rest)
+            value = plan_lookup(value, rest);
+        found += value != NULL;
+        if (value && meets(value, wanted))
+            continue;
+        series->allowed[at][place] = false;
+        if (own_at >= 0)
+            series->taken[own_at][place] = false;
+    }
+    return found ? 0
+                 : plan_refuse(wanted, r->err, "where: no element has the key of experiment.%.80s",
+                               path);
+}
+
+static bool **allow_all(const struct plan_product *product, struct lab_arena *arena) {
+    bool **allowed = lab_arena_alloc(arena, (size_t)product->count, sizeof *allowed);
+    for (int i = 0; i < product->count; i++) {
+        size_t length = (size_t)product->axes[i].length;
+        allowed[i] = lab_arena_alloc(arena, length, sizeof(bool));
+        memset(allowed[i], 1, length);
+    }
+    return allowed;
+}
+
+static int read_where(const struct reader *r, struct plan_series *series,
+                      const struct lab_value *where) {
+    series->allowed = allow_all(&series->product, r->arena);
+    series->taken = allow_all(&r->job->product, r->arena);
+    if (!where || where->type == LAB_VALUE_NULL) {
+        if (series->own_axes)
+            r->job->has_own_points = false;
+        return 0;
+    }
+    if (where->type != LAB_VALUE_MAP)
+        return plan_refuse(where, r->err,
+                           "where must be a map of keys, such as {vit_configs.dim: 512}");
+    for (int i = 0; i < where->count; i++)
+        if (apply_condition(r, series, where->keys[i], where->items[i]) < 0)
+            return -1;
+    return 0;
+}
+
+static int read_one_series(const struct reader *r, const struct lab_value *map, int index) {
+    static const char *const keys[] = {"name", "where", "axes", NULL};
+    struct plan_series *series = &r->job->series[index];
+    if (map->type != LAB_VALUE_MAP)
+        return plan_refuse(map, r->err, "a series is a map with a name, and where or axes");
+    for (int i = 0; i < map->count; i++) {
+        const char *nearest = lab_str_nearest(map->keys[i], keys);
+        if (!nearest || strcmp(nearest, map->keys[i]) != 0)
+            return plan_refuse(map->items[i], r->err,
+                               "unknown key '%.80s' of a series: there are name, where and axes",
+                               map->keys[i]);
+    }
+    const struct lab_value *name = lab_value_get(map, "name"), *axes = lab_value_get(map, "axes");
+    if (!name || name->type != LAB_VALUE_STRING || !*name->string)
+        return plan_refuse(name ? name : map, r->err, "a series needs a name");
+    for (int i = 0; i < index; i++)
+        if (lab_str_equal(r->job->series[i].name, name->string))
+            return plan_refuse(name, r->err, "two series are named %.80s", name->string);
+    series->name = name->string;
+    series->product = r->job->product;
+    if (axes && axes->type != LAB_VALUE_NULL) {
+        int own = series->product.count;
+        series->own_axes = true;
+        series->product.axes = lab_arena_alloc(r->arena, (size_t)(own + most_axes(r, axes)),
+                                               sizeof *series->product.axes);
+        memcpy(series->product.axes, r->job->product.axes, (size_t)own * sizeof(struct plan_axis));
+        if (add_entries(r, &series->product, own, axes) < 0)
+            return -1;
+    }
+    return read_where(r, series, lab_value_get(map, "where"));
+}
+
+int plan_axes_read(struct plan_job *job, struct lab_arena *arena, struct lab_err *err) {
+    struct reader r = {job, arena, err};
+    if (read_product(&r) < 0)
+        return -1;
+    const struct lab_value *list = lab_value_get(job->experiment, "series");
+    job->has_own_points = true;
+    if (!list || list->type == LAB_VALUE_NULL)
+        return 0;
+    if (list->type != LAB_VALUE_LIST)
+        return plan_refuse(list, err, "experiment.series must be a list of maps");
+    if (list->count > 0 && job->phase_count > 0)
+        return plan_refuse(list, err, "a study has experiment.phases or series, not both");
+    job->series = lab_arena_alloc(arena, (size_t)list->count, sizeof *job->series);
+    bool views = false;
+    for (int i = 0; i < list->count; i++) {
+        if (read_one_series(&r, list->items[i], i) < 0)
+            return lab_err_context(err, "experiment.series");
+        job->series_count++;
+        views |= !job->series[i].own_axes;
+    }
+    job->has_own_points |= views;
+    return 0;
+}

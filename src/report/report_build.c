@@ -1,0 +1,290 @@
+/*
+ * report_build.c: which analyses a report has, in which order, and what they are given.
+ */
+#include "report/report_internal.h"
+
+#include "analysis/analysis_study.h"
+#include "analysis/analysis_timeline.h"
+#include "base/clock.h"
+#include "base/yaml.h"
+#include "load/recordings.h"
+#include "load/studies.h"
+#include "version.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TIMELINE "resource_timeline"
+
+/* --- one analysis --- */
+
+static int64_t now_ns(void) {
+    return lab_clock_now(lab_clock_system());
+}
+
+void report_analyse(struct report_found *found, const struct lab_analysis *analysis,
+                    const struct lab_analysis_input *input) {
+    if (found->count == REPORT_ANALYSES_MOST)
+        return;
+    struct lab_page_analysis *item = &found->items[found->count++];
+    struct lab_analysis_result *result = lab_arena_alloc(found->arena, 1, sizeof *result);
+    struct lab_err err = LAB_ERR_INIT;
+    *item = (struct lab_page_analysis){.name = analysis->name, .summary = analysis->summary};
+    if (found->deadline_ns && now_ns() > found->deadline_ns) {
+        item->failure = lab_arena_printf(
+            found->arena, "no time was left for it; 'gpulab analyze %s' does it", analysis->name);
+        return;
+    }
+    void *config = lab_analysis_config(analysis, found->arena);
+    if (analysis->run(config, input, found->arena, result, &err) == 0)
+        item->result = result;
+    else
+        item->failure = lab_arena_strdup(found->arena, err.text);
+}
+
+static void analyse_by_name(struct report_found *found, const char *name,
+                            const struct lab_analysis_input *input) {
+    const struct lab_analysis *analysis = lab_analysis_find(name, NULL);
+    if (analysis)
+        report_analyse(found, analysis, input);
+}
+
+static bool has_chart(const struct report_found *found, const char *name) {
+    for (int i = 0; i < found->count; i++)
+        for (int c = 0; found->items[i].result && c < found->items[i].result->chart_count; c++)
+            if (lab_str_equal(found->items[i].result->charts[c].name, name))
+                return true;
+    return false;
+}
+
+static bool some_is_simulated(const struct report_found *found) {
+    for (int i = 0; i < found->count; i++)
+        if (found->items[i].result && found->items[i].result->simulated)
+            return true;
+    return false;
+}
+
+/* What the machine did meanwhile, where no analysis has drawn it already. */
+static void add_timeline(struct report_found *found, const struct lab_chart *chart) {
+    if (found->count == REPORT_ANALYSES_MOST)
+        return;
+    struct lab_analysis_result *result = lab_arena_alloc(found->arena, 1, sizeof *result);
+    *result = (struct lab_analysis_result){.answer = "What the devices and the host did over time.",
+                                           .part_key = "parts",
+                                           .simulated = chart->simulated,
+                                           .charts = chart,
+                                           .chart_count = 1};
+    found->items[found->count++] = (struct lab_page_analysis){
+        .name = "resources", .summary = "what the machine did meanwhile", .result = result};
+}
+
+/* --- studies --- */
+
+struct candidate {
+    const struct lab_analysis *analysis;
+    int interest, position;
+};
+
+static int by_interest(const void *a, const void *b) {
+    const struct candidate *x = a, *y = b;
+    return x->interest != y->interest ? (x->interest < y->interest) - (x->interest > y->interest)
+                                      : x->position - y->position;
+}
+
+static int find_candidates(const struct lab_study_table *study, struct candidate *ret) {
+    int count = 0;
+    for (int i = 0; lab_analyses[i] && count < REPORT_ANALYSES_MOST; i++) {
+        if (lab_analyses[i]->source != LAB_ANALYSIS_OF_STUDIES || !lab_analyses[i]->interest)
+            continue;
+        int interest = lab_analyses[i]->interest(study);
+        if (interest > 0)
+            ret[count++] = (struct candidate){lab_analyses[i], interest, i};
+    }
+    qsort(ret, (size_t)count, sizeof *ret, by_interest);
+    return count;
+}
+
+static bool is_own(const struct lab_run *run, const struct lab_entity *entity) {
+    for (int i = 0; i < run->rank_count; i++) {
+        int own = lab_run_device_gpu(run->ranks[i].device);
+        if (own == entity->index || own == LAB_RUN_GPU_BY_ID)
+            return true;
+    }
+    return false;
+}
+
+/* Without the GPUs that the run had no part in: they would be idle ones of its balance. */
+static const struct lab_recording *own_gpus(const struct lab_study_run *run, int *ret_gpus,
+                                            struct lab_arena *arena) {
+    struct lab_recording *own = lab_arena_alloc(arena, 1, sizeof *own);
+    *own = *run->recording;
+    own->tracks = lab_arena_alloc(arena, (size_t)own->track_count + 1, sizeof *own->tracks);
+    own->track_count = own->event_count = own->process_count = 0;
+    *ret_gpus = 0;
+    for (int i = 0; i < run->recording->track_count; i++) {
+        const struct lab_track *track = &run->recording->tracks[i];
+        bool gpu = track->entity.kind == LAB_ENTITY_GPU;
+        if (track->entity.kind == LAB_ENTITY_MIG || (gpu && !is_own(run->run, &track->entity)))
+            continue;
+        *ret_gpus += gpu && track->count > 0;
+        own->tracks[own->track_count++] = *track;
+    }
+    return own;
+}
+
+/* Balance and memory, where a run had several GPUs. */
+static void analyse_samples(struct report_found *found, const struct lab_study_table *study) {
+    struct lab_labelled_recording *recordings =
+        lab_arena_alloc(found->arena, (size_t)study->run_count + 1, sizeof *recordings);
+    int count = 0, most = 0;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_study_run *run = &study->runs[i];
+        int gpus = 0;
+        if (!run->recording || !run->used)
+            continue;
+        const struct lab_recording *own = own_gpus(run, &gpus, found->arena);
+        if (gpus == 0)
+            continue;
+        most = gpus > most ? gpus : most;
+        recordings[count++] =
+            (struct lab_labelled_recording){run->run->id, run->point, own, run->rate};
+    }
+    if (most < 2)
+        return;
+    struct lab_analysis_input input = {.recordings = recordings, .recording_count = count};
+    analyse_by_name(found, "balance", &input);
+    analyse_by_name(found, "memory", &input);
+}
+
+static const char *config_text(const char *config, const char *key, struct lab_arena *arena) {
+    struct lab_value *tree;
+    if (lab_yaml_parse(config, strlen(config), "config", LAB_YAML_LIMITS, arena, &tree, NULL) < 0)
+        return NULL;
+    const struct lab_value *value = lab_value_get(lab_value_get(tree, "experiment"), key);
+    return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
+}
+
+#define INTEREST_TO_OPEN 20 /* what has less to say is no answer to why a study was run */
+
+static bool tells(const struct lab_page_analysis *item) {
+    return item->result && item->result->part_count > 0 && !item->result->lacks;
+}
+
+static void analyse_study(struct report_found *found, const struct lab_study_view *view) {
+    struct lab_study_table study, *whole = lab_arena_alloc(found->arena, 1, sizeof *whole);
+    struct candidate candidates[REPORT_ANALYSES_MOST];
+    struct lab_err err = LAB_ERR_INIT;
+    unsigned needs = LAB_STUDY_WITH_SAMPLES;
+    if (lab_studies_read_one(view->path, 0, found->arena, &study, &err) < 0) {
+        found->items[found->count++] = (struct lab_page_analysis){
+            .name = "study", .failure = lab_arena_strdup(found->arena, err.text)};
+        return;
+    }
+    int count = find_candidates(&study, candidates);
+    for (int i = 0; i < count; i++)
+        needs |= candidates[i].analysis->needs;
+    /* what can't be read beside the runs is missing from the analyses that ask for it, no more */
+    if (lab_studies_read_one(view->path, needs, found->arena, whole, &err) < 0)
+        *whole = study;
+    struct lab_analysis_input input = {.studies = whole, .study_count = 1};
+    bool told = false;
+    for (int i = 0; i < count; i++) {
+        int before = found->count;
+        report_analyse(found, candidates[i].analysis, &input);
+        told = told || (candidates[i].interest >= INTEREST_TO_OPEN && found->count > before &&
+                        tells(&found->items[before]));
+    }
+    if (!told)
+        found->answer = report_runs_answer(whole, found->arena);
+    analyse_samples(found, whole);
+    report_phase_files(found, whole);
+    report_training_files(found, whole);
+    struct lab_chart *chart = lab_arena_alloc(found->arena, 1, sizeof *chart);
+    if (!has_chart(found, TIMELINE) && lab_timeline_of_study(whole, found->arena, chart))
+        add_timeline(found, chart);
+}
+
+int lab_report_build_study(const struct lab_study_view *view,
+                           const struct lab_report_request *request, struct lab_arena *arena,
+                           struct lab_report_made *ret_made, struct lab_err *err) {
+    struct report_found *found = lab_arena_alloc(arena, 1, sizeof *found);
+    found->arena = arena;
+    found->deadline_ns = request->limit_ns ? now_ns() + request->limit_ns : 0;
+    analyse_study(found, view);
+    *ret_made = (struct lab_report_made){
+        .page = {.title = view->report.name,
+                 .study = &view->report,
+                 .answer = found->answer,
+                 .source = view->report.folder,
+                 .config = view->study.config,
+                 .order = config_text(view->study.config, "order", arena),
+                 .version = LAB_VERSION,
+                 .simulated = view->report.simulated || some_is_simulated(found),
+                 .analyses = found->items,
+                 .analysis_count = found->count}};
+    return request->folder ? report_write(found, request, ret_made, err) : 0;
+}
+
+/* --- recordings --- */
+
+static void add_timeline_of(struct report_found *found,
+                            const struct lab_labelled_recording *recording) {
+    struct lab_chart *chart = lab_arena_alloc(found->arena, 1, sizeof *chart);
+    if (lab_timeline_make(&recording->recording, 1, NULL, 0, recording->recording->simulated,
+                          found->arena, chart))
+        add_timeline(found, chart);
+}
+
+static bool has_gpu(const struct lab_labelled_recording *recordings, int count, int wanted) {
+    for (int i = 0; i < count; i++) {
+        int gpus = 0;
+        for (int t = 0; t < recordings[i].recording->track_count; t++)
+            gpus += recordings[i].recording->tracks[t].entity.kind == LAB_ENTITY_GPU;
+        if (gpus >= wanted)
+            return true;
+    }
+    return false;
+}
+
+static bool has_several_labels(const struct lab_labelled_recording *recordings, int count) {
+    for (int i = 1; i < count; i++)
+        if (!lab_str_equal(recordings[i].label, recordings[0].label))
+            return true;
+    return false;
+}
+
+int lab_report_build_recordings(const char *const *words, int count,
+                                const struct lab_report_request *request, struct lab_arena *arena,
+                                struct lab_report_made *ret_made, struct lab_err *err) {
+    struct report_found *found = lab_arena_alloc(arena, 1, sizeof *found);
+    struct lab_recording_source *sources;
+    struct lab_labelled_recording *recordings;
+    int status = 0;
+    found->arena = arena;
+    found->deadline_ns = request->limit_ns ? now_ns() + request->limit_ns : 0;
+    if (lab_recordings_find(words, count, arena, &sources, &count, err) < 0 ||
+        lab_recordings_read(sources, count, arena, &recordings, &count, &status, err) < 0)
+        return -1;
+    struct lab_analysis_input input = {.recordings = recordings, .recording_count = count};
+    bool several = has_several_labels(recordings, count), gpu = has_gpu(recordings, count, 1);
+    if (several && gpu)
+        analyse_by_name(found, "memory", &input);
+    if (has_gpu(recordings, count, 2))
+        analyse_by_name(found, "balance", &input);
+    if (several && gpu)
+        analyse_by_name(found, "compare", &input);
+    else if (gpu)
+        analyse_by_name(found, "memory", &input);
+    analyse_by_name(found, "summary", &input);
+    if (count == 1 && !has_chart(found, TIMELINE))
+        add_timeline_of(found, &recordings[0]);
+    *ret_made =
+        (struct lab_report_made){.page = {.title = count == 1 ? recordings[0].name : "recordings",
+                                          .source = words[0],
+                                          .version = LAB_VERSION,
+                                          .simulated = some_is_simulated(found),
+                                          .analyses = found->items,
+                                          .analysis_count = found->count}};
+    return request->folder ? report_write(found, request, ret_made, err) : 0;
+}

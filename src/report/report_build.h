@@ -1,0 +1,42 @@
+/*
+ * report_build.h: the report of a study or of recordings: lets the analyses work that have
+ * something to say about it, draws their charts, writes all files. `gpulab report` and the end of `gpulab
+ * run` do it through this alone.
+ */
+#ifndef LAB_REPORT_REPORT_BUILD_H
+#define LAB_REPORT_REPORT_BUILD_H
+
+#include "load/study_view.h"
+#include "report/page.h"
+
+struct lab_report_request {
+    const char
+        *folder; /* that the files go to; made where it isn't there. NULL = nothing is written */
+    int64_t limit_ns; /* for analyses and pictures together; what isn't done by then is left out and
+                           said. 0 = none */
+    bool without_pictures;
+    bool own;    /* the folder is the program's own: report/ of the caller's study */
+    bool forced; /* replace files that no report wrote */
+};
+
+struct lab_report_made {
+    struct lab_page page;
+    const char *index; /* path of index.html; NULL = nothing was written */
+    int picture_count; /* that were drawn */
+};
+
+/*
+ * Everything lies in the arena. What an analysis can't tell is said in its place; that is no failure.
+ * Files are staged and renamed into their places when all are whole, the page last. Only what an earlier
+ * report wrote is replaced or removed (base/out_dir.h). Pictures are drawn in a private directory.
+ */
+int lab_report_build_study(const struct lab_study_view *view,
+                           const struct lab_report_request *request, struct lab_arena *arena,
+                           struct lab_report_made *ret_made, struct lab_err *err);
+
+/* Of recordings, by words as `analyze` takes them. */
+int lab_report_build_recordings(const char *const *words, int count,
+                                const struct lab_report_request *request, struct lab_arena *arena,
+                                struct lab_report_made *ret_made, struct lab_err *err);
+
+#endif

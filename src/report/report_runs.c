@@ -1,0 +1,84 @@
+/*
+ * report_runs.c: what a study's runs say by themselves, where no analysis has anything to hold
+ * against each other: a single run, say.
+ */
+#include "report/report_internal.h"
+
+#include "analysis/analysis_study.h"
+#include "base/str.h"
+#include "stats/stats.h"
+
+#include <math.h>
+
+#define CONFIDENCE 0.95
+#define DIGITS     3
+
+/* A thing that is done once has a time, not a rate. */
+static bool is_once(const struct lab_study_run *run) {
+    return run->run->iterations == 1 && lab_str_equal(run->run->rate_unit, "iterations/s");
+}
+
+static double rounded(double value) {
+    double unit = pow(10, floor(log10(value)) - (DIGITS - 1));
+    return round(value / unit) * unit;
+}
+
+/* "20000 samples/s", "12.1 s" */
+static const char *figure(double rate, const struct lab_study_run *run, struct lab_arena *arena) {
+    double value = rounded(is_once(run) ? 1 / rate : rate);
+    const char *unit = is_once(run) ? "s" : run->run->rate_unit;
+    return lab_arena_printf(arena, value >= 100 ? "%.0f %s" : "%.3g %s", value, unit);
+}
+
+static double median(const struct lab_study_point *point) {
+    return lab_stats_median(point->rates, (size_t)point->count);
+}
+
+/* "GPU 0", "GPU 0 and GPU 2" */
+static const char *place(const struct lab_study_run *run, struct lab_arena *arena) {
+    const char **names = lab_arena_alloc(arena, (size_t)run->rank_count + 1, sizeof *names);
+    struct lab_str text;
+    for (int i = 0; i < run->rank_count; i++)
+        names[i] = lab_study_device_title(run->ranks[i].device, arena);
+    lab_str_init(&text);
+    lab_str_add_list(&text, names, "and");
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+static const char *one_point(const struct lab_study_point *point, struct lab_arena *arena) {
+    const struct lab_study_run *run = point->runs[0];
+    const char *sureness = "one run: nothing to compare with";
+    if (point->count > 1) {
+        struct lab_interval interval =
+            lab_stats_median_interval(point->rates, (size_t)point->count, CONFIDENCE);
+        bool once = is_once(run);
+        sureness = lab_arena_printf(
+            arena, "%d runs, between %s and %s at %.0f %%; nothing to compare with", point->count,
+            figure(once ? interval.high : interval.low, run, arena),
+            figure(once ? interval.low : interval.high, run, arena), 100 * interval.confidence);
+    }
+    return lab_arena_printf(arena, "%s %s %s on %s (%s).", lab_study_point_model(point, arena),
+                            is_once(run) ? "takes" : "runs at", figure(median(point), run, arena),
+                            place(run, arena), sureness);
+}
+
+const char *report_runs_answer(const struct lab_study_table *study, struct lab_arena *arena) {
+    struct lab_study_point *points;
+    int count = lab_study_points(study, arena, &points), low = 0, high = 0;
+    for (int i = 0; i < count; i++) {
+        if (!(median(&points[i]) > 0) || is_once(points[i].runs[0]) != is_once(points[0].runs[0]) ||
+            !lab_str_equal(points[i].runs[0]->run->rate_unit, points[0].runs[0]->run->rate_unit))
+            return NULL;
+        low = median(&points[i]) < median(&points[low]) ? i : low;
+        high = median(&points[i]) > median(&points[high]) ? i : high;
+    }
+    if (count < 2)
+        return count == 1 ? one_point(points, arena) : NULL;
+    return lab_arena_printf(
+        arena, "%d points %s from %s (%s) to %s (%s).", count,
+        is_once(points[0].runs[0]) ? "take" : "run at",
+        figure(median(&points[low]), points[low].runs[0], arena), points[low].name,
+        figure(median(&points[high]), points[high].runs[0], arena), points[high].name);
+}

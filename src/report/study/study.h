@@ -1,0 +1,60 @@
+/*
+ * study.h: studies as people read them: the first report of one, its status while it runs, the
+ * list of them. Everything is appended to a string, as in report.h.
+ */
+#ifndef LAB_REPORT_STUDY_STUDY_H
+#define LAB_REPORT_STUDY_STUDY_H
+
+#include "model/study_info.h"
+#include "report/report.h"
+
+/*
+ * The end of `gpulab run`: one sentence that answers first ("3 of 3 runs succeeded: 12.4 samples/s
+ * (gpu0_numa0_vit32x4x512) to 310 samples/s (gpu0_numa0_vit0x0x0)."), a table (run, device, node, rate
+ * with its interval, p95 latency, remark), warnings that several runs share said once, failures with
+ * their hint, where everything lies, how to go on. Runs that differ only in `repeat` are one row. A
+ * study of many rows shows the fastest, the slowest and the failed ones and says so.
+ */
+void lab_report_study(const struct lab_study_info *study, struct lab_style style,
+                      struct lab_str *out);
+/* The same as report/report.md: all runs, no colour, tables in Markdown. */
+void lab_report_study_markdown(const struct lab_study_info *study, struct lab_str *out);
+
+/* `gpulab status`: bar, counts, each run under way with its phase, iterations and time left. */
+void lab_report_status(const struct lab_study_info *study, struct lab_style style,
+                       struct lab_str *out);
+
+/* `gpulab list`: a line each. */
+void lab_report_studies(const struct lab_study_info *studies, int count, struct lab_style style,
+                        struct lab_str *out);
+
+/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing, or did one thing
+ * once. */
+void lab_report_rate(const struct lab_run *run, struct lab_str *out);
+
+/* --- hints --- */
+
+/*
+ * What a user can do about a failed run, from its error: out of device memory → a smaller
+ * experiment.test.batch_size or memory_size_mb; timeout → experiment.test.timeout_s; … Appends a
+ * sentence or two; false where there is nothing to say. `options`: the run's, since a hint names no key
+ * that its workload doesn't have; NULL = unknown.
+ */
+bool lab_report_hint(const char *error, const char *options, struct lab_str *out);
+
+/* --- the bar of `gpulab run` --- */
+
+struct lab_report_bar {
+    int done, failed, total;             /* runs; done includes failed */
+    double fraction;                     /* of the whole study, current runs' progress included */
+    const char *run;                     /* what runs: "gpu0_numa1_vit32x6x512", or "2 runs" */
+    const char *phase;                   /* may be "" */
+    int64_t iterations, iteration_total; /* of the phase; total 0 = unknown */
+    double elapsed_s, left_s;            /* left NaN = unknown */
+};
+
+/* One line of at most columns − 1: " 3/48 ▕███▏    ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min
+ * left". Where it is too long, the run's name is cut before figures go. */
+void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, struct lab_str *out);
+
+#endif

@@ -1,0 +1,349 @@
+/*
+ * study_digest.c: from a study's records to what can be said about it: runs that are repeats of each
+ * other become rows with one figure, sentences that several runs share become one note.
+ */
+#include "base/hash.h"
+#include "base/json.h"
+#include "report/study/study_internal.h"
+#include "stats/stats.h"
+
+#include <math.h>
+
+#define CONFIDENCE 0.95
+
+/* --- rows --- */
+
+struct named {
+    const struct lab_run *run;
+    const char *name;
+};
+
+/* "…_r2" of repeat 2 without its end. */
+static const char *name_without_repeat(const struct lab_run *run, struct lab_arena *arena) {
+    char suffix[16];
+    int length = snprintf(suffix, sizeof suffix, "_r%d", run->repeat);
+    size_t all = strlen(run->id);
+    if (all <= (size_t)length || strcmp(run->id + all - (size_t)length, suffix) != 0)
+        return run->id;
+    return lab_arena_strndup(arena, run->id, all - (size_t)length);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct named *x = a, *y = b;
+    if (x->run->rank_count != y->run->rank_count)
+        return x->run->rank_count < y->run->rank_count ? -1 : 1;
+    int order = strverscmp(x->name, y->name);
+    if (order)
+        return order;
+    if (x->run->repeat != y->run->repeat)
+        return x->run->repeat < y->run->repeat ? -1 : 1;
+    return x->run->position < y->run->position ? -1 : x->run->position > y->run->position;
+}
+
+/* A name that was cut to the same length by chance is no repeat. */
+static bool same_work(const struct named *a, const struct named *b) {
+    if (strcmp(a->name, b->name) != 0 || a->run->rank_count != b->run->rank_count ||
+        !lab_str_equal(a->run->options, b->run->options))
+        return false;
+    for (int i = 0; i < a->run->rank_count; i++)
+        if (a->run->ranks[i].numa_node != b->run->ranks[i].numa_node ||
+            !lab_str_equal(a->run->ranks[i].device, b->run->ranks[i].device))
+            return false;
+    return true;
+}
+
+bool study_row_counts(const struct study_row *row, const struct lab_run *run) {
+    return run->state == LAB_RUN_DONE && !isnan(run->rate) && (run->valid || !row->valid);
+}
+
+/* A gang's rate is a sum, and the sum's inverse no time. */
+static bool did_one_thing(const struct lab_run *run) {
+    return run->iterations == 1 && run->rank_count == 1 &&
+           lab_str_equal(run->rate_unit, "iterations/s");
+}
+
+static void rate_row(struct study_row *row, double *scratch) {
+    int count = 0;
+    for (int i = 0; i < row->run_count; i++)
+        row->valid |= row->run[i]->valid && study_row_counts(row, row->run[i]);
+    const struct lab_run *last = NULL;
+    for (int i = 0; i < row->run_count; i++) {
+        if (!study_row_counts(row, row->run[i]))
+            continue;
+        last = row->run[i];
+        scratch[count++] = last->rate;
+    }
+    row->rate_count = count;
+    row->rate = count ? lab_stats_median(scratch, (size_t)count) : NAN;
+    row->unit = last && last->rate_unit ? last->rate_unit : "";
+    if (last && did_one_thing(last))
+        row->unit = STUDY_TIME;
+    row->low = row->high = row->confidence = NAN;
+    if (count == 1) {
+        row->low = last->rate_low;
+        row->high = last->rate_high;
+        row->confidence = CONFIDENCE;
+    } else if (count > 1) {
+        struct lab_interval across = lab_stats_median_interval(scratch, (size_t)count, CONFIDENCE);
+        row->low = across.low;
+        row->high = across.high;
+        row->confidence = across.confidence;
+    }
+}
+
+double study_row_latency_s(const struct study_row *row) {
+    double *all = lab_mem_alloc((size_t)row->run_count, sizeof *all);
+    int count = 0;
+    for (int i = 0; i < row->run_count; i++) {
+        double p95_ms = study_row_counts(row, row->run[i])
+                            ? study_result_number(row->run[i], "latency_ms", "p95")
+                            : NAN;
+        if (!isnan(p95_ms))
+            all[count++] = 1e-3 * p95_ms;
+    }
+    double median_s = count ? lab_stats_median(all, (size_t)count) : NAN;
+    lab_mem_free(all);
+    return median_s;
+}
+
+static struct named *sort_runs(struct study_digest *digest) {
+    const struct lab_study_info *study = digest->study;
+    struct named *named = lab_arena_alloc(&digest->arena, (size_t)study->run_count, sizeof *named);
+    bool repeated = false;
+    for (int i = 0; i < study->run_count; i++)
+        repeated |= study->runs[i].repeat > 0;
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_run *run = &study->runs[i];
+        named[i].run = run;
+        named[i].name = repeated ? name_without_repeat(run, &digest->arena) : run->id;
+    }
+    qsort(named, (size_t)study->run_count, sizeof *named, by_name);
+    return named;
+}
+
+static void make_rows(struct study_digest *digest, const struct named *named) {
+    size_t count = (size_t)digest->study->run_count;
+    const struct lab_run **runs = lab_arena_alloc(&digest->arena, count, sizeof *runs);
+    double *scratch = lab_arena_alloc(&digest->arena, count, sizeof *scratch);
+    digest->rows = lab_arena_alloc(&digest->arena, count, sizeof *digest->rows);
+    for (size_t i = 0; i < count; i++) {
+        const struct lab_run *run = runs[i] = named[i].run;
+        if (i == 0 || !same_work(&named[i - 1], &named[i]))
+            digest->rows[digest->row_count++] =
+                (struct study_row){.name = named[i].name, .run = &runs[i]};
+        struct study_row *row = &digest->rows[digest->row_count - 1];
+        row->run_count++;
+        row->state_counts[run->state]++;
+        row->invalid += run->state == LAB_RUN_DONE && !run->valid;
+        row->concurrent += run->state == LAB_RUN_DONE && run->concurrent;
+    }
+    for (int i = 0; i < digest->row_count; i++) {
+        digest->repeats |= digest->rows[i].run_count > 1;
+        rate_row(&digest->rows[i], scratch);
+    }
+}
+
+static struct study_range *range_of(struct study_digest *digest, const char *unit) {
+    for (int i = 0; i < digest->range_count; i++)
+        if (strcmp(digest->ranges[i].unit, unit) == 0)
+            return &digest->ranges[i];
+    struct study_range *larger =
+        lab_arena_alloc(&digest->arena, (size_t)digest->range_count + 1, sizeof *larger);
+    for (int i = 0; i < digest->range_count; i++)
+        larger[i] = digest->ranges[i];
+    digest->ranges = larger;
+    larger[digest->range_count].unit = unit;
+    return &larger[digest->range_count++];
+}
+
+static void make_ranges(struct study_digest *digest) {
+    for (int i = 0; i < digest->row_count; i++) {
+        const struct study_row *row = &digest->rows[i];
+        if (isnan(row->rate) || (!row->valid && !digest->nothing_valid))
+            continue;
+        struct study_range *range = range_of(digest, row->unit);
+        if (!range->row_count || row->rate < range->worst->rate)
+            range->worst = row;
+        if (!range->row_count || row->rate > range->best->rate)
+            range->best = row;
+        range->row_count++;
+    }
+}
+
+/* --- notes --- */
+
+struct saying {
+    uint64_t gist;
+    int order;
+    const char *text;
+    const struct lab_run *run;
+};
+
+struct sayings {
+    struct saying *items;
+    int count, capacity;
+};
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+/* Behind the unit that stands behind a number, if there is one: "1.2 s" and "31 ms" are alike. */
+static const char *skip_unit(const char *text) {
+    static const char *const units[] = {" ns", " µs", " ms", " s", " min", " KiB", " MiB", " GiB"};
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        size_t length = strlen(units[i]);
+        char next = strncmp(text, units[i], length) == 0 ? text[length] : 'x';
+        if ((next < 'a' || next > 'z') && (next < 'A' || next > 'Z'))
+            return text + length;
+    }
+    return text;
+}
+
+/* A hash of the text without its figures. */
+static uint64_t gist_of(const char *text) {
+    uint64_t hash = LAB_HASH_START;
+    while (*text) {
+        char c = *text++;
+        if (is_digit(c)) {
+            while (is_digit(*text) || ((*text == '.' || *text == ',') && is_digit(text[1])))
+                text++;
+            text = skip_unit(text);
+            c = '0';
+        }
+        hash = lab_hash_bytes(hash, &c, 1);
+    }
+    return hash;
+}
+
+static void say(struct sayings *sayings, const char *text, const struct lab_run *run) {
+    LAB_MEM_GROW(&sayings->items, sayings->count, &sayings->capacity);
+    sayings->items[sayings->count] = (struct saying){gist_of(text), sayings->count, text, run};
+    sayings->count++;
+}
+
+static int by_gist(const void *a, const void *b) {
+    const struct saying *x = a, *y = b;
+    if (x->gist != y->gist)
+        return x->gist < y->gist ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+struct ordered_note {
+    struct study_note note;
+    int order;
+};
+
+static int by_runs(const void *a, const void *b) {
+    const struct ordered_note *x = a, *y = b;
+    if (x->note.run_count != y->note.run_count)
+        return x->note.run_count > y->note.run_count ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+/* A run that says the same twice, as gangs do, counts once. Releases the sayings. */
+static struct study_notes gather(struct sayings *sayings, struct lab_arena *arena) {
+    size_t count = (size_t)sayings->count;
+    struct study_notes notes = {0};
+    if (count == 0)
+        return notes;
+    qsort(sayings->items, count, sizeof *sayings->items, by_gist);
+    const struct lab_run **runs = lab_arena_alloc(arena, count, sizeof *runs);
+    struct ordered_note *ordered = lab_mem_alloc(count, sizeof *ordered);
+    for (size_t i = 0; i < count; i++) {
+        const struct saying *saying = &sayings->items[i];
+        if (i == 0 || saying->gist != saying[-1].gist)
+            ordered[notes.count++] = (struct ordered_note){
+                {.text = saying->text, .run = &runs[i], .exact = true}, saying->order};
+        struct study_note *note = &ordered[notes.count - 1].note;
+        if (note->run_count && note->run[note->run_count - 1] == saying->run)
+            continue;
+        note->exact &= strcmp(note->text, saying->text) == 0;
+        runs[(size_t)(note->run - runs) + (size_t)note->run_count++] = saying->run;
+    }
+    qsort(ordered, (size_t)notes.count, sizeof *ordered, by_runs);
+    notes.items = lab_arena_alloc(arena, (size_t)notes.count, sizeof *notes.items);
+    for (int i = 0; i < notes.count; i++)
+        notes.items[i] = ordered[i].note;
+    lab_mem_free(ordered);
+    lab_mem_free(sayings->items);
+    return notes;
+}
+
+/* The sentences of a list in JSON. */
+static void say_list(struct sayings *sayings, struct study_span json, const struct lab_run *run,
+                     struct lab_arena *arena) {
+    struct lab_value *list = NULL;
+    if (json.length <= 2 || *json.begin != '[' ||
+        lab_json_parse(json.begin, json.length, "result", arena, &list, NULL) < 0)
+        return;
+    for (int i = 0; i < list->count; i++)
+        if (list->items[i]->type == LAB_VALUE_STRING && *list->items[i]->string)
+            say(sayings, list->items[i]->string, run);
+}
+
+static void say_result(struct sayings *problems, struct sayings *warnings,
+                       const struct lab_run *run, struct lab_arena *arena) {
+    static const char *const keys[] = {"invalid", "warnings"};
+    struct study_span spans[2], json = {run->result, run->result ? strlen(run->result) : 0};
+    study_result_members(json, keys, spans, 2);
+    int before = problems->count;
+    if (!run->valid)
+        say_list(problems, spans[0], run, arena);
+    if (!run->valid && problems->count == before)
+        say(problems, "its figures must not be used; it doesn't say why", run);
+    say_list(warnings, spans[1], run, arena);
+}
+
+static void make_notes(struct study_digest *digest, const struct named *named) {
+    struct sayings failures = {0}, problems = {0}, warnings = {0};
+    for (int i = 0; i < digest->study->run_count; i++) {
+        const struct lab_run *run = named[i].run;
+        if (run->state == LAB_RUN_FAILED)
+            say(&failures, run->error && *run->error ? run->error : "it doesn't say why", run);
+        else if (run->state == LAB_RUN_DONE)
+            say_result(&problems, &warnings, run, &digest->arena);
+    }
+    digest->failures = gather(&failures, &digest->arena);
+    digest->problems = gather(&problems, &digest->arena);
+    digest->warnings = gather(&warnings, &digest->arena);
+}
+
+/* --- all of it --- */
+
+static void add_times(struct study_digest *digest, const struct lab_run *run) {
+    bool ended = run->state == LAB_RUN_DONE || run->state == LAB_RUN_FAILED;
+    if (run->start_wall_ns <= 0)
+        return;
+    int64_t took_ns = ended && run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0;
+    int64_t end_wall_ns = run->start_wall_ns + took_ns;
+    digest->busy_s += 1e-9 * (double)took_ns;
+    if (!digest->first_wall_ns || run->start_wall_ns < digest->first_wall_ns)
+        digest->first_wall_ns = run->start_wall_ns;
+    if (end_wall_ns > digest->last_wall_ns)
+        digest->last_wall_ns = end_wall_ns;
+}
+
+void study_digest_init(struct study_digest *digest, const struct lab_study_info *study) {
+    *digest = (struct study_digest){.study = study};
+    lab_arena_init(&digest->arena);
+    for (int i = 0; i < study->run_count; i++) {
+        const struct lab_run *run = &study->runs[i];
+        digest->state_counts[run->state]++;
+        digest->invalid += run->state == LAB_RUN_DONE && !run->valid;
+        digest->concurrent += run->state == LAB_RUN_DONE && run->concurrent;
+        add_times(digest, run);
+    }
+    int done = digest->state_counts[LAB_RUN_DONE];
+    digest->nothing_valid = done > 0 && digest->invalid == done;
+    if (study->run_count == 0)
+        return;
+    struct named *named = sort_runs(digest);
+    make_rows(digest, named);
+    make_ranges(digest);
+    make_notes(digest, named);
+}
+
+void study_digest_release(struct study_digest *digest) {
+    lab_arena_release(&digest->arena);
+}

@@ -1,0 +1,169 @@
+/*
+ * study_internal.h: what the reports about studies share: a study's records digested into rows, ranges
+ * and sentences, and the words for them.
+ */
+#ifndef LAB_REPORT_STUDY_STUDY_INTERNAL_H
+#define LAB_REPORT_STUDY_STUDY_INTERNAL_H
+
+#include "report/study/study.h"
+
+#include <stddef.h>
+
+/* --- figures in a run's result --- */
+
+struct study_span { /* a part of a JSON text, as it stands; length 0 = not there */
+    const char *begin;
+    size_t length;
+};
+
+/*
+ * The members of the text's outermost object with these keys, in one pass without a tree: a report
+ * looks for two of them in 10,000 results. What isn't JSON has no members.
+ */
+void study_result_members(struct study_span json, const char *const *keys, struct study_span *ret,
+                          int count);
+/* A number, at `key` or, where that isn't NULL, at `inner` of the object there; NaN = none. */
+double study_result_number(const struct lab_run *run, const char *key, const char *inner);
+
+/* --- the digest --- */
+
+/* Runs that differ only in `repeat`. */
+struct study_row {
+    const char *name;                 /* the run's id, without its repeat */
+    const struct lab_run *const *run; /* by repeat */
+    int run_count;
+    int state_counts[LAB_RUN_STATE_COUNT];
+    int invalid, concurrent;
+
+    /* Median of the rates of valid runs, else of all that are done; NaN = none. The interval is the
+     * one within the run where there is one rate, and across the runs where there are more. */
+    double rate, low, high, confidence;
+    int rate_count;
+    const char *unit; /* "" = none; STUDY_TIME */
+    bool valid;
+};
+
+/* The unit of runs that do one thing once, such as a program: their rates are shown as times. */
+#define STUDY_TIME "time"
+
+struct study_range { /* of all rows with one unit */
+    const char *unit;
+    const struct study_row *worst, *best;
+    int row_count;
+};
+
+/* What is said about several runs, in words that differ at most in their figures. */
+struct study_note {
+    const char *text;                 /* of the first run */
+    const struct lab_run *const *run; /* in the rows' order */
+    int run_count;
+    bool exact; /* it is the same text for all */
+};
+
+struct study_notes {
+    struct study_note *items; /* those of most runs first */
+    int count;
+};
+
+struct study_digest {
+    const struct lab_study_info *study;
+    int state_counts[LAB_RUN_STATE_COUNT];
+    int invalid, concurrent;
+    bool repeats;           /* some row has several runs */
+    bool nothing_valid;     /* runs are done, but none is valid: figures of all are used */
+    struct study_row *rows; /* small gangs first, then by name with its numbers as numbers */
+    int row_count;
+    struct study_range *ranges;
+    int range_count;
+    struct study_notes failures, problems, warnings; /* problems: why runs are invalid */
+    double busy_s;                                   /* Σ durations of runs that ended */
+    int64_t first_wall_ns, last_wall_ns;             /* 0 = nothing has started */
+    struct lab_arena arena;
+};
+
+void study_digest_init(struct study_digest *digest, const struct lab_study_info *study);
+void study_digest_release(struct study_digest *digest);
+/* p95 of the latency, the median of the row's runs: read from their results when asked for. NaN = none. */
+double study_row_latency_s(const struct study_row *row);
+/* Whether the run's rate is in its row's. */
+bool study_row_counts(const struct study_row *row, const struct lab_run *run);
+
+/* --- words --- */
+
+const char *study_plural(int64_t count); /* "" or "s" */
+/* "12.4", "3100", "1.23 million": so many significant digits. NaN is a dash. */
+void study_add_figure(struct lab_str *out, double value, int digits);
+/* With three of them: "12.4 samples/s"; of STUDY_TIME "80.6 ms". */
+void study_add_rate(struct lab_str *out, double value, const char *unit);
+/* The interval's farther end: "1.2 %"; a dash where there is none. */
+void study_add_spread(struct lab_str *out, double rate, double low, double high);
+/* "41 s", "12 min", "4.2 h", "3.1 days": as exact as an estimate deserves. */
+void study_add_duration(struct lab_str *out, double seconds);
+/* "2026-11-15 10:42:03" in local time. */
+void study_add_date(struct lab_str *out, int64_t wall_ns);
+/* "2026-11-15 10:42:03 to 10:43:10, 62.1 s of it in runs" */
+void study_add_when(const struct study_digest *digest, struct lab_str *out);
+/* "cpu:0+cpu:1" and "0+2"; one node is named once. */
+void study_add_places(const struct lab_run *run, struct lab_str *devices, struct lab_str *nodes);
+/* "failed", "invalid", "2 of 3 runs, concurrent"; "" = done and nothing to be said. */
+void study_add_remark(const struct study_digest *digest, const struct study_row *row,
+                      struct lab_str *out);
+/* "gpu0_numa0_vit0x0x0 and 2 more runs"; "all 3 runs" where `of` are all there are. */
+void study_add_who(const struct study_note *note, int of, struct lab_str *out);
+/* What can be done about a failure, for all of its runs; false = nothing to say. */
+bool study_add_hint(const struct study_note *note, struct lab_str *out);
+
+/* A name in so many columns, without its middle where it is longer. Both ends of it matter: devices
+ * stand at its beginning, what varies at its end. */
+const char *study_cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena);
+
+/* "3 of 3 runs succeeded: 12.4 samples/s (a) to 3100 samples/s (b)."; names in so many columns. */
+void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
+                      struct lab_str *out);
+/* "22 of 48 runs succeeded so far, 2 failed, 24 are left" */
+void study_add_counts(const struct lab_study_info *study,
+                      const int state_counts[LAB_RUN_STATE_COUNT], int invalid,
+                      struct lab_str *out);
+/* What the intervals of these rows are; "" where none has one. */
+void study_add_legend(const struct study_row *const *rows, int count, struct lab_str *out);
+/* What goes on with it and what that does; "" = nothing is left, or nobody knows how. */
+void study_add_next(const struct study_digest *digest, struct lab_str *out);
+
+#define STUDY_CONCURRENT                                                                           \
+    "shared the machine with other runs of the study (experiment.max_workers or runs_per_device "  \
+    "above 1) and disturbed each other; to compare their figures, run them one at a time"
+#define STUDY_NOTHING_VALID                                                                        \
+    "no run of this study is valid, so the figures of all are shown: don't use them"
+
+/* --- lines of a terminal: ASCII where asked for, wrapped --- */
+
+/* A bold paragraph. */
+void study_write_heading(const char *text, struct lab_style style, struct lab_str *out);
+/* "  Folder    outputs/…", wrapped behind the label. */
+void study_write_line(const char *label, const char *text, struct lab_style style,
+                      struct lab_str *out);
+/* The same in one line however long: a command that is broken can't be pasted. */
+void study_write_whole(const char *label, const char *text, struct lab_style style,
+                       struct lab_str *out);
+/* "  Warning: …"; `colour` is an escape sequence. */
+void study_write_sentence(const char *word, const char *colour, const char *text,
+                          struct lab_style style, struct lab_str *out);
+/* A table of what the runs said, as many columns as fit; nothing where they said nothing. */
+void study_write_metrics(const struct lab_study_info *study, struct lab_style style,
+                         struct lab_str *out);
+/* All of it in Markdown. */
+void study_add_metrics(const struct lab_study_info *study, struct lab_str *out);
+/* report.md behind its first sentences: runs, what is wrong with them, conditions, files. */
+void study_add_markdown(const struct study_digest *digest, struct lab_str *out);
+/* Text alone, indented by two. */
+void study_write_text(const char *text, struct lab_style style, struct lab_str *out);
+/* Failures with their hints; those beyond the first kinds are counted. */
+void study_write_failures(const struct study_digest *digest, struct lab_style style,
+                          struct lab_str *out);
+/* A bar of so many columns, its ends included. */
+void study_add_bar(double fraction, int columns, bool unicode, struct lab_str *out);
+
+#define STUDY_RED    "\033[1;31m"
+#define STUDY_YELLOW "\033[33m"
+
+#endif

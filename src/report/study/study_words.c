@@ -1,0 +1,321 @@
+/* study_words.c: figures and sentences about studies, as the terminal and Markdown both have them. */
+#include "report/study/study_internal.h"
+
+#include <math.h>
+
+/* --- figures --- */
+
+const char *study_plural(int64_t count) {
+    return count == 1 ? "" : "s";
+}
+
+void study_add_figure(struct lab_str *out, double value, int digits) {
+    if (isnan(value)) {
+        lab_str_add(out, "–");
+        return;
+    }
+    bool millions = fabs(value) >= 999.5e3;
+    double shown = millions ? 1e-6 * value : value;
+    /* %e rounds as it will be shown, so that 9.999 has one digit fewer behind its point */
+    char rounded[40];
+    snprintf(rounded, sizeof rounded, "%.*e", digits - 1, shown);
+    double near = strtod(rounded, NULL), size = fabs(near);
+    int before = size >= 1 ? (int)floor(log10(size) + 1e-9) + 1 : 0;
+    if (size > 0 && size < 1)
+        lab_str_printf(out, "%.*g", digits, near);
+    else
+        lab_str_printf(out, "%.*f", before < digits ? digits - (before ? before : 1) : 0, near);
+    lab_str_add(out, millions ? " million" : "");
+}
+
+void study_add_rate(struct lab_str *out, double value, const char *unit) {
+    if (strcmp(unit, STUDY_TIME) == 0 && !isnan(value)) {
+        lab_str_add_time(out, 1 / value);
+        return;
+    }
+    study_add_figure(out, value, 3);
+    if (*unit)
+        lab_str_printf(out, " %s", unit);
+}
+
+void study_add_spread(struct lab_str *out, double rate, double low, double high) {
+    double farthest = fmax(high - rate, rate - low) / rate;
+    if (isnan(low) || isnan(high) || !isfinite(farthest))
+        lab_str_add(out, "–");
+    else if (farthest < 0.0005)
+        lab_str_add(out, "< 0.1 %");
+    else if (farthest >= 0.995) /* nothing is known about it but its size */
+        lab_str_add(out, "> 100 %");
+    else
+        lab_str_printf(out, "%.*f %%", farthest < 0.0995 ? 1 : 0, 100 * farthest);
+}
+
+void lab_report_rate(const struct lab_run *run, struct lab_str *out) {
+    bool once = run->iterations == 1 && lab_str_equal(run->rate_unit, "iterations/s");
+    if (!isfinite(run->rate) || once) {
+        lab_str_add(out, "done");
+        return;
+    }
+    study_add_rate(out, run->rate, run->rate_unit);
+    if (isnan(run->rate_low) || isnan(run->rate_high))
+        return;
+    lab_str_add(out, " ± ");
+    study_add_spread(out, run->rate, run->rate_low, run->rate_high);
+}
+
+void study_add_duration(struct lab_str *out, double seconds) {
+    if (seconds >= 2 * 86400)
+        lab_str_printf(out, "%.3g days", seconds / 86400);
+    else if (seconds >= 2 * 3600)
+        lab_str_printf(out, "%.3g h", seconds / 3600);
+    else if (seconds >= 120)
+        lab_str_printf(out, "%.0f min", seconds / 60);
+    else
+        lab_str_printf(out, "%.0f s", ceil(seconds));
+}
+
+static bool local_time(int64_t wall_ns, struct tm *ret) {
+    time_t seconds = (time_t)(wall_ns / 1000000000);
+    return localtime_r(&seconds, ret) != NULL;
+}
+
+void study_add_date(struct lab_str *out, int64_t wall_ns) {
+    struct tm parts;
+    char text[64];
+    if (local_time(wall_ns, &parts) && strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts))
+        lab_str_add(out, text);
+}
+
+void study_add_when(const struct study_digest *digest, struct lab_str *out) {
+    struct tm first, last;
+    if (!digest->first_wall_ns || !local_time(digest->first_wall_ns, &first) ||
+        !local_time(digest->last_wall_ns, &last))
+        return;
+    study_add_date(out, digest->first_wall_ns);
+    char text[64];
+    bool one_day = first.tm_year == last.tm_year && first.tm_yday == last.tm_yday;
+    /* a simulated study's clock begins with this machine's and then runs ahead of it */
+    bool simulated = digest->study->simulated;
+    if (!simulated && digest->last_wall_ns > digest->first_wall_ns &&
+        strftime(text, sizeof text, one_day ? "%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &last))
+        lab_str_printf(out, " to %s", text);
+    if (digest->busy_s > 0) {
+        lab_str_add(out, "; the runs took ");
+        if (digest->busy_s < 120)
+            lab_str_add_time(out, digest->busy_s);
+        else
+            study_add_duration(out, digest->busy_s);
+        lab_str_add(out, simulated ? " of simulated time" : "");
+    }
+}
+
+void study_add_places(const struct lab_run *run, struct lab_str *devices, struct lab_str *nodes) {
+    bool one_node = true;
+    for (int i = 0; i < run->rank_count; i++) {
+        lab_str_printf(devices, "%s%s", i ? "+" : "", run->ranks[i].device);
+        one_node &= run->ranks[i].numa_node == run->ranks[0].numa_node;
+    }
+    if (one_node && run->rank_count && run->ranks[0].numa_node < 0) {
+        lab_str_add(nodes, "any");
+        return;
+    }
+    for (int i = 0; i < (one_node && run->rank_count ? 1 : run->rank_count); i++)
+        lab_str_printf(nodes, "%s%d", i ? "+" : "", run->ranks[i].numa_node);
+}
+
+/* --- of one row --- */
+
+static void add_part(struct lab_str *out, size_t from, const char *text) {
+    lab_str_printf(out, "%s%s", out->length > from ? ", " : "", text);
+}
+
+void study_add_remark(const struct study_digest *digest, const struct study_row *row,
+                      struct lab_str *out) {
+    size_t from = out->length;
+    const int *counts = row->state_counts;
+    const char *under_way = digest->study->running ? "running" : "interrupted";
+    if (row->run_count == 1) {
+        if (counts[LAB_RUN_RUNNING])
+            add_part(out, from, under_way);
+        else if (!counts[LAB_RUN_DONE])
+            add_part(out, from, lab_run_state_name(row->run[0]->state));
+        if (row->invalid)
+            add_part(out, from, "invalid");
+        if (row->concurrent)
+            add_part(out, from, "concurrent");
+        return;
+    }
+    const struct {
+        int count;
+        const char *what;
+    } parts[] = {
+        {counts[LAB_RUN_FAILED], "failed"},   {row->invalid, "invalid"},
+        {row->concurrent, "concurrent"},      {counts[LAB_RUN_RUNNING], under_way},
+        {counts[LAB_RUN_PLANNED], "planned"},
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (!parts[i].count)
+            continue;
+        add_part(out, from, "");
+        if (parts[i].count < row->run_count)
+            lab_str_printf(out, "%d ", parts[i].count);
+        lab_str_add(out, parts[i].what);
+    }
+}
+
+void study_add_who(const struct study_note *note, int of, struct lab_str *out) {
+    int others = note->run_count - 1;
+    const char *first = note->run[0]->id;
+    if (others == 0) {
+        lab_str_add(out, first);
+        if (note->run[0]->attempts > 1)
+            lab_str_printf(out, " (%d attempts)", note->run[0]->attempts);
+    } else if (!note->exact)
+        lab_str_printf(out, "%s (%s%d other%s with other figures)", first,
+                       note->run_count == of && others > 1 ? "and all " : "and ", others,
+                       study_plural(others));
+    else if (note->run_count == of)
+        lab_str_printf(out, "all %d runs", of);
+    else if (others == 1)
+        lab_str_printf(out, "%s and %s", first, note->run[1]->id);
+    else
+        lab_str_printf(out, "%s and %d more runs", first, others);
+}
+
+bool study_add_hint(const struct study_note *note, struct lab_str *out) {
+    const char *options = note->run[0]->options;
+    for (int i = 1; i < note->run_count; i++) /* what one workload has, another may not */
+        if (!lab_str_equal(note->run[i]->workload, note->run[0]->workload))
+            options = NULL;
+    return lab_report_hint(note->text, options, out);
+}
+
+/* --- of the study --- */
+
+static const char *are(int count) {
+    return count == 1 ? "is" : "are";
+}
+
+void study_add_counts(const struct lab_study_info *study,
+                      const int state_counts[LAB_RUN_STATE_COUNT], int invalid,
+                      struct lab_str *out) {
+    int done = state_counts[LAB_RUN_DONE], failed = state_counts[LAB_RUN_FAILED];
+    int under_way = state_counts[LAB_RUN_RUNNING], planned = state_counts[LAB_RUN_PLANNED];
+    int total = done + failed + under_way + planned;
+    if (total == 0) {
+        lab_str_add(out, "no runs");
+        return;
+    }
+    if (done + failed == 0)
+        lab_str_printf(out, "none of %d run%s has ended yet", total, study_plural(total));
+    else if (done == 0)
+        lab_str_printf(out, "none of %d run%s succeeded", total, study_plural(total));
+    else
+        lab_str_printf(out, "%d of %d run%s succeeded", done, total, study_plural(total));
+    if (done + failed && study->running)
+        lab_str_add(out, " so far");
+    if (invalid && invalid == done)
+        lab_str_add(out, done == 1 ? ", but it is invalid" : ", but all of them are invalid");
+    else if (invalid)
+        lab_str_printf(out, ", %d of them invalid", invalid);
+    if (failed)
+        lab_str_printf(out, ", %d failed", failed);
+    if (under_way && study->running)
+        lab_str_printf(out, ", %d %s under way", under_way, are(under_way));
+    else if (under_way)
+        lab_str_printf(out, ", %d %s interrupted", under_way, under_way == 1 ? "was" : "were");
+    if (planned && planned < total)
+        lab_str_printf(out, ", %d %s left", planned, are(planned));
+}
+
+const char *study_cut_name(const char *name, int columns, bool unicode, struct lab_arena *arena) {
+    int length = (int)strlen(name); /* ids are ASCII */
+    if (length <= columns)
+        return name;
+    int head = (columns - 1) / 2, tail = columns - 1 - head;
+    return lab_arena_printf(arena, "%.*s%s%s", head, name, unicode ? "…" : "~",
+                            name + length - tail);
+}
+
+void study_add_answer(struct study_digest *digest, int name_columns, bool unicode,
+                      struct lab_str *out) {
+    study_add_counts(digest->study, digest->state_counts, digest->invalid, out);
+    for (int i = 0; i < digest->range_count; i++) {
+        const struct study_range *range = &digest->ranges[i];
+        bool time = strcmp(range->unit, STUDY_TIME) == 0; /* the least of them is the best */
+        const struct study_row *ends[] = {time ? range->best : range->worst,
+                                          time ? range->worst : range->best};
+        lab_str_add(out, i ? "; " : ": ");
+        for (int k = 0; k < (range->row_count > 1 ? 2 : 1); k++) {
+            lab_str_add(out, k ? " to " : "");
+            size_t from = out->length;
+            study_add_rate(out, ends[k]->rate, range->unit);
+            lab_text_keep(out, from);
+            lab_str_printf(out, " (%s)",
+                           study_cut_name(ends[k]->name, name_columns, unicode, &digest->arena));
+        }
+    }
+    lab_str_add(out, ".");
+}
+
+void study_add_legend(const struct study_row *const *rows, int count, struct lab_str *out) {
+    int within = 0, fewest = 0, most = 0;
+    double fewest_confidence = NAN, most_confidence = NAN;
+    for (int i = 0; i < count; i++) {
+        const struct study_row *row = rows[i];
+        within += row->rate_count == 1 && !isnan(row->low);
+        if (row->rate_count < 2)
+            continue;
+        if (!fewest || row->rate_count < fewest) {
+            fewest = row->rate_count;
+            fewest_confidence = row->confidence;
+        }
+        if (row->rate_count > most) {
+            most = row->rate_count;
+            most_confidence = row->confidence;
+        }
+    }
+    if (most) {
+        lab_str_printf(out,
+                       "± spans the interval of the median across the runs of a row: %d runs reach "
+                       "a confidence of %.0f %%",
+                       fewest, 100 * fewest_confidence);
+        if (most > fewest)
+            lab_str_printf(out, ", %d reach %.0f %%", most, 100 * most_confidence);
+        lab_str_add(out, within ? "; for a single run, the one within the run, at 95 %." : ".");
+    } else if (within) {
+        lab_str_add(out,
+                    "± spans the 95 % interval within the run: how well its rate is known, not "
+                    "how far another run may be. repeat=5 tells that.");
+    }
+}
+
+void study_add_next(const struct study_digest *digest, struct lab_str *out) {
+    const struct lab_study_info *study = digest->study;
+    int failed = digest->state_counts[LAB_RUN_FAILED];
+    int left = digest->state_counts[LAB_RUN_PLANNED] + digest->state_counts[LAB_RUN_RUNNING];
+    if (study->running || left + failed == 0)
+        return;
+    if (left == 1)
+        lab_str_add(out, "goes on in the same folder with the run that is left");
+    else if (left)
+        lab_str_printf(out, "goes on in the same folder with the %d runs that are left", left);
+    if (failed)
+        lab_str_add(out, left ? " and tries " : "tries ");
+    if (failed == 1)
+        lab_str_add(out,
+                    left ? "the failed one again" : "the failed run again, in the same folder");
+    else if (failed)
+        lab_str_printf(out,
+                       left ? "the %d failed ones again"
+                            : "the %d failed runs again, in the same "
+                              "folder",
+                       failed);
+    if (left && !isnan(study->left_s)) {
+        lab_str_add(out, ", in ");
+        size_t from = out->length;
+        lab_str_add(out, "about ");
+        study_add_duration(out, study->left_s);
+        lab_text_keep(out, from);
+    }
+}

@@ -1,0 +1,493 @@
+/*
+ * folder.c: a study's own folder: found again or made anew, and given its name.
+ *
+ * A new one is made under a hidden name, ".<HH-MM-SS>.<pid>", and its lock is taken before anything
+ * else goes in. So a hidden folder whose lock is free belongs to nobody who lives: whoever makes the
+ * next one removes it. Maker and remover may meet at any instant; the maker then finds its lock taken,
+ * or its file gone, and begins again under another name.
+ */
+#include "run/folder_internal.h"
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "run/launch/child.h"
+#include "store/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define PATIENCE_NS   (2 * LAB_NS_PER_S) /* until the workers of a killed runner are gone */
+#define PAUSE_NS      (50 * LAB_NS_PER_MS)
+#define TURN_PAUSE_NS (5 * LAB_NS_PER_MS)
+#define ATTEMPTS      100 /* at a name that nobody else has */
+
+static void end_turn(int *fd) {
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+static const char *without_slashes(const char *path, struct lab_arena *arena) {
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    return length ? lab_arena_strndup(arena, path, length) : ".";
+}
+
+static int open_lock(const char *path, int more_flags) {
+    return open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | more_flags, 0666);
+}
+
+/* --- what is there already --- */
+
+/* Names in a directory that `wanted` takes, the last one first. */
+static char **list_names(const char *path, bool (*wanted)(const char *name),
+                         int (*compare)(const void *a, const void *b), struct lab_arena *arena,
+                         int *ret_count) {
+    char **names = NULL;
+    int count = 0, capacity = 0;
+    DIR *directory = opendir(path);
+    for (const struct dirent *entry; directory && (entry = readdir(directory));) {
+        if (!wanted(entry->d_name))
+            continue;
+        LAB_MEM_GROW(&names, count, &capacity);
+        names[count++] = lab_arena_strdup(arena, entry->d_name);
+    }
+    if (directory)
+        closedir(directory);
+    if (count)
+        qsort(names, (size_t)count, sizeof *names, compare);
+    *ret_count = count;
+    return names;
+}
+
+static int latest_date_first(const void *a, const void *b) {
+    return strcmp(*(char *const *)b, *(char *const *)a);
+}
+
+static int latest_time_first(const void *a, const void *b) {
+    return folder_compare_times(*(char *const *)b, *(char *const *)a);
+}
+
+/* Whether the study in this folder is the one that is asked for, and has runs that aren't done or files
+ * that may not be complete. */
+static bool is_unfinished(const struct lab_folder_request *request, const char *path) {
+    struct lab_arena arena;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_store *store = NULL;
+    struct lab_store_study study;
+    int counts[LAB_RUN_STATE_COUNT], left = 0;
+    bool same = false;
+    lab_arena_init(&arena);
+    const char *database = lab_arena_printf(&arena, "%s/" FOLDER_DATABASE, path);
+    if (access(database, F_OK) < 0) {
+        lab_arena_release(&arena);
+        return false;
+    }
+    if (lab_store_open(database, LAB_STORE_READ, &store, &err) < 0 ||
+        lab_store_study(store, &arena, &study, &err) < 0 ||
+        lab_store_count(store, counts, &err) < 0) {
+        lab_log(LAB_LOG_WARNING, "can't tell whether a study could go on, passing it over: %s",
+                err.text);
+    } else {
+        left += access(lab_arena_printf(&arena, "%s/" LAB_FOLDER_ROOM, path), F_OK) == 0;
+        for (int state = 0; state < LAB_RUN_STATE_COUNT; state++)
+            left += state == LAB_RUN_DONE ? 0 : counts[state];
+        same = study.identity == request->identity &&
+               study.machine_identity == request->machine_identity;
+    }
+    lab_store_close(store);
+    lab_arena_release(&arena);
+    return same && left > 0;
+}
+
+/* What a runner that was killed together with its worker has left, a program of the user's; 0 = none. */
+static pid_t find_left(const struct lab_holder *holder) {
+    struct lab_holder self;
+    lab_holder_self("", "", &self);
+    bool gone = holder->pid > 0 && holder->pid <= INT_MAX && strcmp(holder->host, self.host) == 0 &&
+                kill((pid_t)holder->pid, 0) < 0 && errno == ESRCH;
+    return gone ? lab_children_find_left((pid_t)holder->pid) : 0;
+}
+
+static int refuse_held(int fd, const char *path, struct lab_err *err) {
+    struct lab_holder holder;
+    struct lab_str text;
+    lab_lock_read(fd, &holder);
+    lab_str_init(&text);
+    lab_holder_describe(&holder, &text);
+    pid_t left = find_left(&holder);
+    if (left)
+        lab_err_set(err, LAB_ERR_USER,
+                    "%s is still held by process %d, which outlived its runner, %s: end it (kill "
+                    "%d), or start another with experiment.resume=false",
+                    path, (int)left, text.text, (int)left);
+    else
+        lab_err_set(err, LAB_ERR_USER,
+                    "%s is being worked on by %s: wait for it, or start another with "
+                    "experiment.resume=false",
+                    path, text.text);
+    lab_str_release(&text);
+    return -1;
+}
+
+/* Locks a study that is there; a descriptor, or -1. `path` is as the user would write it. */
+static int lock_existing(const char *path, struct lab_err *err) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    const char *lock = lab_arena_printf(&arena, "%s/" FOLDER_LOCK, path);
+    int64_t until_ns = lab_clock_now(lab_clock_system()) + PATIENCE_NS;
+    int fd = -1, result = -1;
+    for (;;) {
+        if (fd < 0)
+            fd = open_lock(lock, O_CREAT);
+        enum lab_lock got = fd < 0 ? LAB_LOCK_FAILED : lab_lock_try(fd, lock);
+        if (got == LAB_LOCK_TAKEN) {
+            result = fd;
+            break;
+        }
+        if (got == LAB_LOCK_FAILED) {
+            lab_err_set_errno(err, LAB_ERR_USER, errno,
+                              "%s is unfinished but can't be locked (start another with "
+                              "experiment.resume=false)",
+                              path);
+            break;
+        }
+        if (lab_clock_now(lab_clock_system()) >= until_ns) {
+            refuse_held(fd, path, err);
+            break;
+        }
+        if (got == LAB_LOCK_GONE) {
+            close(fd);
+            fd = -1;
+        }
+        lab_clock_sleep(lab_clock_system(), PAUSE_NS);
+    }
+    if (result < 0 && fd >= 0)
+        close(fd);
+    lab_arena_release(&arena);
+    return result;
+}
+
+/* 1 = this one goes on; 0 = it isn't the one; -1 = it is, but can't be had. */
+static int try_existing(const struct lab_folder_request *request, const char *path, int *ret_fd,
+                        struct lab_err *err) {
+    if (!is_unfinished(request, path))
+        return 0;
+    int fd = lock_existing(path, err);
+    if (fd < 0)
+        return -1;
+    if (!is_unfinished(request, path)) { /* whoever held it has just finished it */
+        close(fd);
+        return 0;
+    }
+    *ret_fd = fd;
+    return 1;
+}
+
+/* 1 = found and locked, 0 = there is none, -1. */
+static int find(const struct lab_folder_request *request, struct lab_arena *arena,
+                const char **ret_path, int *ret_fd, struct lab_err *err) {
+    const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
+    int date_count, result = 0;
+    char **dates = list_names(study, folder_is_date, latest_date_first, arena, &date_count);
+    for (int i = 0; i < date_count && result == 0; i++) {
+        const char *date = lab_arena_printf(arena, "%s/%s", study, dates[i]);
+        int time_count;
+        char **times = list_names(date, folder_is_time, latest_time_first, arena, &time_count);
+        for (int j = 0; j < time_count && result == 0; j++) {
+            *ret_path = lab_arena_printf(arena, "%s/%s", date, times[j]);
+            result = try_existing(request, *ret_path, ret_fd, err);
+        }
+        lab_mem_free(times);
+    }
+    lab_mem_free(dates);
+    return result;
+}
+
+/* --- a new one --- */
+
+static bool is_hidden(const char *name) {
+    if (name[0] != '.' || strlen(name) < sizeof ".00-00-00.1" - 1 || name[9] != '.')
+        return false;
+    char time[9] = "";
+    memcpy(time, name + 1, sizeof time - 1);
+    return folder_is_time(time) && strspn(name + 10, "0123456789.") == strlen(name + 10);
+}
+
+static void remove_stale(const char *date, struct lab_arena *arena) {
+    int count;
+    char **names = list_names(date, is_hidden, latest_date_first, arena, &count);
+    for (int i = 0; i < count; i++) {
+        const char *path = lab_arena_printf(arena, "%s/%s", date, names[i]);
+        const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
+        int fd = open_lock(lock, O_CREAT);
+        if (fd >= 0 && lab_lock_try(fd, lock) == LAB_LOCK_TAKEN)
+            lab_folder_remove(path);
+        if (fd >= 0)
+            close(fd);
+    }
+    lab_mem_free(names);
+}
+
+/* Makes a hidden folder and takes its lock; a descriptor, or -1 with errno. EAGAIN = somebody came
+ * between: another name. */
+static int make_hidden(const char *path, struct lab_arena *arena) {
+    if (mkdir(path, 0777) < 0)
+        return -1;
+    const char *lock = lab_arena_printf(arena, "%s/" FOLDER_LOCK, path);
+    int fd = open_lock(lock, O_CREAT | O_EXCL);
+    if (fd < 0) {
+        int reason = errno == ENOENT || errno == EEXIST ? EAGAIN : errno;
+        rmdir(path);
+        errno = reason;
+        return -1;
+    }
+    enum lab_lock got = lab_lock_try(fd, lock);
+    if (got == LAB_LOCK_TAKEN && mkdir(lab_arena_printf(arena, "%s/logs", path), 0777) == 0)
+        return fd;
+    int reason = got == LAB_LOCK_TAKEN || got == LAB_LOCK_FAILED ? errno : EAGAIN;
+    if (reason != EAGAIN)
+        lab_folder_remove(path);
+    close(fd);
+    errno = reason;
+    return -1;
+}
+
+static int refuse_place(int reason, const char *path, struct lab_err *err) {
+    bool full = reason == ENOSPC || reason == EDQUOT || reason == EIO || reason == EMFILE;
+    if (reason == ENOTDIR)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "%s is a file, but a study needs a directory there: move it, or choose "
+                           "another place with output_dir=…",
+                           path);
+    return lab_err_set_errno(err, full ? LAB_ERR_SYSTEM : LAB_ERR_USER, reason,
+                             "can't make the study's directory (output_dir=… chooses another "
+                             "place): %s",
+                             path);
+}
+
+static int make(const struct lab_folder_request *request, struct lab_arena *arena,
+                const char **ret_path, const char **ret_time, int *ret_fd, struct lab_err *err) {
+    time_t now_s = (time_t)(lab_clock_wall_ns() / LAB_NS_PER_S);
+    struct tm now;
+    char date[16], time[16];
+    localtime_r(&now_s, &now);
+    strftime(date, sizeof date, "%Y-%m-%d", &now);
+    strftime(time, sizeof time, "%H-%M-%S", &now);
+    const char *folder =
+        lab_arena_printf(arena, "%s/%s/%s", request->output_dir, request->study, date);
+    const char *path = folder;
+    int reason = 0;
+    for (int attempt = 1; attempt <= ATTEMPTS; attempt++) {
+        reason = lab_file_make_folders(folder, arena, &path);
+        if (reason)
+            break;
+        remove_stale(folder, arena);
+        path = lab_arena_printf(arena, "%s/.%s.%d", folder, time, (int)getpid());
+        if (attempt > 1)
+            path = lab_arena_printf(arena, "%s.%d", path, attempt);
+        *ret_fd = make_hidden(path, arena);
+        if (*ret_fd >= 0) {
+            *ret_path = path;
+            *ret_time = lab_arena_strdup(arena, time);
+            return 0;
+        }
+        reason = errno;
+        if (reason != EAGAIN && reason != EEXIST && reason != ENOENT)
+            break;
+    }
+    return refuse_place(reason, path, err);
+}
+
+/* --- whose turn it is --- */
+
+/*
+ * Who looks for a study and makes one where there is none has the study's directory for himself
+ * meanwhile. Only for some time, and not where directories can't be locked: two folders of one plan
+ * are a nuisance, no more. -1 = not held.
+ */
+static int take_turn(const struct lab_folder_request *request, struct lab_arena *arena) {
+    const char *study = lab_arena_printf(arena, "%s/%s", request->output_dir, request->study);
+    const char *refused;
+    if (lab_file_make_folders(study, arena, &refused) != 0)
+        return -1; /* making the folder will say why */
+    int64_t until_ns = lab_clock_now(lab_clock_system()) + PATIENCE_NS;
+    int fd = open(study, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0) {
+        bool busy = errno == EWOULDBLOCK || errno == EINTR;
+        if (!busy || lab_clock_now(lab_clock_system()) >= until_ns)
+            end_turn(&fd);
+        else
+            lab_clock_sleep(lab_clock_system(), TURN_PAUSE_NS);
+    }
+    return fd;
+}
+
+/* --- life --- */
+
+static int check_name(const char *study, struct lab_err *err) {
+    if (*study && *study != '.' && !strchr(study, '/') && strlen(study) <= NAME_MAX)
+        return 0;
+    return lab_err_set(err, LAB_ERR_USER,
+                       "experiment.name=%s can't be a directory's name: it needs 1 to %d "
+                       "characters, none of them '/', the first no '.'",
+                       study, NAME_MAX);
+}
+
+static char *absolute(const char *path) {
+    char *real = realpath(path, NULL);
+    char *copy = lab_mem_strdup(real ? real : path);
+    free(real);
+    return copy;
+}
+
+/* The same with another last part. */
+static char *beside(const char *path, const char *name) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add_bytes(&text, path, (size_t)(strrchr(path, '/') + 1 - path));
+    lab_str_add(&text, name);
+    char *copy = lab_mem_strdup(text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+int lab_folder_open(const struct lab_folder_request *request, struct lab_folder *ret_folder,
+                    struct lab_err *err) {
+    struct lab_arena arena;
+    const char *path = NULL, *time = NULL;
+    int fd = -1;
+    if (check_name(request->study, err) < 0)
+        return -1;
+    lab_arena_init(&arena);
+    struct lab_folder_request here = *request;
+    here.output_dir = without_slashes(request->output_dir, &arena);
+    int turn_fd = request->resume ? take_turn(&here, &arena) : -1;
+    int found = request->resume ? find(&here, &arena, &path, &fd, err) : 0;
+    int result = found < 0 ? -1 : 0;
+    if (found == 0)
+        result = make(&here, &arena, &path, &time, &fd, err);
+    if (result < 0 || found)
+        end_turn(&turn_fd);
+    if (result == 0) {
+        char *real = absolute(path);
+        *ret_folder = (struct lab_folder){
+            .path = real,
+            .place = found ? lab_mem_strdup(real) : beside(real, time),
+            .lock_fd = fd,
+            .turn_fd = turn_fd,
+            .resumed = found > 0,
+        };
+        struct lab_holder self;
+        lab_holder_self(request->command, ret_folder->place, &self);
+        lab_lock_write(fd, &self);
+    }
+    lab_arena_release(&arena);
+    return result;
+}
+
+/* As rename, but never over anything; EEXIST where the name is taken. */
+static int rename_exclusive(const char *from, const char *to) {
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    /* a file system without that: the name is taken by a directory that rename may replace */
+    if (mkdir(to, 0777) < 0)
+        return -1;
+    if (rename(from, to) == 0)
+        return 0;
+    int reason = errno;
+    rmdir(to);
+    errno = reason;
+    return -1;
+}
+
+/* The folder and those above it: date, study, output_dir, and what output_dir lies in. */
+static void sync_upwards(const char *path) {
+    char *part = lab_mem_strdup(path);
+    for (int level = 0; level < 5 && *part; level++) {
+        lab_file_sync_directory(part);
+        char *slash = strrchr(part, '/');
+        if (!slash)
+            break;
+        *slash = '\0';
+    }
+    lab_mem_free(part);
+}
+
+int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
+    lab_file_sync_directory(folder->path);
+    lab_failpoint("before-publish");
+    struct lab_str place;
+    lab_str_init(&place);
+    int result = -1;
+    for (int suffix = 1; result < 0; suffix++) {
+        lab_str_clear(&place);
+        lab_str_add(&place, folder->place);
+        if (suffix > 1)
+            lab_str_printf(&place, "_%d", suffix);
+        result = rename_exclusive(folder->path, place.text);
+        if (result < 0 && errno != EEXIST && errno != ENOTEMPTY) {
+            lab_err_set_errno(err, LAB_ERR_SYSTEM, errno, "naming the study's directory %s",
+                              place.text);
+            break;
+        }
+    }
+    if (result == 0) {
+        end_turn(&folder->turn_fd);
+        lab_failpoint("after-publish");
+        sync_upwards(place.text);
+        lab_mem_free(folder->path);
+        lab_mem_free(folder->place);
+        folder->path = lab_mem_strdup(place.text);
+        folder->place = lab_mem_strdup(place.text);
+    }
+    lab_str_release(&place);
+    return result;
+}
+
+/* What was made for a study that never was: its hidden folder, and those above it that are empty. */
+static void take_back(const struct lab_folder *folder) {
+    lab_folder_remove(folder->path);
+    char *above = lab_mem_strdup(folder->path);
+    for (int level = 0; level < 2; level++) {
+        *strrchr(above, '/') = '\0';
+        if (rmdir(above) < 0)
+            break;
+    }
+    lab_mem_free(above);
+}
+
+void lab_folder_close(struct lab_folder *folder) {
+    if (folder->path && strcmp(folder->path, folder->place) != 0)
+        take_back(folder);
+    end_turn(&folder->turn_fd);
+    if (folder->lock_fd >= 0)
+        close(folder->lock_fd);
+    lab_mem_free(folder->path);
+    lab_mem_free(folder->place);
+    *folder = LAB_FOLDER_INIT;
+}
+
+bool lab_folder_held(const char *path, struct lab_holder *ret_holder) {
+    struct lab_str lock;
+    lab_str_init(&lock);
+    lab_str_printf(&lock, "%s/" FOLDER_LOCK, path);
+    bool held = lab_lock_held(lock.text, ret_holder);
+    lab_str_release(&lock);
+    return held;
+}

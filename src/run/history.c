@@ -1,0 +1,359 @@
+/*
+ * history.c: durations of runs that are done, grouped in three ways: by the very same work, by the
+ * same options, by workload. A group's answer is its median: one run that a neighbour disturbed
+ * doesn't move it.
+ *
+ * A run's time is a fixed part (starting, opening, checking the results) and one for each iteration,
+ * or short runs would make long ones look far too long. What an iteration took is known from the
+ * span of those that were measured; the rest is fixed.
+ *
+ * Groups are found by a hash of what their runs share; with a million of them the chance that two fall
+ * together is 3 in 10⁸, and the harm a wrong number of minutes.
+ */
+#include "run/history.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "run/folder.h"
+#include "stats/stats.h"
+#include "store/store.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_SLOTS   64   /* a power of two */
+#define OWN_PROGRESS  0.05 /* of a run's measured iterations: from there on it speaks for itself */
+#define NS_TO_S(time) ((double)(time) / (double)LAB_NS_PER_S)
+
+/* --- groups --- */
+
+struct group {
+    uint64_t key;
+    double *values;
+    int count, capacity;
+    double median;
+    int median_count; /* of how many values it was taken */
+};
+
+struct groups {
+    struct group **slots; /* open hashing; a power of two, at most half full */
+    int slot_count, count;
+};
+
+static struct group **find_slot(const struct groups *groups, uint64_t key) {
+    uint64_t mask = (uint64_t)groups->slot_count - 1;
+    uint64_t at = (key ^ (key >> 29)) & mask;
+    while (groups->slots[at] && groups->slots[at]->key != key)
+        at = (at + 1) & mask;
+    return &groups->slots[at];
+}
+
+static void grow(struct groups *groups) {
+    struct groups larger = {.slot_count = groups->slot_count * 2, .count = groups->count};
+    if (!groups->slot_count)
+        larger.slot_count = FIRST_SLOTS;
+    larger.slots = lab_mem_alloc((size_t)larger.slot_count, sizeof *larger.slots);
+    for (int i = 0; i < groups->slot_count; i++)
+        if (groups->slots[i])
+            *find_slot(&larger, groups->slots[i]->key) = groups->slots[i];
+    lab_mem_free(groups->slots);
+    *groups = larger;
+}
+
+/* The group with this key; a new one where there was none. */
+static struct group *take_group(struct groups *groups, uint64_t key) {
+    if (2 * groups->count >= groups->slot_count)
+        grow(groups);
+    struct group **slot = find_slot(groups, key);
+    if (!*slot) {
+        *slot = lab_mem_alloc(1, sizeof **slot);
+        (*slot)->key = key;
+        groups->count++;
+    }
+    return *slot;
+}
+
+static void add_value(struct groups *groups, uint64_t key, double value) {
+    struct group *group = take_group(groups, key);
+    LAB_MEM_GROW(&group->values, group->count, &group->capacity);
+    group->values[group->count++] = value;
+}
+
+/* NaN where there is no such group. */
+static double median_of(const struct groups *groups, uint64_t key) {
+    struct group *group = groups->count ? *find_slot(groups, key) : NULL;
+    if (!group)
+        return NAN;
+    if (group->median_count != group->count) {
+        group->median = lab_stats_median(group->values, (size_t)group->count);
+        group->median_count = group->count;
+    }
+    return group->median;
+}
+
+static void release(struct groups *groups) {
+    for (int i = 0; i < groups->slot_count; i++)
+        if (groups->slots[i]) {
+            lab_mem_free(groups->slots[i]->values);
+            lab_mem_free(groups->slots[i]);
+        }
+    lab_mem_free(groups->slots);
+}
+
+/* --- what runs share --- */
+
+/* With its terminator, so that "ab","c" and "a","bc" differ. */
+static uint64_t hash_text(uint64_t hash, const char *text) {
+    return lab_hash_bytes(hash, text ? text : "", strlen(text ? text : "") + 1);
+}
+
+struct keys {
+    uint64_t workload, options, same;
+};
+
+static struct keys keys_of(const struct lab_run *run) {
+    struct keys keys;
+    keys.workload = hash_text(LAB_HASH_START, run->workload);
+    keys.options = hash_text(keys.workload, run->options);
+    keys.same = lab_hash_bytes(keys.options, &run->iterations, sizeof run->iterations);
+    keys.same = lab_hash_bytes(keys.same, &run->warmup_iterations, sizeof run->warmup_iterations);
+    for (int i = 0; i < run->rank_count; i++) {
+        keys.same = hash_text(keys.same, run->ranks[i].device);
+        keys.same = lab_hash_bytes(keys.same, &run->ranks[i].numa_node, sizeof(int));
+    }
+    return keys;
+}
+
+static double steps_of(const struct lab_run *run) {
+    return (double)(run->iterations + run->warmup_iterations);
+}
+
+/* --- what one run says --- */
+
+/* The first or the last of all ranks' times under a key of the result; 0 = there is none. A quote
+ * inside of a text has a backslash before it, so that no text can be taken for a key. */
+static int64_t find_time(const char *result, const char *key, bool last) {
+    int64_t found = 0;
+    for (const char *at = result; (at = strstr(at, key));) {
+        at += strlen(key);
+        int64_t time = strtoll(at, NULL, 10);
+        if (!found || (last ? time > found : time < found))
+            found = time;
+    }
+    return found;
+}
+
+/* Seconds for each iteration; all of the run's time where nothing is known of the span. */
+static double step_s(const struct lab_run *run, double duration_s) {
+    const char *result = run->result ? run->result : "";
+    int64_t first_ns = find_time(result, "\"first_ns\":", false);
+    int64_t last_ns = find_time(result, "\"last_ns\":", true);
+    if (first_ns >= run->start_ns && last_ns > first_ns && last_ns <= run->end_ns &&
+        run->iterations > 0)
+        return fmin(NS_TO_S(last_ns - first_ns) / (double)run->iterations,
+                    duration_s / steps_of(run));
+    return duration_s / steps_of(run);
+}
+
+/* --- life --- */
+
+struct lab_history {
+    struct groups same, workload; /* seconds */
+    struct groups step, fixed;    /* by options: seconds for each iteration, and beside them */
+    struct groups seen;           /* runs, so that none counts twice */
+};
+
+void lab_history_add(struct lab_history *history, const struct lab_run *run) {
+    double duration_s = NS_TO_S(run->end_ns - run->start_ns);
+    if (run->state != LAB_RUN_DONE || !(duration_s > 0))
+        return;
+    /* a study may be read among the known ones and added by whoever works on it */
+    uint64_t one = lab_hash_bytes(run->identity, &run->start_wall_ns, sizeof run->start_wall_ns);
+    one = lab_hash_bytes(one, &run->start_ns, sizeof run->start_ns);
+    if (take_group(&history->seen, one)->count++)
+        return;
+    struct keys keys = keys_of(run);
+    add_value(&history->same, keys.same, duration_s);
+    add_value(&history->workload, keys.workload, duration_s);
+    if (steps_of(run) > 0) {
+        double each_s = step_s(run, duration_s);
+        add_value(&history->step, keys.options, each_s);
+        add_value(&history->fixed, keys.options, duration_s - each_s * steps_of(run));
+    }
+}
+
+/* Whether it was of this machine. */
+static bool read_study(struct lab_history *history, const char *path, uint64_t machine_identity) {
+    struct lab_arena arena;
+    struct lab_store *store = NULL;
+    struct lab_store_study study;
+    struct lab_run *runs;
+    int count = 0;
+    lab_arena_init(&arena);
+    const char *database = lab_arena_printf(&arena, "%s/study.db", path);
+    bool ours = lab_store_open(database, LAB_STORE_READ, &store, NULL) == 0 &&
+                lab_store_study(store, &arena, &study, NULL) == 0 &&
+                study.machine_identity == machine_identity &&
+                lab_store_runs(store, &arena, &runs, &count, NULL) == 0;
+    for (int i = 0; ours && i < count; i++)
+        lab_history_add(history, &runs[i]);
+    lab_store_close(store);
+    lab_arena_release(&arena);
+    return ours;
+}
+
+struct lab_history *lab_history_open(uint64_t machine_identity, int max_studies) {
+    struct lab_history *history = lab_mem_alloc(1, sizeof *history);
+    struct lab_arena arena;
+    const char *const *paths;
+    int count = 0;
+    lab_arena_init(&arena);
+    if (max_studies > 0)
+        lab_folder_known(&arena, &paths, &count);
+    for (int i = 0; i < count && max_studies > 0; i++)
+        max_studies -= read_study(history, paths[i], machine_identity);
+    lab_arena_release(&arena);
+    return history;
+}
+
+void lab_history_close(struct lab_history *history) {
+    if (!history)
+        return;
+    release(&history->same);
+    release(&history->workload);
+    release(&history->step);
+    release(&history->fixed);
+    release(&history->seen);
+    lab_mem_free(history);
+}
+
+/* --- answers --- */
+
+double lab_history_expect(const struct lab_history *history, const struct lab_run *run,
+                          enum lab_history_basis *ret_basis) {
+    struct keys keys = keys_of(run);
+    double duration_s = median_of(&history->same, keys.same);
+    enum lab_history_basis basis = LAB_HISTORY_SAME;
+    if (isnan(duration_s) && steps_of(run) > 0) {
+        duration_s = median_of(&history->fixed, keys.options) +
+                     median_of(&history->step, keys.options) * steps_of(run);
+        basis = LAB_HISTORY_SCALED;
+    }
+    if (isnan(duration_s)) {
+        duration_s = median_of(&history->workload, keys.workload);
+        basis = LAB_HISTORY_SIMILAR;
+    }
+    if (ret_basis)
+        *ret_basis = isnan(duration_s) ? LAB_HISTORY_NONE : basis;
+    return duration_s;
+}
+
+static const struct lab_run_progress *
+find_progress(const struct lab_run *run, const struct lab_run_progress *progress, int count) {
+    for (int i = 0; i < count; i++)
+        if (progress[i].run == run->number)
+            return &progress[i];
+    return NULL;
+}
+
+/*
+ * What a run that measures has still to do, from what it has done; NaN before 5 %. Warm-up iterations
+ * cost as much as measured ones, so the time from its start to the last word from it, t, was spent on
+ * warm-up + done iterations:
+ *
+ *     left = t · (total − done) / (warm-up + done) − (now − last word)
+ *
+ * Opening the device and checking the results are in t too. So it is a little too long at first, and
+ * right at the end.
+ */
+static double left_by_progress(const struct lab_run *run, const struct lab_run_progress *progress,
+                               int64_t now_ns) {
+    if (!progress || !lab_str_equal(progress->phase, "measuring") || progress->total <= 0 ||
+        progress->done <= 0 || progress->done > progress->total ||
+        (double)progress->done < OWN_PROGRESS * (double)progress->total)
+        return NAN;
+    double spent_s = NS_TO_S(progress->time_ns - run->start_ns);
+    double per_step_s = spent_s / (double)(run->warmup_iterations + progress->done);
+    double left_s = per_step_s * (double)(progress->total - progress->done);
+    return fmax(0, left_s - fmax(0, NS_TO_S(now_ns - progress->time_ns)));
+}
+
+struct outlook {
+    double spent_s; /* of a run under way */
+    double total_s; /* NaN = unknown */
+    double left_s;
+    bool guessed; /* from other work than its own */
+};
+
+static struct outlook look_ahead(const struct lab_history *history, const struct lab_run *run,
+                                 const struct lab_run_progress *progress, int64_t now_ns) {
+    struct outlook outlook = {0};
+    if (run->state == LAB_RUN_RUNNING) {
+        outlook.spent_s = fmax(0, NS_TO_S(now_ns - run->start_ns));
+        outlook.left_s = left_by_progress(run, progress, now_ns);
+        outlook.total_s = outlook.spent_s + outlook.left_s;
+        if (!isnan(outlook.left_s))
+            return outlook;
+    }
+    enum lab_history_basis basis;
+    outlook.total_s = lab_history_expect(history, run, &basis);
+    outlook.guessed = basis == LAB_HISTORY_NONE || basis == LAB_HISTORY_SIMILAR;
+    outlook.left_s = isnan(outlook.total_s) ? NAN : fmax(0, outlook.total_s - outlook.spent_s);
+    return outlook;
+}
+
+struct sums {
+    double left_s, longest_s;
+    double known_s; /* Σ of what is known about whole runs, for the mean of the others */
+    int known, open;
+};
+
+static void count_run(struct sums *sums, double left_s) {
+    sums->left_s += left_s;
+    sums->longest_s = fmax(sums->longest_s, left_s);
+}
+
+struct lab_estimate lab_history_estimate(const struct lab_history *history,
+                                         const struct lab_run *runs, int count,
+                                         const struct lab_run_progress *progress,
+                                         int progress_count, int64_t now_ns, int max_workers) {
+    struct lab_estimate estimate = {0};
+    struct outlook *unknown = lab_mem_alloc((size_t)count + 1, sizeof *unknown);
+    struct sums sums = {0};
+    int done = 0;
+    for (int i = 0; i < count; i++) {
+        if (runs[i].state == LAB_RUN_DONE) {
+            estimate.elapsed_s += NS_TO_S(runs[i].end_ns - runs[i].start_ns);
+            done++;
+            continue;
+        }
+        sums.open++;
+        struct outlook outlook = look_ahead(
+            history, &runs[i], find_progress(&runs[i], progress, progress_count), now_ns);
+        estimate.guessed += outlook.guessed;
+        if (isnan(outlook.total_s)) {
+            unknown[estimate.unknown++] = outlook;
+            continue;
+        }
+        count_run(&sums, outlook.left_s);
+        sums.known_s += outlook.total_s;
+        sums.known++;
+    }
+    if (!sums.known && done) { /* other workloads' runs are better than nothing */
+        sums.known_s = estimate.elapsed_s;
+        sums.known = done;
+    }
+    double mean_s = sums.known ? sums.known_s / sums.known : NAN;
+    for (int i = 0; i < estimate.unknown && sums.known; i++)
+        count_run(&sums, fmax(0, mean_s - unknown[i].spent_s));
+    lab_mem_free(unknown);
+    /* a run can't be shared: the longest one ends last, however many work */
+    estimate.left_s = fmax(sums.left_s / (max_workers > 1 ? max_workers : 1), sums.longest_s);
+    if (sums.open > 0 && !sums.known)
+        estimate.left_s = NAN;
+    estimate.fair = estimate.guessed <= done + sums.open - estimate.guessed;
+    return estimate;
+}

@@ -1,0 +1,90 @@
+/* plan_record.c */
+#include "run/plan_record.h"
+
+#include "base/json.h"
+
+#include <assert.h>
+#include <math.h>
+
+static const char *json_text(const struct lab_value *value, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_json_write(value, 0, &text);
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+static const char *series_text(const struct lab_plan_run *run, struct lab_arena *arena) {
+    struct lab_value *list = lab_value_list(arena);
+    for (int i = 0; run->series && run->series[i]; i++)
+        lab_value_append(arena, list, lab_value_string(arena, run->series[i]));
+    return json_text(list, arena);
+}
+
+/* What the phase was, so that whoever reads the runs need not know the study's file. */
+static void add_phase(const struct lab_plan *plan, const struct lab_plan_run *run,
+                      struct lab_value *map, struct lab_arena *arena) {
+    const struct lab_plan_phase *phase = run->phase;
+    struct lab_value *apart = lab_value_list(arena), *notes = lab_value_list(arena);
+    for (int bit = 0; lab_plan_mitigations[bit]; bit++)
+        if (phase->mitigations & (1u << bit))
+            lab_value_append(arena, apart, lab_value_string(arena, lab_plan_mitigations[bit]));
+    for (int i = 0; plan->notes && plan->notes[i]; i++)
+        lab_value_append(arena, notes, lab_value_string(arena, plan->notes[i]));
+    lab_value_set_string(arena, map, "phase", phase->name);
+    lab_value_set_string(arena, map, "place", phase->together ? "together" : "alone");
+    lab_value_set_string(arena, map, "processes",
+                         run->processes == LAB_PLAN_SHARED ? "shared" : "per_rank");
+    lab_value_set(arena, map, "apart", apart);
+    lab_value_set_string(arena, map, "disturb", phase->disturb);
+    lab_value_set_float(arena, map, "duration_s", run->duration_s);
+    lab_value_set_float(arena, map, "tune_s", run->tune_s);
+    lab_value_set(arena, map, "notes", notes);
+}
+
+static const char *test_text(const struct lab_plan *plan, const struct lab_plan_run *run,
+                             struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "num_samples", run->num_samples);
+    lab_value_set_int(arena, map, "warmup_samples", run->warmup_samples);
+    lab_value_set_float(arena, map, "timeout_s", run->timeout_s);
+    if (run->phase)
+        add_phase(plan, run, map, arena);
+    return json_text(map, arena);
+}
+
+struct lab_run lab_plan_record(const struct lab_plan *plan, int index, struct lab_arena *arena) {
+    assert(index >= 0 && index < plan->run_count);
+    const struct lab_plan_run *run = &plan->runs[index];
+    return (struct lab_run){
+        .number = index + 1,
+        .id = run->id,
+        .identity = run->identity,
+        .position = index,
+        .repeat = run->repeat,
+        .workload = run->workload->name,
+        .label = run->label,
+        .options = json_text(run->options, arena),
+        .series = series_text(run, arena),
+        .test = test_text(plan, run, arena),
+        .iterations = run->iterations,
+        .warmup_iterations = run->warmup_iterations,
+        .ranks = run->ranks,
+        .rank_count = run->rank_count,
+        .state = LAB_RUN_PLANNED,
+        .error = "",
+        .result = "",
+        .rate = NAN,
+        .rate_low = NAN,
+        .rate_high = NAN,
+        .rate_unit = "",
+    };
+}
+
+struct lab_run *lab_plan_records(const struct lab_plan *plan, struct lab_arena *arena) {
+    struct lab_run *runs = lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
+    for (int i = 0; i < plan->run_count; i++)
+        runs[i] = lab_plan_record(plan, i, arena);
+    return runs;
+}

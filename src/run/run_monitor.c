@@ -1,0 +1,588 @@
+/*
+ * run_monitor.c: the sampler and the recorder of a study, and what they saw of a run. Figures are read back
+ * from the database, so that what a run's result says can be found again in the samples beside it.
+ */
+#include "run/run_monitor.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "probe/sampler.h"
+#include "store/recording/recording.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INTERVAL_GPU_NS   (100 * LAB_NS_PER_MS)
+#define INTERVAL_HOST_NS  (500 * LAB_NS_PER_MS)
+#define BEFORE_NS         (3 * LAB_NS_PER_S) /* who was on a GPU before a run: lists come each second */
+#define LONG_NS           (3 * INTERVAL_GPU_NS) /* so long without a reading is no accident */
+#define WARMER_C          3    /* than before the first run: as cool as it gets between runs */
+#define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
+#define HELD_BACK_LEAST_S 0.2  /* two readings: a single one may be a moment's */
+
+struct gpu {         /* an entity, if it is one */
+    int64_t last_ns; /* of its ticks */
+    bool is_gpu, away;
+    int index, memory_column;
+    int column_count;            /* 0 = it wasn't told */
+    int64_t before_kib, now_kib; /* memory in use at first, and now; -1 = unknown */
+    int temperature_column, reasons_column;
+    int64_t before_c, now_c; /* temperature likewise, as stored; INT64_MIN = unknown */
+    uint64_t held;           /* reasons that hold its clocks back */
+};
+
+struct lab_watch {
+    struct lab_sampler *sampler;
+    struct lab_recorder *recorder;
+    struct lab_store *store;
+    struct lab_sink_samples inner, sink; /* the recorder's; ours around it */
+    struct gpu *gpus;                    /* by entity */
+    int gpu_count, gpu_capacity;
+    int64_t edge_ns, list_ns; /* of the last edge and the last list of processes */
+    bool lists;               /* there are such lists */
+    bool complained;
+};
+
+/* --- what comes by --- */
+
+static void on_entity(void *state, int number, const struct lab_entity *entity) {
+    struct lab_watch *watch = state;
+    while (watch->gpu_count <= number) {
+        LAB_MEM_GROW(&watch->gpus, watch->gpu_count, &watch->gpu_capacity);
+        watch->gpus[watch->gpu_count++] = (struct gpu){
+            .before_kib = -1, .now_kib = -1, .before_c = INT64_MIN, .now_c = INT64_MIN};
+    }
+    watch->gpus[number].column_count = entity->column_count;
+    watch->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
+    watch->gpus[number].index = entity->index;
+    watch->gpus[number].memory_column = lab_entity_column(entity, LAB_METRIC_MEMORY_USED, -1);
+    watch->gpus[number].temperature_column = lab_entity_column(entity, LAB_METRIC_TEMPERATURE, -1);
+    watch->gpus[number].reasons_column = lab_entity_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
+    watch->inner.entity(watch->inner.state, number, entity);
+}
+
+static void note_heat(struct gpu *gpu, const struct lab_tick *tick) {
+    int heat = gpu->temperature_column, reasons = gpu->reasons_column;
+    if (!gpu->is_gpu)
+        return;
+    if (heat >= 0 && lab_valid_get(tick->valid, heat)) {
+        gpu->now_c = tick->values[heat];
+        gpu->before_c = gpu->before_c == INT64_MIN ? gpu->now_c : gpu->before_c;
+    }
+    if (reasons < 0 || !lab_valid_get(tick->valid, reasons))
+        return;
+    gpu->held = 0;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++)
+        if (reason->harmful)
+            gpu->held |= (uint64_t)tick->values[reasons] & reason->bit;
+}
+
+static void on_tick(void *state, const struct lab_tick *tick) {
+    struct lab_watch *watch = state;
+    struct gpu *gpu = &watch->gpus[tick->entity];
+    gpu->last_ns = tick->time_ns;
+    if (gpu->is_gpu && gpu->memory_column >= 0 && lab_valid_get(tick->valid, gpu->memory_column)) {
+        gpu->now_kib = tick->values[gpu->memory_column];
+        gpu->before_kib = gpu->before_kib < 0 ? gpu->now_kib : gpu->before_kib;
+    }
+    note_heat(gpu, tick);
+    watch->inner.tick(watch->inner.state, tick);
+}
+
+static void on_event(void *state, const struct lab_sample_event *event) {
+    struct lab_watch *watch = state;
+    if (event->entity >= 0 && (event->kind == LAB_EVENT_GAP || event->kind == LAB_EVENT_BACK))
+        watch->gpus[event->entity].away = event->kind == LAB_EVENT_GAP;
+    watch->inner.event(watch->inner.state, event);
+}
+
+static void on_processes(void *state, const struct lab_process_list *list) {
+    struct lab_watch *watch = state;
+    watch->list_ns = list->time_ns;
+    watch->inner.processes(watch->inner.state, list);
+}
+
+/* --- life --- */
+
+int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_watch,
+                   struct lab_err *err) {
+    struct lab_watch *watch = lab_mem_alloc(1, sizeof *watch);
+    struct lab_sampler_config config = {
+        .setup = {.machine = spec->machine,
+                  .clock = lab_clock_system(),
+                  .interval_ns = spec->gpus ? INTERVAL_GPU_NS : INTERVAL_HOST_NS,
+                  .root = ""},
+        .cpus = spec->cpus};
+    struct lab_recorder_setup setup = {.interval_ns = config.setup.interval_ns, .note = ""};
+    watch->store = spec->store;
+    if (lab_recorder_attach(spec->store, &setup, &watch->recorder, err) < 0 ||
+        (!spec->simulated && lab_sampler_open(&config, &watch->sampler, err) < 0)) {
+        lab_watch_close(watch);
+        return -1;
+    }
+    watch->lists = watch->sampler && !lab_sampler_refusal(watch->sampler, "process");
+    watch->inner = lab_recorder_sink(watch->recorder);
+    watch->sink = (struct lab_sink_samples){on_entity, on_tick, on_event, on_processes, watch};
+    *ret_watch = watch;
+    return 0;
+}
+
+static void flush(struct lab_watch *watch, bool force) {
+    struct lab_err err = LAB_ERR_INIT;
+    bool failed = lab_recorder_flush(watch->recorder, force, &err) < 0;
+    if (failed && !watch->complained)
+        lab_log(LAB_LOG_WARNING, "samples can't be kept: %s", err.text);
+    watch->complained = failed;
+}
+
+void lab_watch_close(struct lab_watch *watch) {
+    struct lab_err err = LAB_ERR_INIT;
+    if (!watch)
+        return;
+    if (watch->sampler)
+        lab_watch_tend(watch);
+    lab_sampler_close(watch->sampler);
+    if (lab_recorder_close(watch->recorder, &err) < 0 && !watch->complained)
+        lab_log(LAB_LOG_WARNING, "the last samples can't be kept: %s", err.text);
+    lab_mem_free(watch->gpus);
+    lab_mem_free(watch);
+}
+
+int lab_watch_fd(struct lab_watch *watch) {
+    return watch && watch->sampler ? lab_sampler_fd(watch->sampler) : -1;
+}
+
+void lab_watch_tend(struct lab_watch *watch) {
+    if (!watch)
+        return;
+    if (watch->sampler)
+        lab_sampler_take(watch->sampler, &watch->sink);
+    flush(watch, false);
+}
+
+void lab_watch_entity(struct lab_watch *watch, int number, const struct lab_entity *entity) {
+    if (watch)
+        watch->sink.entity(watch->sink.state, number, entity);
+}
+
+int lab_watch_tick(struct lab_watch *watch, int number, int64_t time_ns, const int64_t *values,
+                   int column_count) {
+    uint64_t valid[LAB_VALID_WORDS(LAB_COLUMNS_MAX)] = {0};
+    if (!watch)
+        return 0;
+    if (number < 0 || number >= watch->gpu_count ||
+        watch->gpus[number].column_count != column_count)
+        return -1;
+    for (int i = 0; i < column_count; i++)
+        lab_valid_set(valid, i);
+    watch->sink.tick(
+        watch->sink.state,
+        &(struct lab_tick){
+            .entity = number, .time_ns = time_ns, .cost_ns = -1, .values = values, .valid = valid});
+    return 0;
+}
+
+void lab_watch_edge(struct lab_watch *watch) {
+    if (!watch || !watch->sampler)
+        return;
+    watch->edge_ns = lab_clock_now(lab_clock_system());
+    lab_sampler_edge(watch->sampler);
+}
+
+bool lab_watch_is_settled(const struct lab_watch *watch) {
+    for (int i = 0; watch && watch->sampler && i < watch->gpu_count; i++)
+        if (watch->gpus[i].is_gpu && !watch->gpus[i].away &&
+            watch->gpus[i].last_ns < watch->edge_ns)
+            return false;
+    return !watch || !watch->lists || watch->list_ns >= watch->edge_ns;
+}
+
+int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device) {
+    int index = lab_run_device_gpu(device);
+    for (int i = 0; watch && watch->sampler && index >= 0 && i < watch->gpu_count; i++) {
+        const struct gpu *gpu = &watch->gpus[i];
+        if (gpu->is_gpu && gpu->index == index && !gpu->away && gpu->now_kib > gpu->before_kib)
+            return (gpu->now_kib - gpu->before_kib) * 1024;
+    }
+    return 0;
+}
+
+bool lab_watch_is_cool(const struct lab_watch *watch) {
+    for (int i = 0; watch && watch->sampler && i < watch->gpu_count; i++) {
+        const struct gpu *gpu = &watch->gpus[i];
+        if (gpu->is_gpu && !gpu->away &&
+            (gpu->held || (gpu->before_c != INT64_MIN && gpu->now_c > gpu->before_c + WARMER_C)))
+            return false;
+    }
+    return true;
+}
+
+/* --- which GPU --- */
+
+/* The entity that a device's name means, as an index into tracks: "cuda:1", "cuda:0/4.2",
+ * "cuda:MIG-…"; -1 = none. */
+static int find_track(const struct lab_recording *recording, const char *device) {
+    int index = lab_run_device_gpu(device);
+    if (index == LAB_RUN_NO_GPU)
+        return -1;
+    for (int i = 0; i < recording->track_count; i++) {
+        const struct lab_entity *entity = &recording->tracks[i].entity;
+        if (index == LAB_RUN_GPU_BY_ID ? lab_str_equal(entity->id, device + strlen("cuda:"))
+                                       : entity->kind == LAB_ENTITY_GPU && entity->index == index)
+            return i;
+    }
+    return -1;
+}
+
+/* Power and clocks are those of the whole GPU. */
+static int find_whole(const struct lab_recording *recording, int track) {
+    int parent = recording->tracks[track].entity.parent;
+    return parent >= 0 && parent < recording->track_count ? parent : track;
+}
+
+/* --- strangers --- */
+
+struct strangers {
+    const struct lab_watch_question *question;
+    const struct lab_recording *recording;
+    int track, whole;
+    int64_t fresh_ns; /* lists from here on are of this run */
+    struct lab_arena *arena;
+    struct lab_value *list; /* of those found */
+};
+
+static bool is_listed(const pid_t *pids, int count, pid_t pid) {
+    for (int i = 0; i < count; i++)
+        if (pids[i] == pid)
+            return true;
+    return false;
+}
+
+static const struct lab_process_gpu *find_use(const struct strangers *strangers,
+                                              const struct lab_process_sample *process) {
+    for (int i = 0; i < process->gpu_count; i++)
+        if (process->gpus[i].entity == strangers->track ||
+            process->gpus[i].entity == strangers->whole)
+            return &process->gpus[i];
+    return NULL;
+}
+
+/*
+ * From when on lists tell who was on the GPU since the run began. Who is on it is read once a second; a
+ * list that is made before that still has the last run's worker. So the GPU has to have told it since, and
+ * a tick later than that is sure to find it written down.
+ */
+static int64_t find_fresh(const struct lab_track *track, int64_t start_ns) {
+    int column = lab_entity_column(&track->entity, LAB_METRIC_PROCESSES, -1);
+    bool told = false;
+    for (size_t i = 0; column >= 0 && track->values[column] && i < track->count; i++) {
+        if (told)
+            return track->times_ns[i];
+        told = track->times_ns[i] >= start_ns && track->valid[column][i];
+    }
+    return INT64_MAX;
+}
+
+static bool was_there_before(const struct strangers *strangers, pid_t pid) {
+    const struct lab_recording *recording = strangers->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct lab_process_list *list = &recording->processes[i];
+        if (list->time_ns >= strangers->question->start_ns)
+            return false;
+        for (int j = 0; j < list->count; j++)
+            if (list->items[j].pid == pid && find_use(strangers, &list->items[j]))
+                return true;
+    }
+    return false;
+}
+
+/* The service through which the processes of several share a GPU; what they do counts, it does nothing
+ * itself. */
+static bool is_service(const struct lab_process_sample *process) {
+    return lab_str_starts(process->name, "nvidia-cuda-mps");
+}
+
+/* In a container the driver may give numbers that mean nothing here: then only who was there before
+ * the run is known to be a stranger. */
+static bool is_stranger(const struct strangers *strangers,
+                        const struct lab_process_sample *process) {
+    const struct lab_watch_question *question = strangers->question;
+    if (is_listed(question->own, question->own_count, process->pid) ||
+        is_listed(question->own, question->own_count, process->parent_pid) ||
+        (question->runner && process->parent_pid == question->runner) || is_service(process))
+        return false;
+    return *process->name || was_there_before(strangers, process->pid);
+}
+
+static bool is_known(const struct lab_value *list, pid_t pid) {
+    for (int i = 0; i < list->count; i++)
+        if (lab_value_get(list->items[i], "pid")->integer == pid)
+            return true;
+    return false;
+}
+
+static void add_stranger(struct strangers *strangers, const struct lab_process_sample *process,
+                         const struct lab_process_gpu *use) {
+    struct lab_arena *arena = strangers->arena;
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_int(arena, map, "pid", process->pid);
+    lab_value_set_string(arena, map, "name", *process->name ? process->name : NULL);
+    lab_value_set_string(arena, map, "user", *process->user ? process->user : NULL);
+    lab_value_set_float(arena, map, "memory_mb",
+                        use->memory_bytes < 0 ? (double)NAN : (double)use->memory_bytes / 0x1p20);
+    lab_value_append(arena, strangers->list, map);
+}
+
+static void find_strangers(struct strangers *strangers) {
+    const struct lab_recording *recording = strangers->recording;
+    for (size_t i = 0; i < recording->process_count; i++) {
+        const struct lab_process_list *list = &recording->processes[i];
+        if (list->time_ns < strangers->fresh_ns)
+            continue;
+        for (int j = 0; j < list->count; j++) {
+            const struct lab_process_gpu *use = find_use(strangers, &list->items[j]);
+            if (use && is_stranger(strangers, &list->items[j]) &&
+                !is_known(strangers->list, list->items[j].pid))
+                add_stranger(strangers, &list->items[j], use);
+        }
+    }
+}
+
+/* --- figures --- */
+
+struct answer {
+    const struct lab_watch_question *question;
+    const struct lab_recording *recording;
+    struct lab_arena *arena;
+    int rank, track, whole;
+    int64_t from_ns, until_ns; /* of what was measured */
+    struct lab_value *map, *invalid, *warnings;
+};
+
+static void add_sentence(struct answer *answer, struct lab_value *list, const char *sentence) {
+    lab_value_append(answer->arena, list, lab_value_string(answer->arena, sentence));
+}
+
+/*
+ * What a driver gives is the mean of a while before the reading, and only readings whose while lies
+ * within what was measured tell of it: power is the mean of a second, utilisation of a sixth to a whole
+ * one, as the GPU has it, and the rates of GPM are of the time since its last sample.
+ */
+#define WINDOW_LONG_NS LAB_NS_PER_S
+#define WINDOW_GPM_NS  (2 * INTERVAL_GPU_NS)
+
+static const struct figure {
+    const char *key;
+    enum lab_metric_id metric;
+    int64_t window_ns; /* 0 = as it is at that moment */
+    enum { MEAN, LEAST, MOST } of;
+    double scale;
+} figures[] = {
+    {"power_w", LAB_METRIC_POWER, WINDOW_LONG_NS, MEAN, 1},
+    {"sm_clock_mhz", LAB_METRIC_SM_CLOCK, 0, MEAN, 1},
+    {"sm_clock_min_mhz", LAB_METRIC_SM_CLOCK, 0, LEAST, 1},
+    {"temperature_c", LAB_METRIC_TEMPERATURE, 0, MOST, 1},
+    {"gpu_utilization", LAB_METRIC_UTILIZATION, WINDOW_LONG_NS, MEAN, 0.01},
+    {"sm_active", LAB_METRIC_SM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {"tensor_active", LAB_METRIC_TENSOR_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+    {"dram_active", LAB_METRIC_DRAM_ACTIVE, WINDOW_GPM_NS, MEAN, 0.01},
+};
+
+/* Whether the GPU has it, and the figure is missing for want of time alone. */
+static bool is_read(const struct lab_track *track, enum lab_metric_id metric) {
+    return lab_track_between(track, metric, INT64_MIN, INT64_MAX).count > 0;
+}
+
+static double find_figure(const struct answer *answer, const struct figure *figure) {
+    struct lab_track_figures found =
+        lab_track_between(&answer->recording->tracks[answer->whole], figure->metric,
+                          answer->from_ns + figure->window_ns, answer->until_ns);
+    return figure->scale * (figure->of == LEAST  ? found.min
+                            : figure->of == MOST ? found.max
+                                                 : found.mean);
+}
+
+/* By a counter that is read each second, and by power before and after that. */
+#define COVERED_SHARE 0.9
+static void set_energy(struct answer *answer, struct lab_value *too_short) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    struct lab_arena *arena = answer->arena;
+    double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
+    struct lab_energy energy =
+        lab_track_energy(whole, answer->recording->interval_ns, answer->from_ns, answer->until_ns);
+    bool brief = answer->until_ns - answer->from_ns < WINDOW_LONG_NS;
+    bool known = !brief && !isnan(energy.joules) && energy.covered_s >= COVERED_SHARE * span_s;
+    lab_value_set_float(arena, answer->map, "energy_j", known ? energy.joules : (double)NAN);
+    if (known)
+        lab_value_set_bool(arena, answer->map, "energy_estimated", energy.estimated);
+    if (brief && (is_read(whole, LAB_METRIC_ENERGY) || is_read(whole, LAB_METRIC_POWER)))
+        lab_value_append(arena, too_short, lab_value_string(arena, "energy_j"));
+}
+
+static void set_figures(struct answer *answer) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    const struct lab_track *own = &answer->recording->tracks[answer->track];
+    struct lab_arena *arena = answer->arena;
+    struct lab_value *too_short = lab_value_list(arena);
+    set_energy(answer, too_short);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        double value = find_figure(answer, &figures[i]);
+        lab_value_set_float(arena, answer->map, figures[i].key, value);
+        if (isnan(value) && is_read(whole, figures[i].metric))
+            lab_value_append(arena, too_short, lab_value_string(arena, figures[i].key));
+    }
+    lab_value_set(arena, answer->map, "too_short_for", too_short);
+    /* of the whole run: a worker may take most before it measures */
+    lab_value_set_float(arena, answer->map, "gpu_memory_peak_mb",
+                        lab_track_between(own, LAB_METRIC_MEMORY_USED, answer->question->start_ns,
+                                          answer->question->now_ns)
+                                .max /
+                            0x1p20);
+    const char *device = answer->question->ranks[answer->rank].device;
+    lab_value_set_bool(arena, answer->map, "whole_gpu",
+                       answer->whole != answer->track || strchr(device, '/'));
+    if (whole->entity.simulated)
+        lab_value_set_bool(arena, answer->map, "simulated", true);
+}
+
+static void set_throttling(struct answer *answer) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    struct lab_value *map = lab_value_map(answer->arena);
+    double span_s = (double)(answer->until_ns - answer->from_ns) * 1e-9;
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
+        double time_s = lab_track_flag_s(whole, LAB_METRIC_CLOCK_REASONS, reason->bit,
+                                         answer->from_ns, answer->until_ns);
+        if (!reason->harmful || isnan(time_s) || time_s <= 0)
+            continue;
+        lab_value_set_float(answer->arena, map, reason->name, time_s);
+        if (time_s >= HELD_BACK_LEAST_S && time_s >= HELD_BACK_SHARE * span_s)
+            add_sentence(
+                answer, answer->question->tells_throttling ? answer->warnings : answer->invalid,
+                lab_arena_printf(answer->arena, "clocks were held back for %.0f %% of the time: %s",
+                                 100 * time_s / span_s, reason->words));
+    }
+    lab_value_set(answer->arena, answer->map, "throttled_s", map);
+}
+
+static bool is_hardware(int64_t xid) {
+    return xid == 48 || xid == 64 || xid == 74 || xid == 79;
+}
+
+/* What the driver says of work that it cleared away with its program, as after a worker was killed: it
+ * comes late, in the time of the next run, which it does no harm. */
+#define XID_CLEARED 45
+
+static void set_xids(struct answer *answer) {
+    struct lab_value *list = lab_value_list(answer->arena);
+    for (size_t i = 0; i < answer->recording->event_count; i++) {
+        const struct lab_sample_event *event = &answer->recording->events[i];
+        if (event->kind != LAB_EVENT_XID || event->entity != answer->whole ||
+            event->time_ns < answer->question->start_ns)
+            continue;
+        lab_value_append(answer->arena, list, lab_value_int(answer->arena, event->number));
+        add_sentence(
+            answer, event->number == XID_CLEARED ? answer->warnings : answer->invalid,
+            lab_arena_printf(answer->arena, "the driver reported %s (Xid %lld)",
+                             is_hardware(event->number) ? "a fault of the hardware" : "an error",
+                             (long long)event->number));
+    }
+    lab_value_set(answer->arena, answer->map, "xids", list);
+}
+
+static void set_strangers(struct answer *answer) {
+    struct strangers strangers = {.question = answer->question,
+                                  .recording = answer->recording,
+                                  .track = answer->track,
+                                  .whole = answer->whole,
+                                  .arena = answer->arena,
+                                  .list = lab_value_list(answer->arena)};
+    strangers.fresh_ns =
+        find_fresh(&answer->recording->tracks[answer->track], answer->question->start_ns);
+    find_strangers(&strangers);
+    lab_value_set(answer->arena, answer->map, "foreign_processes", strangers.list);
+    if (strangers.list->count == 0)
+        return;
+    const struct lab_value *first = strangers.list->items[0];
+    const struct lab_value *name = lab_value_get(first, "name");
+    add_sentence(answer, answer->invalid,
+                 lab_arena_printf(
+                     answer->arena, "%d other process%s used the GPU meanwhile, %s (%lld) first",
+                     strangers.list->count, strangers.list->count > 1 ? "es" : "",
+                     name->type == LAB_VALUE_STRING ? name->string : "of another name space",
+                     (long long)lab_value_get(first, "pid")->integer));
+}
+
+/* Time without an answer of the GPU, of what was measured. */
+static void set_gaps(struct answer *answer) {
+    const struct lab_track *whole = &answer->recording->tracks[answer->whole];
+    const char *why = NULL;
+    bool any = false;
+    for (size_t i = 0; i < answer->recording->event_count; i++) {
+        const struct lab_sample_event *event = &answer->recording->events[i];
+        if (event->kind == LAB_EVENT_GAP && event->entity == answer->whole &&
+            event->time_ns >= answer->from_ns && event->time_ns <= answer->until_ns)
+            why = event->text;
+    }
+    for (size_t i = 0; i < whole->count; i++)
+        any |= whole->times_ns[i] >= answer->from_ns && whole->times_ns[i] <= answer->until_ns;
+    if (!why && !any && answer->until_ns - answer->from_ns > LONG_NS)
+        why = "it gave nothing meanwhile";
+    if (why)
+        add_sentence(answer, answer->warnings,
+                     lab_arena_printf(answer->arena, "the GPU could not be watched: %s", why));
+}
+
+static struct lab_value *answer_rank(struct answer *answer) {
+    const struct lab_watch_question *question = answer->question;
+    answer->map = lab_value_map(answer->arena);
+    answer->invalid = lab_value_list(answer->arena);
+    answer->warnings = lab_value_list(answer->arena);
+    bool measured = question->last_ns[answer->rank] > question->first_ns[answer->rank];
+    answer->from_ns = measured ? question->first_ns[answer->rank] : question->start_ns;
+    answer->until_ns = measured ? question->last_ns[answer->rank] : question->now_ns;
+    set_figures(answer);
+    set_throttling(answer);
+    set_xids(answer);
+    set_strangers(answer);
+    set_gaps(answer);
+    lab_value_set(answer->arena, answer->map, "invalid", answer->invalid);
+    lab_value_set(answer->arena, answer->map, "warnings", answer->warnings);
+    return answer->map;
+}
+
+void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *question,
+                      struct lab_arena *arena, struct lab_value **ret_maps) {
+    static const enum lab_metric_id metrics[] = {
+        LAB_METRIC_UTILIZATION, LAB_METRIC_MEMORY_USED,   LAB_METRIC_POWER,
+        LAB_METRIC_TEMPERATURE, LAB_METRIC_SM_CLOCK,      LAB_METRIC_CLOCK_REASONS,
+        LAB_METRIC_SM_ACTIVE,   LAB_METRIC_TENSOR_ACTIVE, LAB_METRIC_DRAM_ACTIVE,
+        LAB_METRIC_ENERGY,      LAB_METRIC_PROCESSES,
+    };
+    struct lab_recording recording;
+    struct lab_err err = LAB_ERR_INIT;
+    for (int i = 0; i < question->rank_count; i++)
+        ret_maps[i] = NULL;
+    if (!watch || !lab_run_uses_gpu(question->ranks, question->rank_count))
+        return;
+    if (watch->sampler)
+        lab_sampler_take(watch->sampler, &watch->sink);
+    flush(watch, true);
+    struct lab_recording_query query = {.metrics = metrics,
+                                        .metric_count = sizeof metrics / sizeof *metrics,
+                                        .from_ns = question->start_ns - BEFORE_NS,
+                                        .until_ns = question->now_ns};
+    if (lab_recording_read_store(watch->store, &query, arena, &recording, &err) < 0) {
+        lab_log(LAB_LOG_WARNING, "what the GPUs did meanwhile isn't known: %s", err.text);
+        return;
+    }
+    for (int i = 0; i < question->rank_count; i++) {
+        struct answer answer = {
+            .question = question, .recording = &recording, .arena = arena, .rank = i};
+        answer.track = find_track(&recording, question->ranks[i].device);
+        if (answer.track < 0)
+            continue;
+        answer.whole = find_whole(&recording, answer.track);
+        ret_maps[i] = answer_rank(&answer);
+    }
+}

@@ -1,0 +1,97 @@
+/*
+ * run_monitor.h: what a study's runner sees of the machine while runs are under way. Samples go into the
+ * study's database; when a run ends, what its GPUs did meanwhile becomes part of its result, and spoils
+ * it where it must: a stranger on the GPU, an error that the driver reported, clocks held back.
+ *
+ * Nothing here can fail a study. Where nothing can be sampled, a run's figures are null, and it is said
+ * once why.
+ */
+#ifndef LAB_RUN_RUN_MONITOR_H
+#define LAB_RUN_RUN_MONITOR_H
+
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/value.h"
+#include "machine/machine.h"
+#include "model/run.h"
+#include "model/sample.h"
+#include "store/store.h"
+
+#include <sys/types.h>
+
+struct lab_watch;
+
+struct lab_watch_spec {
+    const struct lab_machine *machine;
+    struct lab_store *store;     /* this thread is its writer */
+    bool gpus;                   /* some run uses one: then ten times a second, else twice */
+    const struct lab_cpus *cpus; /* where its threads run; NULL = anywhere */
+    /* this machine isn't watched: samples come from the simulated one, through the two below */
+    bool simulated;
+};
+
+int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_watch,
+                   struct lab_err *err);
+void lab_watch_close(struct lab_watch *watch); /* accepts NULL; writes what is left */
+
+/* Readable when there is something to tend to; -1 without a watch. All of these accept NULL. */
+int lab_watch_fd(struct lab_watch *watch);
+
+/* Takes what was sampled and writes what is due. */
+void lab_watch_tend(struct lab_watch *watch);
+
+/*
+ * Something that the simulated machine's sampler watches, under a number that its ticks name; it may be
+ * told again. -1: a tick of what wasn't told, or of other columns.
+ */
+void lab_watch_entity(struct lab_watch *watch, int number, const struct lab_entity *entity);
+int lab_watch_tick(struct lab_watch *watch, int number, int64_t time_ns, const int64_t *values,
+                   int column_count);
+
+/* A run begins or ends: everything is read now. */
+void lab_watch_edge(struct lab_watch *watch);
+
+/* Whether what was asked for by the last edge has come: from every GPU that answers at all, and who is on
+ * them. */
+bool lab_watch_is_settled(const struct lab_watch *watch);
+
+/*
+ * How much more memory of the device's GPU is in use than before the study began, by the last reading;
+ * 0 = none, or it isn't known: no GPU, none that answers.
+ */
+int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device);
+
+/*
+ * Whether all GPUs are about as cool as when they were first read, and none is held back, by the last
+ * reading; true where nothing is known.
+ */
+bool lab_watch_is_cool(const struct lab_watch *watch);
+
+/* What is asked about a run. */
+struct lab_watch_question {
+    const struct lab_run_rank *ranks;
+    int rank_count;
+    int64_t start_ns, now_ns;          /* of the whole run */
+    const int64_t *first_ns, *last_ns; /* by rank: of what was measured; 0 = unknown */
+    const pid_t *own;                  /* processes of the run, workers and whatever they started */
+    int own_count;
+    bool
+        tells_throttling; /* clocks that are held back are what is looked for: they spoil nothing */
+    pid_t runner; /* whose other workers are no strangers, since runs share GPUs; 0 = they are */
+};
+
+/*
+ * A map for each rank, in the arena, NULL for one that isn't on a GPU or that nothing is known of:
+ *
+ *   energy_j, energy_estimated (some of it from power), power_w, sm_clock_mhz, sm_clock_min_mhz,
+ *   temperature_c (the highest), gpu_utilization, sm_active, tensor_active, dram_active (shares),
+ *   too_short_for [those of them that are null since no reading tells of the measured time alone],
+ *   gpu_memory_peak_mb, throttled_s {reason: seconds}, xids [numbers],
+ *   foreign_processes [{pid, name, user, memory_mb}], whole_gpu (a slice or MIG instance: the figures
+ *   are those of all of the GPU), simulated
+ *   invalid, warnings: sentences for the run's verdict
+ */
+void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *question,
+                      struct lab_arena *arena, struct lab_value **ret_maps);
+
+#endif

@@ -1,0 +1,242 @@
+/* run_study.c */
+#include "run/run_study.h"
+
+#include "device/device_info.h"
+#include "run/plan_estimate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- where configs come from --- */
+
+static const char *user_folder(struct lab_arena *arena) {
+    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    const char *folder = NULL;
+    if (config && *config)
+        folder = lab_arena_printf(arena, "%s/gpulab", config);
+    else if (home && *home)
+        folder = lab_arena_printf(arena, "%s/.config/gpulab", home);
+    struct stat info;
+    return folder && stat(folder, &info) == 0 && S_ISDIR(info.st_mode) ? folder : NULL;
+}
+
+struct lab_config_path lab_run_path(const char *config_dir, struct lab_arena *arena) {
+    const char **folders = lab_arena_alloc(arena, 3, sizeof *folders);
+    int count = 0;
+    if (config_dir)
+        folders[count++] = config_dir;
+    const char *user = user_folder(arena);
+    if (user)
+        folders[count++] = user;
+    return (struct lab_config_path){.folders = folders};
+}
+
+/* --- words --- */
+
+static int refuse_study(const struct lab_config_path *path, const char *name,
+                        struct lab_arena *arena, struct lab_err *err) {
+    const char *const *all = lab_config_options(path, "experiment", arena);
+    const char *nearest = lab_str_nearest(name, all);
+    struct lab_str list;
+    lab_str_init(&list);
+    lab_str_add_list(&list, all, "and");
+    lab_err_set(err, LAB_ERR_USER, "there is no study '%.80s'%s%s%s; there are %s%s", name,
+                nearest ? " (did you mean '" : "", nearest ? nearest : "", nearest ? "'?)" : "",
+                list.text, strchr(name, '.') ? "; a key is changed by key=value" : "");
+    lab_str_release(&list);
+    return -1;
+}
+
+static bool is_study(const struct lab_config_path *path, const char *name,
+                     struct lab_arena *arena) {
+    const char *const *all = lab_config_options(path, "experiment", arena);
+    for (int i = 0; all[i]; i++)
+        if (strcmp(all[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* The override that a word stands for; `*study` is the study named so far. */
+static int expand_word(const struct lab_config_path *path, const char *word, const char **study,
+                       struct lab_arena *arena, const char **ret_text, struct lab_err *err) {
+    *ret_text = word;
+    if (strchr(word, '=') || word[0] == '~')
+        return 0;
+    if (*study)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "'%.80s' behind '%.80s': one study at a time; its keys are changed by "
+                           "key=value",
+                           word, *study);
+    /* a sweep of studies is for the grammar to read */
+    if (!strpbrk(word, ",()") && !is_study(path, word, arena))
+        return refuse_study(path, word, arena, err);
+    *study = word;
+    *ret_text = lab_arena_printf(arena, "experiment=%s", word);
+    return 0;
+}
+
+/* As a quoted text, since names joined by commas would be a sweep. */
+static const char *device_word(const char *device, struct lab_arena *arena) {
+    struct lab_str word;
+    lab_str_init(&word);
+    lab_str_add(&word, "device='");
+    for (const char *c = device; *c; c++)
+        lab_str_printf(&word, *c == '\'' ? "\\%c" : "%c", *c);
+    lab_str_add(&word, "'");
+    const char *text = lab_arena_strdup(arena, word.text);
+    lab_str_release(&word);
+    return text;
+}
+
+int lab_run_words(const struct lab_config_path *path, const char *device, const char *const *words,
+                  int count, struct lab_arena *arena, struct lab_override **ret_overrides,
+                  int *ret_count, struct lab_err *err) {
+    struct lab_override *overrides = lab_arena_alloc(arena, (size_t)count + 1, sizeof *overrides);
+    const char *study = NULL, *text;
+    int at = 0;
+    if (device && lab_override_parse(device_word(device, arena), arena, &overrides[at++], err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++)
+        if (expand_word(path, words[i], &study, arena, &text, err) < 0 ||
+            lab_override_parse(text, arena, &overrides[at++], err) < 0)
+            return -1;
+    *ret_overrides = overrides;
+    *ret_count = at;
+    return 0;
+}
+
+/* --- studies --- */
+
+int lab_run_read_study(const struct lab_config_path *path, const char *name,
+                       struct lab_arena *arena, const char **ret_text, size_t *ret_length,
+                       const char **ret_origin, struct lab_err *err) {
+    if (!is_study(path, name, arena))
+        return refuse_study(path, name, arena, err);
+    const char *file = lab_arena_printf(arena, "experiment/%s.yaml", name);
+    return lab_config_read(path, file, arena, ret_text, ret_length, ret_origin, err);
+}
+
+const char *lab_run_comment(const char *text, struct lab_arena *arena) {
+    struct lab_str comment;
+    lab_str_init(&comment);
+    while (*text == '#') {
+        text += 1 + (text[1] == ' ');
+        size_t length = strcspn(text, "\n");
+        if (!lab_str_starts(text, "@package")) {
+            lab_str_add_bytes(&comment, text, length);
+            lab_str_add(&comment, "\n");
+        }
+        text += length + (text[length] == '\n');
+    }
+    const char *copy = lab_arena_strdup(arena, comment.text);
+    lab_str_release(&comment);
+    return copy;
+}
+
+const char *lab_run_summary(const char *text, struct lab_arena *arena) {
+    char *summary = lab_arena_strdup(arena, lab_run_comment(text, arena));
+    for (char *c = summary; *c; c++) {
+        if (*c == '\n')
+            *c = ' ';
+        if (strchr(".?!", *c) && (c[1] == ' ' || c[1] == '\n' || !c[1])) {
+            c[*c == '.' ? 0 : 1] = '\0';
+            break;
+        }
+    }
+    size_t length = strlen(summary);
+    while (length && summary[length - 1] == ' ')
+        summary[--length] = '\0';
+    return summary;
+}
+
+/* --- the plan --- */
+
+static struct lab_report_plan_run report_run(const struct lab_plan_run *run,
+                                             struct lab_arena *arena) {
+    struct lab_report_rank *ranks = lab_arena_alloc(arena, (size_t)run->rank_count, sizeof *ranks);
+    for (int i = 0; i < run->rank_count; i++)
+        ranks[i] = (struct lab_report_rank){run->ranks[i].gpu_id, run->ranks[i].device,
+                                            run->ranks[i].numa_node};
+    return (struct lab_report_plan_run){
+        .id = run->id,
+        .workload = run->workload->name,
+        .label = run->label,
+        .identity = run->identity,
+        .options = run->options,
+        .ranks = ranks,
+        .rank_count = run->rank_count,
+        .repeat = run->repeat,
+        .num_samples = run->num_samples,
+        .warmup_samples = run->warmup_samples,
+        .iterations = run->iterations,
+        .warmup_iterations = run->warmup_iterations,
+        .host_bytes = run->host_bytes,
+        .device_bytes = run->device_bytes,
+        .timeout_s = run->timeout_s,
+        .series = run->series,
+        .point_count = run->point_count,
+    };
+}
+
+struct lab_history *lab_run_history(const struct lab_machine *machine) {
+    enum { STUDIES = 50 }; /* more of them don't make an estimate better, only slower */
+    return lab_history_open(lab_machine_identity(machine), STUDIES);
+}
+
+struct lab_report_plan lab_run_report(const struct lab_plan *plan,
+                                      const struct lab_machine *machine, struct lab_arena *arena) {
+    struct lab_report_device *devices =
+        lab_arena_alloc(arena, (size_t)plan->devices.count, sizeof *devices);
+    for (int i = 0; i < plan->devices.count; i++)
+        devices[i] = lab_support_device(&plan->devices.items[i]);
+    struct lab_report_plan_run *runs =
+        lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
+    for (int i = 0; i < plan->run_count; i++)
+        runs[i] = report_run(&plan->runs[i], arena);
+    struct lab_history *history = lab_run_history(machine);
+    struct lab_plan_estimate estimate = lab_plan_estimate(plan, history);
+    lab_history_close(history);
+    return (struct lab_report_plan){
+        .option = plan->option,
+        .study = plan->study,
+        .output_dir = plan->output_dir,
+        .machine = machine->recorded ? lab_arena_strdup(arena, machine->source) : NULL,
+        .selector = plan->selector,
+        .devices = devices,
+        .device_count = plan->devices.count,
+        .runs = runs,
+        .run_count = plan->run_count,
+        .point_count = plan->point_count,
+        .job_count = plan->job_count,
+        .seed = plan->seed,
+        .identity = plan->identity,
+        .ordered_as_given = plan->ordered_as_given,
+        .repeat = plan->repeat,
+        .max_workers = plan->max_workers,
+        .cooldown_s = plan->cooldown_s,
+        .budget_s = plan->budget_s,
+        .expected_s = estimate.expected_s,
+        .expected_unknown = estimate.unknown,
+        .expected_guessed = estimate.guessed,
+        .expected_by_duration = estimate.by_duration,
+        .expected_most_s = estimate.most_s,
+        .disk_bytes = estimate.disk_bytes,
+        .notes = plan->notes,
+    };
+}
+
+/* --- as it can be pasted --- */
+
+const char *lab_run_command(const char *const *words, struct lab_arena *arena) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_str_add(&text, "gpulab run");
+    for (int i = 0; words && words[i]; i++) {
+        lab_str_add(&text, " ");
+        lab_str_add_shell(&text, words[i]);
+    }
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}

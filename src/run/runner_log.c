@@ -1,0 +1,112 @@
+/*
+ * runner_log.c: a run's stdout and stderr, kept up to a size and read beyond it: a worker that floods
+ * its output neither fills the disk nor waits for us. A log that can't be written spoils no run.
+ */
+#include "run/runner_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DRAIN_MAX_BYTES (64 << 20) /* at a run's end, should somebody else still hold the pipe */
+
+static const char *const endings[RUNNER_LOGS] = {[RUNNER_OUT] = "stdout", [RUNNER_ERR] = "stderr"};
+
+static void complain(const struct runner *runner, const struct runner_run *run,
+                     struct runner_log *log, int problem) {
+    if (!log->complained)
+        runner_warn(runner, run, "%s can't be written: %s", log->path, strerror(problem));
+    log->complained = true;
+    if (log->fd >= 0)
+        close(log->fd);
+    log->fd = -1;
+}
+
+static void put(const struct runner *runner, const struct runner_run *run, struct runner_log *log,
+                const char *bytes, size_t length) {
+    while (log->fd >= 0 && length > 0) {
+        ssize_t written = write(log->fd, bytes, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written <= 0) {
+            complain(runner, run, log, written < 0 ? errno : EIO);
+            return;
+        }
+        bytes += written;
+        length -= (size_t)written;
+    }
+}
+
+static void put_line(const struct runner *runner, const struct runner_run *run,
+                     struct runner_log *log, const char *line) {
+    put(runner, run, log, line, strlen(line));
+}
+
+void runner_logs_open(const struct runner *runner, struct runner_run *run) {
+    const char *folder = lab_arena_printf(&run->arena, "%s/logs", runner->folder);
+    mkdir(folder, 0777);
+    for (int i = 0; i < RUNNER_LOGS; i++) {
+        struct runner_log *log = &run->logs[i];
+        *log = (struct runner_log){.path = lab_arena_printf(&run->arena, "%s/%s.%s", folder,
+                                                            run->item->planned->id, endings[i])};
+        log->fd = open(log->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+        struct stat status;
+        if (log->fd < 0)
+            complain(runner, run, log, errno);
+        else if (run->attempt > 1)
+            put_line(runner, run, log,
+                     lab_arena_printf(&run->arena, "=== attempt %d ===\n", run->attempt));
+        else if (fstat(log->fd, &status) == 0 && status.st_size > 0)
+            put_line(runner, run, log, "=== started again ===\n");
+    }
+}
+
+static void keep(const struct runner *runner, struct runner_run *run, struct runner_log *log,
+                 const char *bytes, size_t length) {
+    int64_t room = runner->patience.log_max_bytes - log->kept_bytes;
+    size_t kept = (int64_t)length < room ? length : (size_t)room;
+    put(runner, run, log, bytes, kept);
+    log->kept_bytes += (int64_t)kept;
+    log->dropped_bytes += (int64_t)(length - kept);
+}
+
+void runner_log_take(struct runner *runner, struct runner_run *run, struct runner_worker *worker,
+                     int which, bool to_the_end) {
+    int *fd = which == RUNNER_OUT ? &worker->child.out : &worker->child.err;
+    int64_t taken = 0;
+    do {
+        if (*fd < 0)
+            return;
+        ssize_t got = read(*fd, runner->chunk, sizeof runner->chunk);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got <= 0) {
+            close(*fd);
+            *fd = -1;
+            return;
+        }
+        keep(runner, run, &run->logs[which], runner->chunk, (size_t)got);
+        taken += got;
+    } while (to_the_end && taken < DRAIN_MAX_BYTES);
+}
+
+void runner_logs_close(const struct runner *runner, struct runner_run *run) {
+    for (int i = 0; i < RUNNER_LOGS; i++) {
+        struct runner_log *log = &run->logs[i];
+        if (log->dropped_bytes > 0) {
+            const char *text = lab_arena_printf(
+                &run->arena, "%lld more bytes of %s were dropped: the log keeps %lld of an attempt",
+                (long long)log->dropped_bytes, endings[i],
+                (long long)runner->patience.log_max_bytes);
+            put_line(runner, run, log, lab_arena_printf(&run->arena, "\n=== %s ===\n", text));
+            runner_warn(runner, run, "%s", text);
+        }
+        if (log->fd >= 0)
+            close(log->fd);
+        log->fd = -1;
+    }
+}

@@ -1,0 +1,448 @@
+/*
+ * monitor_file_build.c: puts a recording together from records whose fields show only as they come:
+ * tracks and their columns grow as needed. Times are the wall clock's, as long as it only goes forward;
+ * where it was set back, the steady time goes on by the usual step and a new epoch tells by how much.
+ */
+#include "store/foreign/monitor_file_reader.h"
+
+#include "base/clock.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTITIES_MAX 1024
+#define SET_BACK_NS  LAB_NS_PER_S
+#define STEP_MAX_NS  (3600 * LAB_NS_PER_S)
+
+struct column {
+    int64_t *values;
+    uint8_t *valid;
+};
+
+struct track {
+    struct lab_entity entity;
+    struct lab_column *kinds;
+    struct column *columns;
+    int column_count, column_capacity, kind_capacity;
+    int hint; /* the column that was set last: the next one follows it as a rule */
+    size_t count, capacity;
+    int64_t *times_ns;
+    int64_t step_ns;
+    bool unsorted;
+};
+
+struct odd {
+    const char *text;
+    size_t times;
+};
+
+struct lab_monitor_builder {
+    struct lab_arena *arena;
+    struct track *tracks;
+    int track_count, track_capacity, last;
+    struct lab_sample_event *events;
+    size_t event_count, event_capacity;
+    struct lab_process_list *lists;
+    size_t list_count, list_capacity;
+    struct lab_recording_epoch *epochs;
+    int epoch_count, epoch_capacity;
+    struct odd *odd;
+    int odd_count, odd_capacity;
+    const char **notes;
+    int note_count, note_capacity;
+    int64_t start_ns, shift_ns;
+    bool has_start, relative;
+};
+
+struct lab_monitor_builder *lab_monitor_builder_new(struct lab_arena *arena) {
+    struct lab_monitor_builder *builder = lab_mem_alloc(1, sizeof *builder);
+    builder->arena = arena;
+    return builder;
+}
+
+void lab_monitor_builder_free(struct lab_monitor_builder *builder) {
+    for (int i = 0; i < builder->track_count; i++) {
+        struct track *track = &builder->tracks[i];
+        for (int k = 0; k < track->column_count; k++) {
+            lab_mem_free(track->columns[k].values);
+            lab_mem_free(track->columns[k].valid);
+        }
+        lab_mem_free(track->columns);
+        lab_mem_free(track->kinds);
+        lab_mem_free(track->times_ns);
+    }
+    lab_mem_free(builder->tracks);
+    lab_mem_free(builder->events);
+    lab_mem_free(builder->lists);
+    lab_mem_free(builder->epochs);
+    lab_mem_free(builder->odd);
+    lab_mem_free(builder->notes);
+    lab_mem_free(builder);
+}
+
+struct lab_arena *lab_monitor_builder_arena(struct lab_monitor_builder *builder) {
+    return builder->arena;
+}
+
+const char *lab_monitor_builder_text(struct lab_monitor_builder *builder, const char *text) {
+    char *copy = lab_arena_strdup(builder->arena, text ? text : "");
+    lab_str_make_printable(copy);
+    return copy;
+}
+
+/* --- what is odd --- */
+
+void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *text, size_t times) {
+    for (int i = 0; i < builder->odd_count; i++) {
+        if (builder->odd[i].text == text) {
+            builder->odd[i].times += times;
+            return;
+        }
+    }
+    LAB_MEM_GROW(&builder->odd, builder->odd_count, &builder->odd_capacity);
+    builder->odd[builder->odd_count++] = (struct odd){text, times};
+}
+
+void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text) {
+    LAB_MEM_GROW(&builder->notes, builder->note_count, &builder->note_capacity);
+    builder->notes[builder->note_count++] = lab_arena_strdup(builder->arena, text);
+}
+
+/* --- entities --- */
+
+static bool is_entity(const struct lab_entity *entity, enum lab_entity_kind kind, int index,
+                      const char *id) {
+    if (entity->kind != kind)
+        return false;
+    return id && *id && *entity->id ? lab_str_equal(entity->id, id) : entity->index == index;
+}
+
+int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_entity_kind kind,
+                               int index, const char *id) {
+    for (int i = 0; i < builder->track_count; i++) {
+        /* records of the same entities come in the same order again and again */
+        int at = (builder->last + 1 + i) % builder->track_count;
+        if (is_entity(&builder->tracks[at].entity, kind, index, id))
+            return builder->last = at;
+    }
+    if (builder->track_count >= ENTITIES_MAX || index < 0 || index > INT16_MAX)
+        return -1;
+    LAB_MEM_GROW(&builder->tracks, builder->track_count, &builder->track_capacity);
+    struct track *track = &builder->tracks[builder->track_count];
+    *track = (struct track){.step_ns = LAB_NS_PER_S};
+    track->entity = (struct lab_entity){.kind = kind,
+                                        .index = index,
+                                        .id = lab_monitor_builder_text(builder, id),
+                                        .name = "",
+                                        .pci = "",
+                                        .node = -1,
+                                        .parent = -1};
+    return builder->last = builder->track_count++;
+}
+
+int lab_monitor_builder_find(const struct lab_monitor_builder *builder, enum lab_entity_kind kind,
+                             int index) {
+    for (int i = 0; i < builder->track_count; i++)
+        if (is_entity(&builder->tracks[i].entity, kind, index, NULL))
+            return i;
+    return -1;
+}
+
+struct lab_entity *lab_monitor_builder_facts(struct lab_monitor_builder *builder, int entity) {
+    return &builder->tracks[entity].entity;
+}
+
+/* --- ticks --- */
+
+static void grow(struct track *track) {
+    if (track->count < track->capacity)
+        return;
+    size_t capacity = track->capacity ? 2 * track->capacity : 64;
+    track->times_ns = lab_mem_resize(track->times_ns, capacity, sizeof *track->times_ns);
+    for (int i = 0; i < track->column_count; i++) {
+        struct column *column = &track->columns[i];
+        column->values = lab_mem_resize(column->values, capacity, sizeof *column->values);
+        column->valid = lab_mem_resize(column->valid, capacity, 1);
+    }
+    track->capacity = capacity;
+}
+
+static void add_tick(struct track *track, int64_t time_ns) {
+    grow(track);
+    if (track->count && time_ns < track->times_ns[track->count - 1])
+        track->unsorted = true;
+    else if (track->count && time_ns > track->times_ns[track->count - 1])
+        track->step_ns = time_ns - track->times_ns[track->count - 1];
+    track->times_ns[track->count] = time_ns;
+    for (int i = 0; i < track->column_count; i++) {
+        track->columns[i].values[track->count] = 0;
+        track->columns[i].valid[track->count] = 0;
+    }
+    track->count++;
+}
+
+void lab_monitor_builder_start(struct lab_monitor_builder *builder, int64_t wall_ns) {
+    builder->start_ns = wall_ns;
+    builder->has_start = true;
+}
+
+void lab_monitor_builder_epoch(struct lab_monitor_builder *builder,
+                               const struct lab_recording_epoch *epoch) {
+    LAB_MEM_GROW(&builder->epochs, builder->epoch_count, &builder->epoch_capacity);
+    struct lab_recording_epoch *copy = &builder->epochs[builder->epoch_count++];
+    *copy = *epoch;
+    copy->host = lab_monitor_builder_text(builder, epoch->host);
+    copy->boot_id = lab_monitor_builder_text(builder, epoch->boot_id);
+}
+
+/* The steady time of a wall-clock time that lies before the entity's last one. */
+static int64_t set_back(struct lab_monitor_builder *builder, const struct track *track,
+                        int64_t wall_ns) {
+    int64_t last_ns = track->times_ns[track->count - 1], step_ns = track->step_ns;
+    if (step_ns > STEP_MAX_NS)
+        step_ns = LAB_NS_PER_S;
+    int64_t time_ns = last_ns + step_ns, old_ns = builder->shift_ns;
+    builder->shift_ns = time_ns - wall_ns;
+    struct lab_recording_epoch epoch = {.from_ns = time_ns, .offset_ns = -builder->shift_ns};
+    if (builder->epoch_count == 0)
+        lab_monitor_builder_epoch(
+            builder, &(struct lab_recording_epoch){.from_ns = INT64_MIN, .offset_ns = -old_ns});
+    lab_monitor_builder_epoch(builder, &epoch);
+    struct lab_sample_event event = {.time_ns = time_ns,
+                                     .entity = -1,
+                                     .kind = LAB_EVENT_CLOCK,
+                                     .number = old_ns - builder->shift_ns,
+                                     .text = "time stamps go back"};
+    lab_monitor_builder_event(builder, &event);
+    return time_ns;
+}
+
+int lab_monitor_builder_tick(struct lab_monitor_builder *builder, int entity,
+                             enum lab_monitor_time kind, int64_t time_ns) {
+    struct track *track = &builder->tracks[entity];
+    if (kind == LAB_MONITOR_TIME_NONE)
+        return -1;
+    if (kind == LAB_MONITOR_TIME_RELATIVE) {
+        builder->relative |= !builder->has_start;
+        time_ns += builder->start_ns;
+    }
+    int64_t steady_ns;
+    if (__builtin_add_overflow(time_ns, builder->shift_ns, &steady_ns) ||
+        steady_ns >= LAB_MONITOR_TIME_MAX_NS - 2 * STEP_MAX_NS)
+        return -1;
+    int64_t last_ns = track->count ? track->times_ns[track->count - 1] : INT64_MIN / 2;
+    if (steady_ns < last_ns - SET_BACK_NS) {
+        if (last_ns >= LAB_MONITOR_TIME_MAX_NS - 2 * STEP_MAX_NS)
+            return -1;
+        steady_ns = set_back(builder, track, time_ns);
+    }
+    add_tick(track, steady_ns);
+    return 0;
+}
+
+int lab_monitor_builder_tick_at(struct lab_monitor_builder *builder, int entity, int64_t time_ns,
+                                int64_t offset_ns) {
+    if (time_ns >= LAB_MONITOR_TIME_MAX_NS || time_ns <= -LAB_MONITOR_TIME_MAX_NS)
+        return -1;
+    if (offset_ns != INT64_MIN) {
+        int64_t known_ns =
+            builder->epoch_count ? builder->epochs[builder->epoch_count - 1].offset_ns : 0;
+        int64_t jump_ns = offset_ns - known_ns;
+        if (builder->epoch_count == 0 || jump_ns >= SET_BACK_NS || jump_ns <= -SET_BACK_NS)
+            lab_monitor_builder_epoch(
+                builder, &(struct lab_recording_epoch){.from_ns = time_ns, .offset_ns = offset_ns});
+    }
+    add_tick(&builder->tracks[entity], time_ns);
+    return 0;
+}
+
+int64_t lab_monitor_builder_time(const struct lab_monitor_builder *builder, int entity) {
+    const struct track *track = &builder->tracks[entity];
+    return track->count ? track->times_ns[track->count - 1] : 0;
+}
+
+static int find_column(struct track *track, enum lab_metric_id metric, int instance) {
+    for (int i = 0; i < track->column_count; i++) {
+        int at = (track->hint + 1 + i) % track->column_count;
+        if (track->kinds[at].metric == (int)metric && track->kinds[at].instance == instance)
+            return track->hint = at;
+    }
+    if (track->column_count >= LAB_COLUMNS_MAX || instance > INT16_MAX)
+        return -1;
+    LAB_MEM_GROW(&track->kinds, track->column_count, &track->kind_capacity);
+    LAB_MEM_GROW(&track->columns, track->column_count, &track->column_capacity);
+    track->kinds[track->column_count] =
+        (struct lab_column){.metric = (int16_t)metric, .instance = (int16_t)instance};
+    track->columns[track->column_count] =
+        (struct column){lab_mem_alloc(track->capacity, sizeof(int64_t)),
+                        lab_mem_alloc(track->capacity, sizeof(uint8_t))};
+    return track->hint = track->column_count++;
+}
+
+void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
+                             enum lab_metric_id metric, int instance, int64_t value) {
+    struct track *track = &builder->tracks[entity];
+    int column = track->count ? find_column(track, metric, instance) : -1;
+    if (column < 0)
+        return;
+    track->columns[column].values[track->count - 1] = value;
+    track->columns[column].valid[track->count - 1] = 1;
+}
+
+/* --- the rest --- */
+
+void lab_monitor_builder_event(struct lab_monitor_builder *builder,
+                               const struct lab_sample_event *event) {
+    LAB_MEM_GROW(&builder->events, builder->event_count, &builder->event_capacity);
+    struct lab_sample_event *copy = &builder->events[builder->event_count++];
+    *copy = *event;
+    copy->text = lab_monitor_builder_text(builder, event->text);
+}
+
+void lab_monitor_builder_processes(struct lab_monitor_builder *builder,
+                                   const struct lab_process_list *list) {
+    LAB_MEM_GROW(&builder->lists, builder->list_count, &builder->list_capacity);
+    builder->lists[builder->list_count++] = *list;
+}
+
+bool lab_monitor_builder_has_list(const struct lab_monitor_builder *builder, int64_t time_ns) {
+    if (builder->list_count == 0)
+        return false;
+    int64_t apart_ns = builder->lists[builder->list_count - 1].time_ns - time_ns;
+    return apart_ns < LAB_NS_PER_MS && apart_ns > -LAB_NS_PER_MS;
+}
+
+/* --- the end --- */
+
+struct order {
+    int64_t time_ns;
+    size_t index;
+};
+
+static int compare_orders(const void *a, const void *b) {
+    const struct order *x = a, *y = b;
+    if (x->time_ns != y->time_ns)
+        return x->time_ns < y->time_ns ? -1 : 1;
+    return (x->index > y->index) - (x->index < y->index);
+}
+
+/* Where each thing belongs in order of time; NULL = it lies there already. */
+static struct order *sort_times(const void *times, size_t stride, size_t count) {
+    struct order *order = lab_mem_alloc(count + 1, sizeof *order);
+    bool sorted = true;
+    for (size_t i = 0; i < count; i++) {
+        memcpy(&order[i].time_ns, (const char *)times + i * stride, sizeof order[i].time_ns);
+        order[i].index = i;
+        sorted = sorted && (i == 0 || order[i].time_ns >= order[i - 1].time_ns);
+    }
+    if (sorted) {
+        lab_mem_free(order);
+        return NULL;
+    }
+    qsort(order, count, sizeof *order, compare_orders);
+    return order;
+}
+
+/* A copy in the arena, in that order; the source is freed. */
+static void *settle(struct lab_arena *arena, void *items, size_t count, size_t size,
+                    const struct order *order) {
+    char *copy = lab_arena_alloc(arena, count ? count : 1, size);
+    if (!order && count)
+        memcpy(copy, items, count * size);
+    for (size_t i = 0; order && i < count; i++)
+        memcpy(copy + i * size, (char *)items + order[i].index * size, size);
+    lab_mem_free(items);
+    return copy;
+}
+
+static void finish_track(struct lab_monitor_builder *builder, struct track *track,
+                         struct lab_track *ret) {
+    struct lab_arena *arena = builder->arena;
+    size_t columns = (size_t)track->column_count;
+    struct order *order =
+        track->unsorted ? sort_times(track->times_ns, sizeof *track->times_ns, track->count) : NULL;
+    *ret = (struct lab_track){.entity = track->entity, .count = track->count};
+    ret->entity.columns = settle(arena, track->kinds, columns, sizeof *track->kinds, NULL);
+    ret->entity.column_count = track->column_count;
+    if (!*ret->entity.id)
+        ret->entity.id = lab_arena_printf(arena, "%s%d", lab_monitor_kind_name(track->entity.kind),
+                                          track->entity.index);
+    ret->times_ns = settle(arena, track->times_ns, track->count, sizeof *track->times_ns, order);
+    ret->values = lab_arena_alloc(arena, columns + 1, sizeof *ret->values);
+    ret->valid = lab_arena_alloc(arena, columns + 1, sizeof *ret->valid);
+    for (size_t i = 0; i < columns; i++) {
+        ret->values[i] =
+            settle(arena, track->columns[i].values, track->count, sizeof(int64_t), order);
+        ret->valid[i] = settle(arena, track->columns[i].valid, track->count, 1, order);
+    }
+    lab_mem_free(track->columns);
+    lab_mem_free(order);
+    *track = (struct track){0};
+}
+
+static void finish_notes(struct lab_monitor_builder *builder, struct lab_recording *recording) {
+    if (builder->relative)
+        lab_monitor_builder_note(builder, "when it was recorded isn't told: times count from 1970");
+    for (int i = 0; i < builder->odd_count; i++)
+        lab_monitor_builder_note(builder,
+                                 lab_arena_printf(builder->arena, "left out: %s (%zu)",
+                                                  builder->odd[i].text, builder->odd[i].times));
+    if (builder->note_count == 0)
+        return;
+    recording->missing = lab_arena_alloc(builder->arena, (size_t)builder->note_count + 1,
+                                         sizeof *recording->missing);
+    memcpy(recording->missing, builder->notes,
+           (size_t)builder->note_count * sizeof *builder->notes);
+}
+
+static void finish_epochs(struct lab_monitor_builder *builder, struct lab_recording *recording) {
+    int64_t first_ns = 0;
+    bool any = false;
+    for (int i = 0; i < recording->track_count; i++) {
+        const struct lab_track *track = &recording->tracks[i];
+        if (track->count && (!any || track->times_ns[0] < first_ns))
+            first_ns = track->times_ns[0];
+        any |= track->count > 0;
+    }
+    if (builder->epoch_count == 0 && any)
+        lab_monitor_builder_epoch(builder, &(struct lab_recording_epoch){.from_ns = first_ns});
+    for (int i = 0; i < builder->epoch_count; i++)
+        if (builder->epochs[i].from_ns == INT64_MIN)
+            builder->epochs[i].from_ns = first_ns;
+    struct order *order =
+        sort_times(builder->epochs, sizeof *builder->epochs, (size_t)builder->epoch_count);
+    recording->epochs = settle(builder->arena, builder->epochs, (size_t)builder->epoch_count,
+                               sizeof *builder->epochs, order);
+    recording->epoch_count = builder->epoch_count;
+    lab_mem_free(order);
+}
+
+void lab_monitor_builder_finish(struct lab_monitor_builder *builder,
+                                struct lab_recording *ret_recording) {
+    struct lab_recording *recording = ret_recording;
+    recording->track_count = builder->track_count;
+    recording->tracks = lab_arena_alloc(builder->arena, (size_t)builder->track_count + 1,
+                                        sizeof *recording->tracks);
+    recording->simulated = false;
+    for (int i = 0; i < builder->track_count; i++) {
+        finish_track(builder, &builder->tracks[i], &recording->tracks[i]);
+        recording->simulated |= recording->tracks[i].entity.simulated;
+    }
+    struct order *order =
+        sort_times(builder->events, sizeof *builder->events, builder->event_count);
+    recording->events = settle(builder->arena, builder->events, builder->event_count,
+                               sizeof *builder->events, order);
+    recording->event_count = builder->event_count;
+    lab_mem_free(order);
+    order = sort_times(builder->lists, sizeof *builder->lists, builder->list_count);
+    recording->processes =
+        settle(builder->arena, builder->lists, builder->list_count, sizeof *builder->lists, order);
+    recording->process_count = builder->list_count;
+    lab_mem_free(order);
+    finish_epochs(builder, recording);
+    finish_notes(builder, recording);
+    builder->events = NULL;
+    builder->lists = NULL;
+    builder->epochs = NULL;
+    builder->track_count = 0;
+}

@@ -1,0 +1,207 @@
+/* monitor_file_gpu.c: records of GPUs: of one, of all, of an experiment, and lines of PCIe rates. */
+#include "store/foreign/monitor_file_writer.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static void begin_record(struct lab_monitor_writer *writer) {
+    lab_str_add(writer->out, writer->records++ ? ",\n{" : "\n{");
+}
+
+static void add_reasons(struct lab_str *out, const struct lab_entity *entity,
+                        const struct lab_tick *tick) {
+    int column = lab_entity_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
+    lab_str_add(out, ", \"clock_event_reasons\": ");
+    if (column < 0 || !lab_valid_get(tick->valid, column)) {
+        lab_str_add(out, "null");
+        return;
+    }
+    uint64_t bits = (uint64_t)tick->values[column];
+    const char *comma = "";
+    lab_str_add(out, "[");
+    for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
+        if (!(bits & reason->bit))
+            continue;
+        lab_str_printf(out, "%s\"%s\"", comma, reason->name);
+        comma = ", ";
+    }
+    lab_str_add(out, "]");
+}
+
+/* All fields of a GPU but its number, each with a comma before it. */
+static void add_fields(struct lab_str *out, const struct lab_monitor_field *fields,
+                       const struct lab_monitor_source *source, const struct lab_tick *tick) {
+    for (const struct lab_monitor_field *field = fields; field->key; field++) {
+        double value =
+            lab_monitor_gpu_value(&source->gpu, &source->entity, tick, field->metric) / field->unit;
+        lab_str_printf(out, ", \"%s\": ", field->key);
+        lab_monitor_add_number(out, value, field->decimals, "null");
+    }
+    add_reasons(out, &source->entity, tick);
+    lab_str_add(out, ", \"gpu_uuid\": ");
+    lab_monitor_add_string(out, source->entity.id);
+    if (source->entity.simulated)
+        lab_str_add(out, ", \"simulated\": true");
+}
+
+static void add_gpu(struct lab_str *out, const struct lab_monitor_source *source,
+                    const struct lab_tick *tick) {
+    lab_str_printf(out, "\"gpu_index\": %d, \"gpu_name\": ", source->entity.index);
+    lab_monitor_add_string(out, source->entity.name);
+    add_fields(out, lab_monitor_gpu_fields, source, tick);
+}
+
+static void add_stamp(struct lab_monitor_writer *writer, int64_t time_ns) {
+    lab_str_add(writer->out, "\"timestamp\": \"");
+    lab_monitor_add_time(writer->out, lab_monitor_wall_ns(writer, time_ns));
+    lab_str_add(writer->out, "\"");
+}
+
+void lab_monitor_write_single(struct lab_monitor_writer *writer, struct lab_monitor_source *source,
+                              const struct lab_tick *tick) {
+    lab_monitor_gpu_pass(&source->gpu, &source->entity, tick);
+    begin_record(writer);
+    add_stamp(writer, tick->time_ns);
+    lab_str_add(writer->out, ", ");
+    add_gpu(writer->out, source, tick);
+    lab_str_add(writer->out, "}");
+}
+
+void lab_monitor_write_pcie(struct lab_monitor_writer *writer, struct lab_monitor_source *source,
+                            const struct lab_tick *tick) {
+    lab_monitor_gpu_pass(&source->gpu, &source->entity, tick);
+    double rx = lab_monitor_gpu_value(&source->gpu, &source->entity, tick, LAB_METRIC_PCIE_RX_RATE);
+    double tx = lab_monitor_gpu_value(&source->gpu, &source->entity, tick, LAB_METRIC_PCIE_TX_RATE);
+    if (isnan(rx) && isnan(tx))
+        return;
+    lab_monitor_add_seconds(writer->out, lab_monitor_wall_ns(writer, tick->time_ns), 6);
+    lab_str_printf(writer->out, ",%d,", source->entity.index);
+    lab_monitor_add_number(writer->out, rx / 1e6, 4, "");
+    lab_str_add(writer->out, ",");
+    lab_monitor_add_number(writer->out, tx / 1e6, 4, "");
+    if (writer->simulated_column)
+        lab_str_add(writer->out, source->entity.simulated ? ",true" : ",false");
+    lab_str_add(writer->out, "\n");
+    writer->records++;
+}
+
+/* --- all GPUs of a group --- */
+
+struct sums {
+    double used, total, both_used, both_total; /* both: of GPUs of which both are known */
+    double utilization, power, hottest;
+    int used_count, total_count, utilization_count, power_count, count;
+    bool simulated;
+};
+
+static void add_to_sums(struct sums *sums, const struct lab_monitor_source *source) {
+    double values[5];
+    static const enum lab_metric_id metrics[5] = {LAB_METRIC_MEMORY_USED, LAB_METRIC_MEMORY_TOTAL,
+                                                  LAB_METRIC_UTILIZATION, LAB_METRIC_POWER,
+                                                  LAB_METRIC_TEMPERATURE};
+    for (int i = 0; i < 5; i++)
+        values[i] = lab_monitor_gpu_value(&source->gpu, &source->entity, &source->tick, metrics[i]);
+    sums->count++;
+    sums->simulated |= source->entity.simulated;
+    if (!isnan(values[0])) {
+        sums->used += values[0];
+        sums->used_count++;
+    }
+    if (!isnan(values[1])) {
+        sums->total += values[1];
+        sums->total_count++;
+    }
+    if (!isnan(values[0]) && !isnan(values[1])) {
+        sums->both_used += values[0];
+        sums->both_total += values[1];
+    }
+    if (!isnan(values[2])) {
+        sums->utilization += values[2];
+        sums->utilization_count++;
+    }
+    if (!isnan(values[3])) {
+        sums->power += values[3];
+        sums->power_count++;
+    }
+    if (!isnan(values[4]) && !(sums->hottest >= values[4]))
+        sums->hottest = values[4];
+}
+
+static double known(double value, int count) {
+    return count ? value : (double)NAN;
+}
+
+static void add_sum(struct lab_str *out, const char *key, double value, int decimals) {
+    lab_str_printf(out, "\"%s\": ", key);
+    lab_monitor_add_number(out, value, decimals, "null");
+    lab_str_add(out, ", ");
+}
+
+static void add_sums(struct lab_str *out, const struct sums *sums) {
+    double mib = 1048576.0;
+    lab_str_add(out, "], \"aggregate_stats\": {");
+    add_sum(out, "total_memory_used", known(sums->used / mib, sums->used_count), 4);
+    add_sum(out, "total_memory_total", known(sums->total / mib, sums->total_count), 4);
+    add_sum(out, "total_memory_percent",
+            sums->both_total > 0 ? 100 * sums->both_used / sums->both_total : (double)NAN, 2);
+    add_sum(out, "average_utilization",
+            sums->utilization_count ? sums->utilization / sums->utilization_count : (double)NAN, 2);
+    add_sum(out, "total_power", known(sums->power, sums->power_count), 3);
+    add_sum(out, "max_temperature", sums->hottest, 0);
+    lab_str_printf(out, "\"gpu_count\": %d}", sums->count);
+    if (sums->simulated)
+        lab_str_add(out, ", \"simulated\": true");
+}
+
+static int compare_sources(const void *a, const void *b) {
+    const struct lab_monitor_source *x = *(struct lab_monitor_source *const *)a,
+                                    *y = *(struct lab_monitor_source *const *)b;
+    return (x->entity.index > y->entity.index) - (x->entity.index < y->entity.index);
+}
+
+static void add_element(struct lab_monitor_writer *writer, struct lab_monitor_source *source) {
+    if (writer->format == LAB_MONITOR_MULTI) {
+        add_gpu(writer->out, source, &source->tick);
+        return;
+    }
+    lab_str_printf(writer->out, "\"gpu_id\": %d", source->entity.index);
+    add_fields(writer->out, lab_monitor_experiment_fields, source, &source->tick);
+    lab_str_add(writer->out, ", \"gpu_name\": ");
+    lab_monitor_add_string(writer->out, source->entity.name);
+}
+
+void lab_monitor_write_group(struct lab_monitor_writer *writer) {
+    bool multi = writer->format == LAB_MONITOR_MULTI;
+    struct lab_monitor_source **members =
+        lab_mem_alloc((size_t)writer->group_count, sizeof(struct lab_monitor_source *));
+    struct sums sums = {.hottest = NAN};
+    int count = 0;
+    for (int i = 0; i < writer->source_count; i++)
+        if (writer->sources[i].in_group)
+            members[count++] = &writer->sources[i];
+    qsort(members, (size_t)count, sizeof *members, compare_sources);
+    begin_record(writer);
+    if (multi) {
+        add_stamp(writer, writer->group_time_ns);
+    } else {
+        lab_str_add(writer->out, "\"timestamp\": ");
+        lab_monitor_add_seconds(writer->out, writer->group_time_ns - writer->begin_ns, 6);
+    }
+    lab_str_printf(writer->out, ", \"%s\": [", multi ? "multi_gpu_data" : "gpus");
+    for (int i = 0; i < count; i++) {
+        struct lab_monitor_source *source = members[i];
+        lab_monitor_gpu_pass(&source->gpu, &source->entity, &source->tick);
+        lab_str_add(writer->out, i ? ", {" : "{");
+        add_element(writer, source);
+        lab_str_add(writer->out, "}");
+        add_to_sums(&sums, source);
+    }
+    if (multi)
+        add_sums(writer->out, &sums);
+    else
+        lab_str_add(writer->out, "]");
+    lab_str_add(writer->out, "}");
+    lab_mem_free(members);
+}

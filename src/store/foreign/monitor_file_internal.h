@@ -1,0 +1,82 @@
+/* monitor_file_internal.h: what the writers and readers of other monitors' files share: numbers, times,
+ * names, and which field is which metric. */
+#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_INTERNAL_H
+#define LAB_STORE_FOREIGN_MONITOR_FILE_INTERNAL_H
+
+#include "store/foreign/monitor_file.h"
+
+#include "base/str.h"
+#include "base/value.h"
+
+/* What our own document says that it is. */
+#define LAB_MONITOR_OWN "gpulab recording"
+
+/* --- text: numbers and times --- */
+
+/* With as few decimals as it needs, `decimals` at most; `absent` for NaN. */
+void lab_monitor_add_number(struct lab_str *out, double value, int decimals, const char *absent);
+/* A metric's value in its unit, exactly. */
+void lab_monitor_add_exact(struct lab_str *out, enum lab_metric_id metric, int64_t value);
+void lab_monitor_add_string(struct lab_str *out, const char *text); /* as JSON */
+/* Seconds with so many decimals. */
+void lab_monitor_add_seconds(struct lab_str *out, int64_t time_ns, int decimals);
+/* "2025-01-15T10:30:00.123", local time. */
+void lab_monitor_add_time(struct lab_str *out, int64_t wall_ns);
+
+/* Times and offsets are smaller than this, so that sums of two fit. */
+#define LAB_MONITOR_TIME_MAX_NS (INT64_C(1) << 62)
+
+enum lab_monitor_time {
+    LAB_MONITOR_TIME_NONE, /* no time stamp at all */
+    LAB_MONITOR_TIME_WALL, /* since 1970 */
+    LAB_MONITOR_TIME_RELATIVE,
+};
+
+/* ISO 8601 with or without a zone (then local), seconds or milliseconds since 1970, or seconds since
+ * some start. */
+enum lab_monitor_time lab_monitor_parse_time(const char *text, int64_t *ret_ns);
+enum lab_monitor_time lab_monitor_value_time(const struct lab_value *value, int64_t *ret_ns);
+
+/* The name of a metric's column in CSV and JSON, with its unit: "memory_used_bytes". */
+void lab_monitor_add_column(struct lab_str *out, enum lab_metric_id metric);
+int lab_monitor_find_column(const char *name); /* -1 = none */
+
+const char *lab_monitor_kind_name(enum lab_entity_kind kind); /* "gpu" */
+int lab_monitor_find_kind(const char *name);                  /* -1 = none */
+
+/* A value in the metric's unit as a tick holds it; false = it is no number that fits. */
+bool lab_monitor_to_raw(enum lab_metric_id metric, double value, int64_t *ret_raw);
+
+/* --- fields of a GPU's record, in both dialects --- */
+
+struct lab_monitor_field {
+    const char *key;
+    enum lab_metric_id metric;
+    double unit; /* of the field, in the metric's unit: MiB = 1048576 */
+    int decimals;
+};
+
+extern const struct lab_monitor_field lab_monitor_gpu_fields[]; /* single and multi */
+extern const struct lab_monitor_field
+    lab_monitor_experiment_fields[]; /* both end with a NULL key */
+
+/* What must be remembered of a GPU from tick to tick. */
+struct lab_monitor_gpu {
+    int64_t memory_total, power_limit; /* last read; INT64_MIN = never */
+    struct {
+        int64_t time_ns, value;
+        bool known;
+    } counters[4]; /* PCIe and NVLink, out and in */
+    double rates[4];
+};
+
+void lab_monitor_gpu_init(struct lab_monitor_gpu *gpu);
+/* Takes note of a tick; then fields can be asked for. */
+void lab_monitor_gpu_pass(struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
+                          const struct lab_tick *tick);
+/* In the metric's unit. NaN = not known. Limits are the last that were read; rates come from the
+ * driver, or else from the growth of its counters. */
+double lab_monitor_gpu_value(const struct lab_monitor_gpu *gpu, const struct lab_entity *entity,
+                             const struct lab_tick *tick, enum lab_metric_id metric);
+
+#endif

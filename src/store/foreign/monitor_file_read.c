@@ -1,0 +1,170 @@
+/* monitor_file_read.c: any text of a monitor as a recording, told by what is in it. */
+#include "store/foreign/monitor_file_reader.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+static const char looked_for[] =
+    "looked for a recording or study of gpulab, JSON with multi_gpu_data, gpu_index, samples or "
+    "gpulab's own format, and CSV with a header line";
+
+/* --- JSON --- */
+
+struct json_reader {
+    struct lab_monitor_builder *builder;
+    struct lab_monitor_scan *scan;
+    struct lab_monitor_own *own;
+    struct lab_recording *recording;
+    size_t taken, foreign;
+    bool recognised; /* it is a file of a monitor, even without any record */
+};
+
+static void take_header(struct json_reader *reader, const struct lab_value *header) {
+    int64_t start_ns;
+    reader->recognised = true;
+    if (reader->own)
+        lab_monitor_own_header(reader->own, header, reader->recording);
+    else if (lab_monitor_value_time(lab_value_get(header, "start_time"), &start_ns) ==
+             LAB_MONITOR_TIME_WALL)
+        lab_monitor_builder_start(reader->builder, start_ns);
+}
+
+static void take_record(struct json_reader *reader, const struct lab_value *record) {
+    if (reader->scan->own && *reader->scan->section) {
+        lab_monitor_own_record(reader->own, reader->scan->section, record);
+        reader->taken++;
+    } else if (lab_monitor_read_record(reader->builder, record)) {
+        reader->taken++;
+    } else {
+        reader->foreign++;
+    }
+}
+
+static void take_part(struct json_reader *reader, enum lab_monitor_part part, const char *text,
+                      size_t length) {
+    struct lab_arena arena;
+    struct lab_value *value;
+    lab_arena_init(&arena);
+    if (reader->scan->own && !reader->own)
+        reader->own = lab_monitor_own_new(reader->builder);
+    if (lab_json_parse(text, length, "record", &arena, &value, NULL) < 0)
+        lab_monitor_builder_odd(reader->builder, "records that are no valid JSON", 1);
+    else if (part == LAB_MONITOR_PART_HEADER)
+        take_header(reader, value);
+    else
+        take_record(reader, value);
+    lab_arena_release(&arena);
+}
+
+static void tell_of_scan(struct lab_monitor_builder *builder, const struct lab_monitor_scan *scan) {
+    if (scan->errno_value)
+        lab_monitor_builder_note(builder,
+                                 lab_arena_printf(lab_monitor_builder_arena(builder),
+                                                  "the file could not be read to its end: %s",
+                                                  strerror(scan->errno_value)));
+    else if (scan->cut)
+        lab_monitor_builder_note(builder,
+                                 "the file is cut off: what came after its last whole record");
+    if (scan->broken)
+        lab_monitor_builder_odd(builder, "records that don't end", scan->broken);
+    if (scan->stray_bytes)
+        lab_monitor_builder_odd(builder, "bytes that belong to no record", scan->stray_bytes);
+}
+
+static int read_json(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
+                     struct lab_recording *recording, const char *path, struct lab_err *err) {
+    struct json_reader reader = {.builder = builder, .scan = scan, .recording = recording};
+    const char *text;
+    size_t length;
+    for (enum lab_monitor_part part;
+         (part = lab_monitor_scan_next(scan, &text, &length)) != LAB_MONITOR_PART_END;)
+        take_part(&reader, part, text, length);
+    lab_monitor_own_free(reader.own);
+    tell_of_scan(builder, scan);
+    if (reader.foreign)
+        lab_monitor_builder_odd(builder, "records that no monitor writes", reader.foreign);
+    bool empty_list = scan->list && !reader.foreign && !scan->stray_bytes;
+    if (!reader.taken && !reader.recognised && !scan->sectioned && !empty_list)
+        return lab_err_set(err, LAB_ERR_USER, "%s holds no record of a monitor: %s", path,
+                           looked_for);
+    return 0;
+}
+
+/* --- any text --- */
+
+/* The first byte that isn't blank, behind the mark that Windows puts first; -1 = none. */
+static int first_byte(struct lab_monitor_scan *scan) {
+    size_t there = lab_monitor_scan_fill(scan, 4096);
+    if (there >= 3 && memcmp(scan->bytes, "\xef\xbb\xbf", 3) == 0)
+        scan->at += 3;
+    static const char blanks[] = {' ', '\t', '\r', '\n'};
+    for (size_t i = scan->at; i < scan->length; i++)
+        if (!memchr(blanks, scan->bytes[i], sizeof blanks))
+            return (unsigned char)scan->bytes[i];
+    return -1;
+}
+
+static bool begins_with_record(struct lab_monitor_scan *scan) {
+    const char *text;
+    size_t length;
+    enum lab_monitor_part part = lab_monitor_scan_next(scan, &text, &length);
+    if (part != LAB_MONITOR_PART_RECORD || scan->sectioned)
+        return scan->sectioned;
+    struct lab_arena arena;
+    struct lab_value *value;
+    lab_arena_init(&arena);
+    bool is_one = lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
+                  lab_monitor_record_format(value) != LAB_MONITOR_FORMAT_COUNT;
+    lab_arena_release(&arena);
+    return is_one;
+}
+
+bool lab_monitor_is_text(int fd) {
+    struct lab_monitor_scan scan;
+    lab_monitor_scan_init(&scan, fd);
+    int first = first_byte(&scan);
+    bool is_one = first == '{' || first == '[' ? begins_with_record(&scan)
+                                               : first >= 0 && lab_monitor_is_csv(&scan);
+    lab_monitor_scan_release(&scan);
+    return is_one;
+}
+
+static int read_content(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan,
+                        struct lab_recording *recording, const char *path, struct lab_err *err) {
+    int first = first_byte(scan);
+    if (scan->errno_value)
+        return lab_err_set_errno(err, LAB_ERR_SYSTEM, scan->errno_value, "%s", path);
+    if (first < 0)
+        return lab_err_set(err, LAB_ERR_USER, "%s is empty", path);
+    if (first == '{' || first == '[')
+        return read_json(builder, scan, recording, path, err);
+    if (!lab_monitor_read_csv(builder, scan))
+        return lab_err_set(err, LAB_ERR_USER, "%s is no file of a monitor: %s", path, looked_for);
+    tell_of_scan(builder, scan);
+    return 0;
+}
+
+/* "outputs/gpu_stats.json" is called gpu_stats. */
+static const char *label_of(const char *path, struct lab_arena *arena) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return lab_arena_strndup(arena, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+int lab_monitor_read_text(int fd, const char *path, struct lab_arena *arena,
+                          struct lab_recording *ret_recording, struct lab_err *err) {
+    struct lab_recording recording = {
+        .path = lab_arena_strdup(arena, path), .label = label_of(path, arena), .maker = ""};
+    struct lab_monitor_builder *builder = lab_monitor_builder_new(arena);
+    struct lab_monitor_scan scan;
+    lab_monitor_scan_init(&scan, fd);
+    int result = read_content(builder, &scan, &recording, path, err);
+    if (result == 0) {
+        lab_monitor_builder_finish(builder, &recording);
+        *ret_recording = recording;
+    }
+    lab_monitor_scan_release(&scan);
+    lab_monitor_builder_free(builder);
+    return result;
+}

@@ -1,0 +1,146 @@
+/*
+ * monitor_file_reader.h: a recording from text. Records are cut out of the file one by one, so that a
+ * file of a gigabyte needs no more memory than its figures, and a builder puts them together.
+ */
+#ifndef LAB_STORE_FOREIGN_MONITOR_FILE_READER_H
+#define LAB_STORE_FOREIGN_MONITOR_FILE_READER_H
+
+#include "store/foreign/monitor_file_internal.h"
+
+/* --- cutting records out of a file --- */
+
+enum lab_monitor_part {
+    LAB_MONITOR_PART_RECORD, /* an object: an element of the outer list or of a section, or by itself */
+    LAB_MONITOR_PART_HEADER, /* an object with members that stand around a section */
+    LAB_MONITOR_PART_END,
+};
+
+struct lab_monitor_scan {
+    int fd;
+    char *bytes; /* [at, length) hasn't been read yet */
+    size_t at, length, capacity;
+    size_t anchor;   /* what lies from here on is still needed; SIZE_MAX = nothing before `at` is */
+    int64_t offset;  /* of bytes[0] in the file */
+    bool at_end;     /* the file has no more */
+    int errno_value; /* why it could not be read to its end; 0 = it could */
+    /* where it is */
+    int depth;           /* 0 outside, 1 in the outer list or object, 2 in a section */
+    char closer;         /* of the outer one */
+    int indent;          /* blanks before `at` in its line; -1 = something else, too */
+    int anchor_indent;   /* likewise before the anchor */
+    char section[16];    /* the key of the list that it is in; "" = the outer one */
+    bool sectioned;      /* the outer object has shown to be one around sections */
+    bool own;            /* and to be our own document */
+    bool odd;            /* the value holds NaN or Infinity, which only Python takes for JSON */
+    struct lab_str text; /* of a part that had to be changed */
+    int64_t again_bytes; /* gone through a second time, after something broken */
+    /* what it met */
+    bool list;          /* the outermost thing is a list */
+    bool cut;           /* the end came before its time */
+    int64_t record_end; /* offset behind the last whole record, or behind the list's bracket */
+    size_t stray_bytes; /* that belong to no record */
+    size_t broken;      /* records that don't end */
+};
+
+void lab_monitor_scan_init(struct lab_monitor_scan *scan, int fd);
+void lab_monitor_scan_release(struct lab_monitor_scan *scan);
+
+/* How many bytes lie ahead, up to `wanted` if the file has them. */
+size_t lab_monitor_scan_fill(struct lab_monitor_scan *scan, size_t wanted);
+
+/* The next part of JSON; its text lives until the next call. NaN and Infinity are null in it. */
+enum lab_monitor_part lab_monitor_scan_next(struct lab_monitor_scan *scan, const char **ret_text,
+                                            size_t *ret_length);
+
+/* The next line of CSV without its end; lives until the next call. false = there is no whole one. */
+bool lab_monitor_scan_line(struct lab_monitor_scan *scan, const char **ret_text,
+                           size_t *ret_length);
+
+/* --- building a recording --- */
+
+struct lab_monitor_builder;
+
+struct lab_monitor_builder *lab_monitor_builder_new(struct lab_arena *arena);
+void lab_monitor_builder_free(struct lab_monitor_builder *builder);
+
+/* Something was left out: told once for each text, with how often. The text must last. */
+void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *text, size_t times);
+/* Something else that the user has to know. */
+void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text);
+
+/* Finds it by kind and id, or by kind and index if there is no id; makes a new one. -1 = too many. */
+int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_entity_kind kind,
+                               int index, const char *id);
+/* The same without making one; -1 = there is none. */
+int lab_monitor_builder_find(const struct lab_monitor_builder *builder, enum lab_entity_kind kind,
+                             int index);
+/* What is known of it besides; texts must come from lab_monitor_builder_text. */
+struct lab_entity *lab_monitor_builder_facts(struct lab_monitor_builder *builder, int entity);
+const char *lab_monitor_builder_text(struct lab_monitor_builder *builder, const char *text);
+
+/* Relative times count from here. */
+void lab_monitor_builder_start(struct lab_monitor_builder *builder, int64_t wall_ns);
+
+/*
+ * Begins a tick. A wall clock that goes back by a second or more was set back: a new epoch begins, and
+ * the steady time goes on. -1 = that is no time.
+ */
+int lab_monitor_builder_tick(struct lab_monitor_builder *builder, int entity,
+                             enum lab_monitor_time kind, int64_t time_ns);
+/* Likewise where the steady time is known; `offset_ns` to the wall clock, INT64_MIN = not known. */
+int lab_monitor_builder_tick_at(struct lab_monitor_builder *builder, int entity, int64_t time_ns,
+                                int64_t offset_ns);
+/* A value of the entity's last tick. */
+void lab_monitor_builder_set(struct lab_monitor_builder *builder, int entity,
+                             enum lab_metric_id metric, int instance, int64_t value);
+int64_t lab_monitor_builder_time(const struct lab_monitor_builder *builder, int entity);
+
+void lab_monitor_builder_event(struct lab_monitor_builder *builder,
+                               const struct lab_sample_event *event);
+/* The items must live in the builder's arena. */
+void lab_monitor_builder_processes(struct lab_monitor_builder *builder,
+                                   const struct lab_process_list *list);
+/* Is the last list of that time, to a millisecond? */
+bool lab_monitor_builder_has_list(const struct lab_monitor_builder *builder, int64_t time_ns);
+void lab_monitor_builder_epoch(struct lab_monitor_builder *builder,
+                               const struct lab_recording_epoch *epoch);
+struct lab_arena *lab_monitor_builder_arena(struct lab_monitor_builder *builder);
+
+/* All that was taken in; lives in the arena. Path, label, maker and interval stay as they are. */
+void lab_monitor_builder_finish(struct lab_monitor_builder *builder,
+                                struct lab_recording *ret_recording);
+
+/* --- readers --- */
+
+/* A finite number; false = it is none. */
+bool lab_monitor_number(const struct lab_value *value, double *ret_number);
+
+/* Which format a record belongs to, by its keys; FORMAT_COUNT = none. */
+enum lab_monitor_format lab_monitor_record_format(const struct lab_value *record);
+
+/* Takes in a record of any of the JSON formats but our own; false = it is none of them. */
+bool lab_monitor_read_record(struct lab_monitor_builder *builder, const struct lab_value *record);
+void lab_monitor_read_system(struct lab_monitor_builder *builder, const struct lab_value *record,
+                             enum lab_monitor_time kind, int64_t time_ns);
+
+/* Parts of our own document, by section; `of` belongs to the reader. */
+struct lab_monitor_own;
+struct lab_monitor_own *lab_monitor_own_new(struct lab_monitor_builder *builder);
+void lab_monitor_own_free(struct lab_monitor_own *own);
+void lab_monitor_own_header(struct lab_monitor_own *own, const struct lab_value *header,
+                            struct lab_recording *recording);
+void lab_monitor_own_record(struct lab_monitor_own *own, const char *section,
+                            const struct lab_value *record);
+
+/* Reads CSV of either kind from its header line on, or that line alone; false = it is none. */
+bool lab_monitor_is_csv(struct lab_monitor_scan *scan);
+bool lab_monitor_read_csv(struct lab_monitor_builder *builder, struct lab_monitor_scan *scan);
+
+/* Is what the text begins with one of them? */
+bool lab_monitor_is_text(int fd);
+
+/* All formats but SQLite's; the descriptor stays the caller's. */
+int lab_monitor_read_text(int fd, const char *path, struct lab_arena *arena,
+                          struct lab_recording *ret_recording, struct lab_err *err);
+
+#endif

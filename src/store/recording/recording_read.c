@@ -1,0 +1,484 @@
+/*
+ * recording_read.c: a recording back in memory. What the file says is checked before it is believed,
+ * and what can't be read is stepped over and named: half of a recording is worth more than none.
+ */
+#include "store/recording/recording_internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define SOURCES_MAX 4096 /* entities in one file */
+
+/* --- rows, also of damaged files --- */
+
+char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena) {
+    const char *text = (const char *)sqlite3_column_text(row, column);
+    char *copy = lab_arena_strndup(arena, text ? text : "",
+                                   text ? (size_t)sqlite3_column_bytes(row, column) : 0);
+    lab_str_make_printable(copy); /* whoever made the file */
+    return copy;
+}
+
+/* The rows behind number `*after`, which goes along; SQLite's code at the end, or -1 from `each`. */
+static int walk(struct lab_recording_reading *reading, const char *sql, lab_recording_row *each,
+                void *state, int64_t *after) {
+    sqlite3_stmt *row;
+    int code = sqlite3_prepare_v2(reading->store->db, sql, -1, &row, NULL);
+    if (code)
+        return code;
+    bool all = reading->query_boot == -1;
+    sqlite3_bind_int64(row, 1, *after);
+    sqlite3_bind_int64(row, 2, all ? INT64_MIN : reading->query->from_ns);
+    sqlite3_bind_int64(row, 3, all ? INT64_MAX : reading->query->until_ns);
+    while ((code = sqlite3_step(row)) == SQLITE_ROW) {
+        int64_t number = sqlite3_column_int64(row, 0);
+        if (number <= *after) { /* a tree that is no tree */
+            code = SQLITE_CORRUPT;
+            break;
+        }
+        *after = number;
+        if (each(reading, row, state) < 0) {
+            code = -1;
+            break;
+        }
+    }
+    sqlite3_finalize(row);
+    return code;
+}
+
+int lab_recording_each(struct lab_recording_reading *reading, const char *what, const char *sql,
+                       lab_recording_row *each, void *state) {
+    enum { SINGLE_STEPS = 64, TRIES = SINGLE_STEPS + 40 };
+    int64_t after = 0;
+    int failed = 0;
+    for (int tries = 0; tries < TRIES; tries++) {
+        int64_t before = after;
+        int code = walk(reading, sql, each, state, &after);
+        if (code == SQLITE_DONE || code == -1) {
+            if (failed)
+                lab_recording_note(&reading->notes, "some %s: the file is damaged", what);
+            return code == -1 ? -1 : 0;
+        }
+        if ((code & 0xff) != SQLITE_CORRUPT && (code & 0xff) != SQLITE_IOERR) {
+            lab_recording_note(&reading->notes, "%s: %s", what, sqlite3_errstr(code));
+            return 0;
+        }
+        failed++;
+        if (after > before)
+            tries = 0;
+        after += tries < SINGLE_STEPS ? 1 : INT64_C(1) << (tries - SINGLE_STEPS);
+    }
+    lab_recording_note(&reading->notes, "%s %s: the file is damaged or cut off there",
+                       after ? "the last" : "all", what);
+    return 0;
+}
+
+/* --- epochs --- */
+
+struct lab_recording_stretch *lab_recording_stretch(struct lab_recording_reading *reading,
+                                                    int64_t row) {
+    int low = 0, high = reading->stretch_count - 1;
+    while (low <= high) {
+        int middle = low + (high - low) / 2;
+        if (reading->stretches[middle].row == row)
+            return &reading->stretches[middle];
+        if (reading->stretches[middle].row < row)
+            low = middle + 1;
+        else
+            high = middle - 1;
+    }
+    return NULL;
+}
+
+static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
+    (void)state;
+    struct lab_recording_stretch stretch = {
+        .row = sqlite3_column_int64(row, 0),
+        .boot_id = lab_recording_text(row, 1, reading->arena),
+        .host = lab_recording_text(row, 2, reading->arena),
+        .mono_ns = sqlite3_column_int64(row, 3),
+        .wall_ns = sqlite3_column_int64(row, 4),
+        .first_ns = INT64_MAX,
+    };
+    if (!lab_recording_is_time(stretch.mono_ns) || stretch.wall_ns < 0 ||
+        stretch.wall_ns > LAB_RECORDING_WALL_MAX)
+        return 0;
+    if (reading->stretch_count) {
+        const struct lab_recording_stretch *last = &reading->stretches[reading->stretch_count - 1];
+        bool same = strcmp(last->boot_id, stretch.boot_id) == 0 &&
+                    strcmp(last->host, stretch.host) == 0 && stretch.mono_ns >= last->mono_ns;
+        stretch.boot = last->boot + !same;
+    }
+    LAB_MEM_GROW(&reading->stretches, reading->stretch_count, &reading->stretch_capacity);
+    reading->stretches[reading->stretch_count++] = stretch;
+    return 0;
+}
+
+/* Which boot's times the query means. A run names an epoch of its runner, which is another row of the
+ * same boot. */
+static int find_query_boot(struct lab_recording_reading *reading, struct lab_err *err) {
+    const struct lab_recording_query *query = reading->query;
+    if ((query->from_ns == 0 && query->until_ns == 0) || reading->stretch_count == 0)
+        return 0;
+    const struct lab_recording_stretch *last = &reading->stretches[reading->stretch_count - 1];
+    reading->query_boot = last->boot;
+    if (query->epoch == 0 || reading->damaged)
+        return 0;
+    sqlite3_stmt *row;
+    if (sqlite3_prepare_v2(reading->store->db, "SELECT boot_id, host FROM epoch WHERE id = ?", -1,
+                           &row, NULL))
+        return lab_store_fail(reading->store, err);
+    sqlite3_bind_int64(row, 1, query->epoch);
+    if (sqlite3_step(row) == SQLITE_ROW) {
+        const char *boot_id = lab_recording_text(row, 0, reading->arena);
+        const char *host = lab_recording_text(row, 1, reading->arena);
+        reading->query_boot = -2; /* of no recording */
+        for (int i = 0; i < reading->stretch_count; i++)
+            if (strcmp(reading->stretches[i].boot_id, boot_id) == 0 &&
+                strcmp(reading->stretches[i].host, host) == 0)
+                reading->query_boot = reading->stretches[i].boot;
+    }
+    sqlite3_finalize(row);
+    return 0;
+}
+
+bool lab_recording_wants(const struct lab_recording_reading *reading,
+                         const struct lab_recording_stretch *stretch, int64_t first_ns,
+                         int64_t last_ns) {
+    if (reading->query_boot == -1)
+        return true;
+    return (!stretch || stretch->boot == reading->query_boot) &&
+           first_ns <= reading->query->until_ns && last_ns >= reading->query->from_ns;
+}
+
+static int64_t offset_of(const struct lab_recording_stretch *stretch) {
+    return stretch->wall_ns - stretch->mono_ns;
+}
+
+/* --- entities --- */
+
+struct lab_recording_source *lab_recording_source(struct lab_recording_reading *reading,
+                                                  int64_t row) {
+    int low = 0, high = reading->source_count - 1;
+    while (low <= high) {
+        int middle = low + (high - low) / 2;
+        if (reading->sources[middle].row == row)
+            return &reading->sources[middle];
+        if (reading->sources[middle].row < row)
+            low = middle + 1;
+        else
+            high = middle - 1;
+    }
+    return NULL;
+}
+
+static bool is_asked_for(const struct lab_recording_query *query, int metric) {
+    for (int i = 0; i < query->metric_count; i++)
+        if ((int)query->metrics[i] == metric)
+            return true;
+    return !query->metrics;
+}
+
+/* The track of an entity: rows with one id are one entity, whatever columns each of them had. */
+static int find_track(struct lab_recording *recording, const struct lab_entity *entity,
+                      int *capacity) {
+    for (int i = 0; i < recording->track_count; i++)
+        if (recording->tracks[i].entity.kind == entity->kind &&
+            strcmp(recording->tracks[i].entity.id, entity->id) == 0)
+            return i;
+    LAB_MEM_GROW(&recording->tracks, recording->track_count, capacity);
+    recording->tracks[recording->track_count] = (struct lab_track){.entity = *entity};
+    recording->tracks[recording->track_count].entity.column_count = 0;
+    return recording->track_count++;
+}
+
+/* Adds the columns that the track hasn't got, and says where each goes. */
+static void map_columns(struct lab_recording_reading *reading, struct lab_track *track,
+                        const struct lab_column *columns, struct lab_recording_source *source) {
+    struct lab_column *all = (struct lab_column *)track->entity.columns;
+    source->map = lab_arena_alloc(reading->arena, (size_t)source->column_count, sizeof(int));
+    for (int i = 0; i < source->column_count; i++) {
+        source->map[i] = -1;
+        if (columns[i].metric < 0)
+            continue;
+        int at = lab_entity_column(&track->entity, (enum lab_metric_id)columns[i].metric,
+                                   columns[i].instance);
+        if (at < 0) {
+            if (track->entity.column_count == LAB_COLUMNS_MAX)
+                continue;
+            at = track->entity.column_count++;
+            all[at] = columns[i];
+        }
+        if (is_asked_for(reading->query, columns[i].metric))
+            source->map[i] = at;
+    }
+}
+
+static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
+    int *track_capacity = state;
+    struct lab_arena *arena = reading->arena;
+    if (reading->source_count == SOURCES_MAX)
+        return 0;
+    LAB_MEM_GROW(&reading->sources, reading->source_count, &reading->source_capacity);
+    struct lab_recording_source *source = &reading->sources[reading->source_count++];
+    *source = (struct lab_recording_source){
+        .row = sqlite3_column_int64(row, 0), .parent = sqlite3_column_int64(row, 7), .track = -1};
+    const char *kind = lab_recording_text(row, 2, arena);
+    struct lab_entity entity = {
+        .kind = (enum lab_entity_kind)lab_recording_kind_find(kind),
+        .index = sqlite3_column_int(row, 3),
+        .id = lab_recording_text(row, 1, arena),
+        .name = lab_recording_text(row, 4, arena),
+        .pci = lab_recording_text(row, 5, arena),
+        .node = sqlite3_column_int(row, 6),
+        .parent = -1,
+        .simulated = sqlite3_column_int(row, 8),
+    };
+    struct lab_column *columns =
+        lab_recording_columns_read(lab_recording_text(row, 9, arena), arena, &source->column_count);
+    if (lab_recording_kind_find(kind) < 0 || !columns) {
+        lab_recording_note(&reading->notes,
+                           "%s '%s': it is of a kind that this gpulab doesn't know", kind,
+                           entity.id);
+        return 0;
+    }
+    source->track = find_track(reading->recording, &entity, track_capacity);
+    struct lab_track *track = &reading->recording->tracks[source->track];
+    entity.column_count = track->entity.column_count;
+    entity.columns = track->entity.columns
+                         ? track->entity.columns
+                         : lab_arena_alloc(arena, LAB_COLUMNS_MAX, sizeof *entity.columns);
+    track->entity = entity;
+    map_columns(reading, track, columns, source);
+    return 0;
+}
+
+static void finish_tracks(struct lab_recording_reading *reading) {
+    struct lab_recording *recording = reading->recording;
+    for (int i = 0; i < reading->source_count; i++) {
+        const struct lab_recording_source *source = &reading->sources[i];
+        const struct lab_recording_source *parent = lab_recording_source(reading, source->parent);
+        if (source->track >= 0 && parent && parent->track != source->track)
+            recording->tracks[source->track].entity.parent = parent->track;
+    }
+    struct lab_track *tracks =
+        lab_arena_alloc(reading->arena, (size_t)recording->track_count, sizeof *tracks);
+    for (int i = 0; i < recording->track_count; i++) {
+        tracks[i] = recording->tracks[i];
+        recording->simulated |= tracks[i].entity.simulated;
+        size_t columns = (size_t)tracks[i].entity.column_count;
+        tracks[i].values = lab_arena_alloc(reading->arena, columns, sizeof *tracks[i].values);
+        tracks[i].valid = lab_arena_alloc(reading->arena, columns, sizeof *tracks[i].valid);
+    }
+    lab_mem_free(recording->tracks);
+    recording->tracks = tracks;
+}
+
+/* --- events --- */
+
+struct events {
+    struct numbered_event {
+        struct lab_sample_event event;
+        int64_t number;
+    } * items;
+    size_t count, capacity;
+};
+
+static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
+    struct events *events = state;
+    struct lab_recording_stretch *stretch =
+        lab_recording_stretch(reading, sqlite3_column_int64(row, 1));
+    int64_t time_ns = sqlite3_column_int64(row, 2);
+    if (!lab_recording_is_time(time_ns))
+        return 0;
+    const struct lab_recording_source *source =
+        lab_recording_source(reading, sqlite3_column_int64(row, 3));
+    const char *kind = lab_recording_text(row, 4, reading->arena);
+    struct lab_sample_event event = {
+        .time_ns = time_ns + (stretch ? stretch->shift_ns : 0),
+        .entity = source ? source->track : -1,
+        .kind = LAB_EVENT_KIND_COUNT,
+        .number = sqlite3_column_int64(row, 5),
+        .text = lab_recording_text(row, 6, reading->arena),
+    };
+    for (int i = 0; i < LAB_EVENT_KIND_COUNT; i++)
+        if (strcmp(kind, lab_event_kind_name((enum lab_event_kind)i)) == 0)
+            event.kind = (enum lab_event_kind)i;
+    if (event.kind == LAB_EVENT_KIND_COUNT ||
+        !lab_recording_wants(reading, stretch, time_ns, time_ns))
+        return 0;
+    LAB_MEM_GROW(&events->items, events->count, &events->capacity);
+    events->items[events->count++] = (struct numbered_event){event, sqlite3_column_int64(row, 0)};
+    return 0;
+}
+
+static int compare_events(const void *a, const void *b) {
+    const struct numbered_event *one = a, *two = b;
+    if (one->event.time_ns != two->event.time_ns)
+        return one->event.time_ns < two->event.time_ns ? -1 : 1;
+    return one->number < two->number ? -1 : one->number > two->number;
+}
+
+static void read_events(struct lab_recording_reading *reading) {
+    struct events events = {0};
+    lab_recording_each(reading, "events",
+                       "SELECT number, epoch, time_ns, entity, kind, value, text FROM event"
+                       " WHERE number > ?1 AND time_ns >= ?2 AND time_ns <= ?3 ORDER BY number",
+                       add_event, &events);
+    if (events.count)
+        qsort(events.items, events.count, sizeof *events.items, compare_events);
+    reading->recording->event_count = events.count;
+    reading->recording->events =
+        lab_arena_alloc(reading->arena, events.count, sizeof *reading->recording->events);
+    for (size_t i = 0; i < events.count; i++)
+        reading->recording->events[i] = events.items[i].event;
+    lab_mem_free(events.items);
+}
+
+/* --- epochs, once it is known what names them --- */
+
+static int compare_epochs(const void *a, const void *b) {
+    const struct lab_recording_epoch *one = a, *two = b;
+    return one->from_ns < two->from_ns ? -1 : one->from_ns > two->from_ns;
+}
+
+static void finish_epochs(struct lab_recording_reading *reading) {
+    struct lab_recording *recording = reading->recording;
+    bool has_ticks = false;
+    for (int i = 0; i < recording->track_count; i++)
+        has_ticks |= recording->tracks[i].count > 0;
+    recording->epochs = lab_arena_alloc(reading->arena, (size_t)reading->stretch_count + 1,
+                                        sizeof *recording->epochs);
+    for (int i = 0; i < reading->stretch_count; i++) {
+        const struct lab_recording_stretch *stretch = &reading->stretches[i];
+        if (reading->query_boot != -1 && stretch->boot != reading->query_boot)
+            continue;
+        int64_t from_ns =
+            stretch->first_ns < stretch->mono_ns ? stretch->first_ns : stretch->mono_ns;
+        recording->epochs[recording->epoch_count++] = (struct lab_recording_epoch){
+            .from_ns = from_ns + stretch->shift_ns,
+            .offset_ns = offset_of(stretch) - stretch->shift_ns,
+            .host = stretch->host,
+            .boot_id = stretch->boot_id,
+        };
+    }
+    qsort(recording->epochs, (size_t)recording->epoch_count, sizeof *recording->epochs,
+          compare_epochs);
+    if (has_ticks && recording->epoch_count == 0) {
+        recording->epochs[recording->epoch_count++] =
+            (struct lab_recording_epoch){.host = "", .boot_id = ""};
+        lab_recording_note(&reading->notes, "the time of day: what says when it was is damaged");
+    }
+}
+
+/* --- all of it --- */
+
+static int add_maker(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
+    (void)state;
+    reading->recording->maker = lab_recording_text(row, 1, reading->arena);
+    reading->recording->interval_ns = sqlite3_column_int64(row, 2);
+    return 0;
+}
+
+static const char *label_of(const char *path, struct lab_arena *arena) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    return lab_arena_strndup(arena, name, dot && dot > name ? (size_t)(dot - name) : strlen(name));
+}
+
+static int64_t three_quarters_of_memory(void) {
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4 * 3;
+}
+
+static int read_tables(struct lab_recording_reading *reading, struct lab_err *err) {
+    int track_capacity = 0;
+    reading->query_boot = -1;
+    lab_recording_each(reading, "notes on who made it",
+                       "SELECT number, maker, interval_ns FROM recording WHERE number > ?1"
+                       " ORDER BY number",
+                       add_maker, NULL);
+    lab_recording_each(reading, "epochs",
+                       "SELECT id, boot_id, host, mono_ns, wall_ns FROM epoch"
+                       " WHERE id > ?1 AND kind = '" LAB_RECORDING_EPOCH_KIND "' ORDER BY id",
+                       add_stretch, NULL);
+    lab_recording_each(reading, "devices",
+                       "SELECT number, id, kind, position, name, pci, node, parent, simulated,"
+                       " columns FROM entity WHERE number > ?1 ORDER BY number",
+                       add_source, &track_capacity);
+    finish_tracks(reading);
+    if (find_query_boot(reading, err) < 0 || lab_recording_read_ticks(reading, err) < 0)
+        return -1;
+    read_events(reading);
+    if (!reading->query->without_processes && lab_recording_read_processes(reading) < 0)
+        return -1;
+    finish_epochs(reading);
+    return 0;
+}
+
+static void finish_notes(struct lab_recording_reading *reading) {
+    if (!reading->notes.count)
+        return;
+    const char **missing =
+        lab_arena_alloc(reading->arena, (size_t)reading->notes.count + 1, sizeof *missing);
+    memcpy(missing, reading->notes.items, (size_t)reading->notes.count * sizeof *missing);
+    reading->recording->missing = missing;
+}
+
+/* One transaction, so that a writer's next second doesn't come between two tables. */
+static int read_all(struct lab_recording_reading *reading, struct lab_err *err) {
+    static const struct lab_recording_query everything;
+    if (!reading->query)
+        reading->query = &everything;
+    reading->bytes_left =
+        reading->query->max_bytes ? reading->query->max_bytes : three_quarters_of_memory();
+    *reading->recording = (struct lab_recording){
+        .path = lab_arena_strdup(reading->arena, reading->store->path),
+        .label = label_of(reading->store->path, reading->arena),
+        .maker = "",
+    };
+    int result = 0;
+    if (reading->store->version >= LAB_RECORDING_IN_STORE) {
+        bool own = sqlite3_get_autocommit(reading->store->db) &&
+                   sqlite3_exec(reading->store->db, "BEGIN", NULL, NULL, NULL) == SQLITE_OK;
+        result = read_tables(reading, err);
+        if (own)
+            sqlite3_exec(reading->store->db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    finish_notes(reading);
+    lab_mem_free(reading->notes.items);
+    lab_mem_free(reading->stretches);
+    lab_mem_free(reading->sources);
+    return result;
+}
+
+int lab_recording_read(const char *path, const struct lab_recording_query *query,
+                       struct lab_arena *arena, struct lab_recording *ret_recording,
+                       struct lab_err *err) {
+    struct lab_recording recording = {0};
+    struct lab_recording_reading reading = {
+        .query = query, .arena = arena, .notes = {.arena = arena}, .recording = &recording};
+    if (lab_recording_open(path, &reading.notes, &reading.damaged, &reading.store, err) < 0) {
+        lab_mem_free(reading.notes.items);
+        return -1;
+    }
+    int result = read_all(&reading, err);
+    lab_store_close(reading.store);
+    if (result == 0)
+        *ret_recording = recording;
+    return result;
+}
+
+int lab_recording_read_store(struct lab_store *store, const struct lab_recording_query *query,
+                             struct lab_arena *arena, struct lab_recording *ret_recording,
+                             struct lab_err *err) {
+    struct lab_recording recording = {0};
+    struct lab_recording_reading reading = {.store = store,
+                                            .query = query,
+                                            .arena = arena,
+                                            .notes = {.arena = arena},
+                                            .recording = &recording};
+    int result = read_all(&reading, err);
+    if (result == 0)
+        *ret_recording = recording;
+    return result;
+}

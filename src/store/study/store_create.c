@@ -1,0 +1,161 @@
+/*
+ * store_create.c: a new file, all or nothing. It is made whole under another name and put in its
+ * place when it is on the disk: whoever finds it there finds the study and every run of it.
+ */
+#include "store/store_internal.h"
+
+#include "base/file/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int insert_study(struct lab_store *store, const struct lab_store_study *study,
+                        struct lab_err *err) {
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_STUDY, err);
+    if (!insert)
+        return -1;
+    lab_store_bind_text(insert, 1, study->name);
+    lab_store_bind_text(insert, 2, study->option);
+    sqlite3_bind_int64(insert, 3, (int64_t)study->identity);
+    sqlite3_bind_int64(insert, 4, (int64_t)study->seed);
+    lab_store_bind_text(insert, 5, study->config);
+    lab_store_bind_text(insert, 6, study->words);
+    lab_store_bind_text(insert, 7, study->machine);
+    lab_store_bind_text(insert, 8, study->version);
+    sqlite3_bind_int64(insert, 9, study->created_wall_ns);
+    sqlite3_bind_int64(insert, 10, (int64_t)study->machine_identity);
+    return lab_store_step(store, insert, err);
+}
+
+static int insert_run(struct lab_store *store, int64_t number, const struct lab_run *run,
+                      struct lab_err *err) {
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_RUN, err);
+    if (!insert)
+        return -1;
+    sqlite3_bind_int64(insert, 1, number);
+    lab_store_bind_text(insert, 2, run->id);
+    sqlite3_bind_int64(insert, 3, (int64_t)run->identity);
+    sqlite3_bind_int(insert, 4, run->position);
+    sqlite3_bind_int(insert, 5, run->repeat);
+    lab_store_bind_text(insert, 6, run->workload);
+    lab_store_bind_text(insert, 7, run->label);
+    lab_store_bind_text(insert, 8, run->options);
+    lab_store_bind_text(insert, 9, run->series);
+    lab_store_bind_text(insert, 10, run->test && *run->test ? run->test : "{}");
+    sqlite3_bind_int64(insert, 11, run->iterations);
+    sqlite3_bind_int64(insert, 12, run->warmup_iterations);
+    if (lab_store_step(store, insert, err) < 0 ||
+        !(insert = lab_store_prepare(store, LAB_STORE_INSERT_RANK, err)))
+        return -1;
+    for (int i = 0; i < run->rank_count; i++) {
+        sqlite3_bind_int64(insert, 1, number);
+        sqlite3_bind_int(insert, 2, i);
+        sqlite3_bind_int(insert, 3, run->ranks[i].gpu_id);
+        lab_store_bind_text(insert, 4, run->ranks[i].device);
+        sqlite3_bind_int(insert, 5, run->ranks[i].numa_node);
+        if (lab_store_step(store, insert, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int write_schema(struct lab_store *store, struct lab_err *err) {
+    char marks[128];
+    snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+             LAB_STORE_APPLICATION_ID, LAB_STORE_VERSION);
+    return lab_store_exec(store, marks, err) < 0 ? -1
+                                                 : lab_store_exec(store, lab_store_schema, err);
+}
+
+static int fill(struct lab_store *store, const struct lab_store_study *study,
+                const struct lab_run *runs, int count, struct lab_err *err) {
+    /* a file that is dropped if anything fails needs no journal on the disk */
+    if (lab_store_exec(store, "PRAGMA journal_mode = MEMORY", err) < 0 ||
+        lab_store_begin(store, true, err) < 0 || write_schema(store, err) < 0 ||
+        insert_study(store, study, err) < 0)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        if (insert_run(store, i + 1, &runs[i], err) < 0)
+            return -1;
+    }
+    return lab_store_commit(store, err);
+}
+
+static int make(const char *file, const char *path, const struct lab_store_study *study,
+                const struct lab_run *runs, int count, struct lab_err *err) {
+    struct lab_store *store = lab_store_new(path, LAB_STORE_NOUN, lab_store_check_study);
+    int result = lab_store_connect(store, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, err);
+    if (result == 0)
+        result = fill(store, study, runs, count, err);
+    lab_store_abandon(store);
+    return result;
+}
+
+/* Renames unless something is there, also where the file system can't do that in one step. */
+static int put_in_place(const char *file, const char *path) {
+    if (renameat2(AT_FDCWD, file, AT_FDCWD, path, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    if (link(file, path) < 0)
+        return -1;
+    unlink(file);
+    return 0;
+}
+
+static int fail_create(const char *path, struct lab_err *err) {
+    if (errno == EEXIST)
+        return lab_err_set(err, LAB_ERR_USER, "%s exists already", path);
+    bool users = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
+    return lab_err_set_errno(err, users ? LAB_ERR_USER : LAB_ERR_SYSTEM, errno, "%s can't be made",
+                             path);
+}
+
+/* Claims a new empty file in the directory. */
+static int claim(const char *directory, struct lab_arena *arena, const char **ret_file) {
+    static atomic_uint counter;
+    const char *file = lab_arena_printf(arena, "%s.gpulab-%d-%u.tmp", directory, (int)getpid(),
+                                        atomic_fetch_add(&counter, 1));
+    int fd = open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -1;
+    close(fd);
+    *ret_file = file;
+    return 0;
+}
+
+static int create(const char *path, const struct lab_store_study *study, const struct lab_run *runs,
+                  int count, struct lab_arena *arena, struct lab_err *err) {
+    struct stat info;
+    if (lstat(path, &info) == 0) {
+        errno = EEXIST;
+        return fail_create(path, err);
+    }
+    const char *slash = strrchr(path, '/');
+    const char *directory =
+        slash ? lab_arena_strndup(arena, path, (size_t)(slash - path) + 1) : "./";
+    const char *file;
+    if (claim(directory, arena, &file) < 0)
+        return fail_create(path, err);
+    int result = make(file, path, study, runs, count, err);
+    if (result == 0 && (put_in_place(file, path) < 0 || lab_file_sync_directory(directory) < 0))
+        result = fail_create(path, err);
+    if (result < 0)
+        unlink(file);
+    return result;
+}
+
+int lab_store_create(const char *path, const struct lab_store_study *study,
+                     const struct lab_run *runs, int count, struct lab_store **ret_store,
+                     struct lab_err *err) {
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    int result = create(path, study, runs, count, &arena, err);
+    lab_arena_release(&arena);
+    return result < 0 ? -1 : lab_store_open(path, LAB_STORE_WRITE, ret_store, err);
+}

@@ -1,0 +1,300 @@
+/*
+ * store_write.c: what a runner writes down. A run's life is checked here as well as in the runner,
+ * since a result that was acknowledged must not be lost or counted twice whatever goes wrong above:
+ * only a running run takes iterations, metrics, progress and an end, and a run that is done never begins again.
+ */
+#include "store/store_internal.h"
+
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/str.h"
+
+#include <assert.h>
+#include <string.h>
+#include <unistd.h>
+
+/* --- epochs --- */
+
+/* How far the wall clock may have moved against the other before an anchor no longer holds. */
+#define ANCHOR_HOLDS_NS LAB_NS_PER_S
+
+const char *lab_store_boot_id(struct lab_arena *arena) {
+    char *text;
+    size_t length;
+    if (lab_file_read("/proc/sys/kernel/random/boot_id", 256, arena, &text, &length, NULL) < 0)
+        return "";
+    text[strcspn(text, "\n")] = '\0';
+    return text;
+}
+
+static void bind_epoch(sqlite3_stmt *statement, const char *boot_id, const char *host,
+                       int64_t mono_ns, int64_t wall_ns, const char *kind) {
+    lab_store_bind_text(statement, 1, boot_id);
+    lab_store_bind_text(statement, 2, host);
+    sqlite3_bind_int64(statement, 3, mono_ns);
+    sqlite3_bind_int64(statement, 4, wall_ns);
+    lab_store_bind_text(statement, 5, kind);
+}
+
+static int find_or_add_epoch(struct lab_store *store, const char *kind, struct lab_arena *arena,
+                             int64_t *ret_epoch, struct lab_err *err) {
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    const char *boot_id = lab_store_boot_id(arena);
+    int64_t mono_ns = lab_clock_now(lab_clock_system()), wall_ns = lab_clock_wall_ns();
+    sqlite3_stmt *find = lab_store_prepare(store, LAB_STORE_FIND_EPOCH, err);
+    if (!find)
+        return -1;
+    bind_epoch(find, boot_id, host, mono_ns, wall_ns, kind);
+    sqlite3_bind_int64(find, 6, ANCHOR_HOLDS_NS);
+    int found = lab_store_step(store, find, err);
+    if (found > 0) {
+        *ret_epoch = sqlite3_column_int64(find, 0);
+        sqlite3_reset(find);
+    }
+    if (found)
+        return found < 0 ? -1 : 0;
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_EPOCH, err);
+    if (!insert)
+        return -1;
+    bind_epoch(insert, boot_id, host, mono_ns, wall_ns, kind);
+    if (lab_store_step(store, insert, err) < 0)
+        return -1;
+    *ret_epoch = sqlite3_last_insert_rowid(store->db);
+    return 0;
+}
+
+/* Ends the transaction as the work in it went. */
+static int end(struct lab_store *store, int result, struct lab_err *err) {
+    if (result == 0)
+        return lab_store_commit(store, err);
+    lab_store_rollback(store);
+    return -1;
+}
+
+int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoch,
+                    struct lab_err *err) {
+    if (lab_store_begin(store, true, err) < 0)
+        return -1;
+    struct lab_arena arena;
+    lab_arena_init(&arena);
+    int64_t epoch = 0;
+    int result = end(store, find_or_add_epoch(store, kind, &arena, &epoch, err), err);
+    lab_arena_release(&arena);
+    if (result == 0)
+        *ret_epoch = epoch;
+    return result;
+}
+
+/* --- a run's life --- */
+
+/* Fails unless the run exists and is in the state, or (`but_not`) in any other. */
+static int check_state(struct lab_store *store, int64_t run, enum lab_run_state state, bool but_not,
+                       const char *wish, struct lab_err *err) {
+    sqlite3_stmt *select = lab_store_prepare(store, LAB_STORE_RUN_STATE, err);
+    if (!select)
+        return -1;
+    sqlite3_bind_int64(select, 1, run);
+    int got = lab_store_step(store, select, err);
+    if (got < 0)
+        return -1;
+    if (got == 0)
+        return lab_err_set(err, LAB_ERR_USER, "%s: there is no run %lld", store->path,
+                           (long long)run);
+    const char *text = (const char *)sqlite3_column_text(select, 0);
+    bool is = lab_str_equal(text, lab_run_state_name(state));
+    int result = 0;
+    if (is == but_not)
+        result = lab_err_set(err, LAB_ERR_USER, "%s: run %lld can't %s: it is %s", store->path,
+                             (long long)run, wish, text);
+    sqlite3_reset(select);
+    return result;
+}
+
+static int drop(struct lab_store *store, enum lab_store_statement statement, int64_t run,
+                struct lab_err *err) {
+    sqlite3_stmt *delete = lab_store_prepare(store, statement, err);
+    if (!delete)
+        return -1;
+    sqlite3_bind_int64(delete, 1, run);
+    return lab_store_step(store, delete, err);
+}
+
+static int begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
+                     struct lab_err *err) {
+    if (check_state(store, run, LAB_RUN_DONE, true, "begin again", err) < 0 ||
+        drop(store, LAB_STORE_DROP_ITERATIONS, run, err) < 0 ||
+        drop(store, LAB_STORE_DROP_METRICS, run, err) < 0 ||
+        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
+        return -1;
+    sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_BEGIN_RUN, err);
+    if (!update)
+        return -1;
+    sqlite3_bind_int64(update, 1, run);
+    sqlite3_bind_int64(update, 2, epoch);
+    sqlite3_bind_int64(update, 3, start_ns);
+    if (lab_store_step(store, update, err) < 0)
+        return -1;
+    if (sqlite3_changes(store->db) != 1)
+        return lab_err_set(err, LAB_ERR_USER, "%s: there is no epoch %lld", store->path,
+                           (long long)epoch);
+    return 0;
+}
+
+int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
+                        struct lab_err *err) {
+    if (lab_store_begin(store, true, err) < 0)
+        return -1;
+    return end(store, begin_run(store, run, epoch, start_ns, err), err);
+}
+
+static int finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
+                      struct lab_err *err) {
+    if (check_state(store, run, LAB_RUN_RUNNING, false, "finish", err) < 0 ||
+        drop(store, LAB_STORE_DROP_PROGRESS, run, err) < 0)
+        return -1;
+    sqlite3_stmt *update = lab_store_prepare(store, LAB_STORE_FINISH_RUN, err);
+    if (!update)
+        return -1;
+    sqlite3_bind_int64(update, 1, run);
+    lab_store_bind_text(update, 2, lab_run_state_name(outcome->state));
+    sqlite3_bind_int64(update, 3, outcome->end_ns);
+    sqlite3_bind_int(update, 4, outcome->exit_code);
+    lab_store_bind_text(update, 5, outcome->error);
+    lab_store_bind_text(update, 6, outcome->result);
+    sqlite3_bind_int(update, 7, outcome->concurrent);
+    sqlite3_bind_double(update, 8, outcome->rate); /* NULL where it is not a number */
+    sqlite3_bind_double(update, 9, outcome->rate_low);
+    sqlite3_bind_double(update, 10, outcome->rate_high);
+    lab_store_bind_text(update, 11, outcome->rate_unit);
+    sqlite3_bind_int(update, 12, outcome->valid);
+    return lab_store_step(store, update, err);
+}
+
+int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
+                         struct lab_err *err) {
+    assert(outcome->state == LAB_RUN_DONE || outcome->state == LAB_RUN_FAILED);
+    if (lab_store_begin(store, true, err) < 0)
+        return -1;
+    return end(store, finish_run(store, run, outcome, err), err);
+}
+
+/* --- what it leaves on the way --- */
+
+static int check_rank(struct lab_store *store, int64_t run, int rank, struct lab_err *err) {
+    sqlite3_stmt *select = lab_store_prepare(store, LAB_STORE_HAS_RANK, err);
+    if (!select)
+        return -1;
+    sqlite3_bind_int64(select, 1, run);
+    sqlite3_bind_int(select, 2, rank);
+    int got = lab_store_step(store, select, err);
+    sqlite3_reset(select);
+    if (got == 0)
+        return lab_err_set(err, LAB_ERR_USER, "%s: run %lld has no rank %d", store->path,
+                           (long long)run, rank);
+    return got < 0 ? -1 : 0;
+}
+
+/* The chunks of a rank follow on each other from 0: a gap would shift all that come after it. */
+static int check_next(struct lab_store *store, int64_t run, int rank, int64_t first,
+                      struct lab_err *err) {
+    sqlite3_stmt *select = lab_store_prepare(store, LAB_STORE_NEXT_ITERATION, err);
+    if (!select)
+        return -1;
+    sqlite3_bind_int64(select, 1, run);
+    sqlite3_bind_int(select, 2, rank);
+    int got = lab_store_step(store, select, err);
+    if (got < 0)
+        return -1;
+    int64_t next = got ? sqlite3_column_int64(select, 0) : 0;
+    sqlite3_reset(select);
+    if (first == next)
+        return 0;
+    return lab_err_set(
+        err, LAB_ERR_USER,
+        "%s: run %lld, rank %d: iterations from %lld on came, where %lld is the next", store->path,
+        (long long)run, rank, (long long)first, (long long)next);
+}
+
+static int add_iterations(struct lab_store *store, int64_t run, int rank, int64_t first,
+                          const struct lab_iteration *items, size_t count, struct lab_err *err) {
+    if (check_state(store, run, LAB_RUN_RUNNING, false, "take iterations", err) < 0 ||
+        check_rank(store, run, rank, err) < 0 || check_next(store, run, rank, first, err) < 0)
+        return -1;
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_ITERATIONS, err);
+    if (!insert)
+        return -1;
+    struct lab_str bytes;
+    lab_str_init(&bytes);
+    lab_iterations_pack(items, count, &bytes);
+    sqlite3_bind_int64(insert, 1, run);
+    sqlite3_bind_int(insert, 2, rank);
+    sqlite3_bind_int64(insert, 3, first);
+    sqlite3_bind_int64(insert, 4, (int64_t)count);
+    sqlite3_bind_blob64(insert, 5, bytes.text, bytes.length, SQLITE_STATIC);
+    int result = lab_store_step(store, insert, err);
+    sqlite3_clear_bindings(insert);
+    lab_str_release(&bytes);
+    return result;
+}
+
+int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int64_t first,
+                             const struct lab_iteration *items, size_t count, struct lab_err *err) {
+    if (count == 0)
+        return 0;
+    if (lab_store_begin(store, false, err) < 0)
+        return -1;
+    return end(store, add_iterations(store, run, rank, first, items, count, err), err);
+}
+
+static int add_metric(struct lab_store *store, int64_t run, const struct lab_store_metric *metric,
+                      struct lab_err *err) {
+    if (check_state(store, run, LAB_RUN_RUNNING, false, "take metrics", err) < 0 ||
+        (metric->rank != -1 && check_rank(store, run, metric->rank, err) < 0))
+        return -1;
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_INSERT_METRIC, err);
+    if (!insert)
+        return -1;
+    sqlite3_bind_int64(insert, 1, run);
+    sqlite3_bind_int(insert, 2, metric->rank);
+    lab_store_bind_text(insert, 3, metric->name);
+    lab_store_bind_text(insert, 4, metric->unit);
+    sqlite3_bind_double(insert, 5, metric->value);
+    sqlite3_bind_int64(insert, 6, metric->time_ns);
+    return lab_store_step(store, insert, err);
+}
+
+int lab_store_add_metric(struct lab_store *store, int64_t run,
+                         const struct lab_store_metric *metric, struct lab_err *err) {
+    if (lab_store_begin(store, false, err) < 0)
+        return -1;
+    return end(store, add_metric(store, run, metric, err), err);
+}
+
+static int set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
+                        struct lab_err *err) {
+    sqlite3_stmt *insert = lab_store_prepare(store, LAB_STORE_SET_PROGRESS, err);
+    if (!insert)
+        return -1;
+    for (int i = 0; i < count; i++) {
+        sqlite3_bind_int64(insert, 1, items[i].run);
+        lab_store_bind_text(insert, 2, items[i].phase);
+        sqlite3_bind_int64(insert, 3, items[i].done);
+        sqlite3_bind_int64(insert, 4, items[i].total);
+        sqlite3_bind_int64(insert, 5, items[i].time_ns);
+        if (lab_store_step(store, insert, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int lab_store_set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
+                           struct lab_err *err) {
+    if (lab_store_begin(store, false, err) < 0)
+        return -1;
+    /* a checkpoint waits for the disk: whoever commits next may make it */
+    sqlite3_wal_autocheckpoint(store->db, 0);
+    int result = end(store, set_progress(store, items, count, err), err);
+    sqlite3_wal_autocheckpoint(store->db, LAB_STORE_CHECKPOINT_PAGES);
+    return result;
+}

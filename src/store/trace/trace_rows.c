@@ -1,0 +1,169 @@
+/* trace_rows.c: tables of a trace, read by the names of their columns, whichever of them exist. */
+#include "store/trace/trace_internal.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int trace_fail(const struct trace_reader *reader, struct lab_err *err) {
+    const char *text = sqlite3_errmsg(reader->db);
+    switch (sqlite3_errcode(reader->db) & 0xff) {
+    case SQLITE_NOTADB:
+        return lab_err_set(err, LAB_ERR_USER, "%s is no trace: it is no SQLite database",
+                           reader->path);
+    case SQLITE_CORRUPT:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is damaged or cut off: %s", reader->path, text);
+    case SQLITE_BUSY:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s is being written by another process",
+                           reader->path);
+    default:
+        return lab_err_set(err, LAB_ERR_SYSTEM, "%s can't be read: %s", reader->path, text);
+    }
+}
+
+bool trace_has_table(const struct trace_reader *reader, const char *table) {
+    sqlite3_stmt *rows = NULL;
+    bool found = false;
+    if (sqlite3_prepare_v2(reader->db,
+                           "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", -1,
+                           &rows, NULL) == SQLITE_OK) {
+        sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
+        found = sqlite3_step(rows) == SQLITE_ROW;
+    }
+    sqlite3_finalize(rows);
+    return found;
+}
+
+/* The table's columns; NULL-terminated, in the arena; none where there is no such table. */
+static const char **read_columns(const struct trace_reader *reader, const char *table) {
+    const char **names = NULL;
+    int count = 0, capacity = 0;
+    sqlite3_stmt *rows = NULL;
+    if (sqlite3_prepare_v2(reader->db, "SELECT name FROM pragma_table_info(?)", -1, &rows, NULL) ==
+        SQLITE_OK) {
+        sqlite3_bind_text(rows, 1, table, -1, SQLITE_STATIC);
+        while (sqlite3_step(rows) == SQLITE_ROW) {
+            const char *name = (const char *)sqlite3_column_text(rows, 0);
+            LAB_MEM_GROW(&names, count, &capacity);
+            names[count++] = lab_arena_strdup(reader->arena, name ? name : "");
+        }
+    }
+    sqlite3_finalize(rows);
+    const char **copy = lab_arena_alloc(reader->arena, (size_t)count + 1, sizeof *copy);
+    for (int i = 0; i < count; i++)
+        copy[i] = names[i];
+    lab_mem_free(names);
+    return copy;
+}
+
+static bool contains(const char *const *names, const char *name) {
+    for (int i = 0; names[i]; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+int trace_rows_open(const struct trace_reader *reader, const char *table,
+                    const char *const *columns, int required, sqlite3_stmt **ret_rows,
+                    struct lab_err *err) {
+    *ret_rows = NULL;
+    if (!trace_has_table(reader, table))
+        return 0;
+    const char **present = read_columns(reader, table);
+    struct lab_str sql;
+    lab_str_init(&sql);
+    lab_str_add(&sql, "SELECT ");
+    for (int i = 0; columns[i]; i++) {
+        bool found = contains(present, columns[i]);
+        if (!found && i < required) {
+            lab_str_release(&sql);
+            return lab_err_set(err, LAB_ERR_USER,
+                               "%s is no trace that can be read: its table %s has no column %s",
+                               reader->path, table, columns[i]);
+        }
+        lab_str_printf(&sql, found ? "%s\"%s\"" : "%sNULL", i ? ", " : "", columns[i]);
+    }
+    lab_str_printf(&sql, " FROM \"%s\"", table);
+    int code = sqlite3_prepare_v2(reader->db, sql.text, -1, ret_rows, NULL);
+    lab_str_release(&sql);
+    return code == SQLITE_OK ? 0 : trace_fail(reader, err);
+}
+
+int trace_rows_next(const struct trace_reader *reader, sqlite3_stmt *rows, struct lab_err *err) {
+    if (!rows)
+        return 0;
+    int code = sqlite3_step(rows);
+    if (code == SQLITE_ROW)
+        return 1;
+    int result = code == SQLITE_DONE ? 0 : trace_fail(reader, err);
+    sqlite3_finalize(rows);
+    return result;
+}
+
+int trace_count_rows(const struct trace_reader *reader, const char *table, size_t *ret_count,
+                     struct lab_err *err) {
+    *ret_count = 0;
+    if (!trace_has_table(reader, table))
+        return 0;
+    char sql[128];
+    sqlite3_stmt *rows = NULL;
+    snprintf(sql, sizeof sql, "SELECT count(*) FROM \"%s\"", table);
+    if (sqlite3_prepare_v2(reader->db, sql, -1, &rows, NULL) != SQLITE_OK ||
+        sqlite3_step(rows) != SQLITE_ROW) {
+        trace_fail(reader, err);
+        sqlite3_finalize(rows);
+        return -1;
+    }
+    *ret_count = (size_t)sqlite3_column_int64(rows, 0);
+    sqlite3_finalize(rows);
+    return 0;
+}
+
+/* --- strings --- */
+
+static int by_id(const void *a, const void *b) {
+    int64_t x = ((const struct trace_string *)a)->id, y = ((const struct trace_string *)b)->id;
+    return (x > y) - (x < y);
+}
+
+int trace_read_strings(struct trace_reader *reader, struct lab_err *err) {
+    static const char *const columns[] = {"id", "value", NULL};
+    sqlite3_stmt *rows;
+    size_t most;
+    if (trace_count_rows(reader, "StringIds", &most, err) < 0 ||
+        trace_rows_open(reader, "StringIds", columns, 2, &rows, err) < 0)
+        return -1;
+    reader->strings = lab_arena_alloc(reader->arena, most + 1, sizeof *reader->strings);
+    int status;
+    while ((status = trace_rows_next(reader, rows, err)) > 0) {
+        const char *text = (const char *)sqlite3_column_text(rows, 1);
+        if (reader->string_count < most)
+            reader->strings[reader->string_count++] = (struct trace_string){
+                sqlite3_column_int64(rows, 0), lab_arena_strdup(reader->arena, text ? text : "")};
+    }
+    qsort(reader->strings, reader->string_count, sizeof *reader->strings, by_id);
+    return status;
+}
+
+const char *trace_text(const struct trace_reader *reader, sqlite3_stmt *rows, int column) {
+    int type = sqlite3_column_type(rows, column);
+    if (type == SQLITE_TEXT)
+        return lab_arena_strdup(reader->arena, (const char *)sqlite3_column_text(rows, column));
+    if (type != SQLITE_INTEGER || reader->string_count == 0)
+        return NULL;
+    struct trace_string wanted = {.id = sqlite3_column_int64(rows, column)};
+    const struct trace_string *found =
+        bsearch(&wanted, reader->strings, reader->string_count, sizeof wanted, by_id);
+    return found ? found->text : NULL;
+}
+
+/* --- who --- */
+
+uint32_t trace_process_of(int64_t global) {
+    return (uint32_t)(((uint64_t)global >> 24) & 0xffffff);
+}
+
+uint32_t trace_thread_of(int64_t global) {
+    return (uint32_t)((uint64_t)global & 0xffffff);
+}

@@ -1,0 +1,226 @@
+/* tuning.c: entries of the tuning cache, and what unfinished tunings know. */
+#include "store/tuning/tuning_internal.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+
+static struct lab_tuning_entry read_entry(sqlite3_stmt *statement, struct lab_arena *arena) {
+    return (struct lab_tuning_entry){
+        .key = tuning_text(statement, 0, arena),
+        .kernel = tuning_text(statement, 1, arena),
+        .shape = tuning_text(statement, 2, arena),
+        .device = tuning_text(statement, 3, arena),
+        .config = tuning_text(statement, 4, arena),
+        .time_s = tuning_number(statement, 5),
+        .low_s = tuning_number(statement, 6),
+        .high_s = tuning_number(statement, 7),
+        .certain = sqlite3_column_int(statement, 8) != 0,
+        .tuned_wall_ns = sqlite3_column_int64(statement, 9),
+        .result = tuning_text(statement, 10, arena),
+    };
+}
+
+int lab_tuning_cache_find(struct lab_tuning_cache *cache, const char *key, struct lab_arena *arena,
+                          struct lab_tuning_entry *ret_entry, struct lab_err *err) {
+    if (!cache->db)
+        return 0;
+    sqlite3_stmt *statement =
+        tuning_prepare(cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry WHERE key = ?", err);
+    if (!statement)
+        return -1;
+    tuning_bind_text(statement, 1, key);
+    int code = sqlite3_step(statement), result = code == SQLITE_ROW ? 1 : 0;
+    if (result)
+        *ret_entry = read_entry(statement, arena);
+    else if (code != SQLITE_DONE)
+        result = tuning_fail(cache, err);
+    sqlite3_finalize(statement);
+    return result;
+}
+
+int tuning_write_entry(const struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,
+                       bool only_later, struct lab_err *err) {
+    sqlite3_stmt *statement = tuning_prepare(
+        cache,
+        only_later ? "INSERT INTO entry (" TUNING_ENTRY_COLUMNS
+                     ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+                     " ON CONFLICT (key) DO UPDATE SET config = excluded.config,"
+                     " time_s = excluded.time_s, low_s = excluded.low_s, high_s = excluded.high_s,"
+                     " certain = excluded.certain, tuned_wall_ns = excluded.tuned_wall_ns,"
+                     " result = excluded.result WHERE excluded.tuned_wall_ns > entry.tuned_wall_ns"
+                   : "INSERT OR REPLACE INTO entry (" TUNING_ENTRY_COLUMNS
+                     ") VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        err);
+    if (!statement)
+        return -1;
+    const char *texts[] = {entry->key, entry->kernel, entry->shape, entry->device, entry->config};
+    for (int i = 0; i < 5; i++)
+        tuning_bind_text(statement, i + 1, texts[i]);
+    tuning_bind_number(statement, 6, entry->time_s);
+    tuning_bind_number(statement, 7, entry->low_s);
+    tuning_bind_number(statement, 8, entry->high_s);
+    sqlite3_bind_int(statement, 9, entry->certain);
+    sqlite3_bind_int64(statement, 10, entry->tuned_wall_ns);
+    tuning_bind_text(statement, 11, entry->result);
+    return tuning_finish(cache, statement, err);
+}
+
+int lab_tuning_cache_put(struct lab_tuning_cache *cache, const struct lab_tuning_entry *entry,
+                         struct lab_err *err) {
+    return tuning_write_entry(cache, entry, false, err);
+}
+
+int lab_tuning_cache_list(struct lab_tuning_cache *cache, struct lab_arena *arena,
+                          struct lab_tuning_entry **ret_entries, int *ret_count,
+                          struct lab_err *err) {
+    struct lab_tuning_entry *items = NULL;
+    int count = 0, capacity = 0, code = SQLITE_DONE;
+    sqlite3_stmt *statement = NULL;
+    if (cache->db) {
+        statement = tuning_prepare(
+            cache, "SELECT " TUNING_ENTRY_COLUMNS " FROM entry ORDER BY tuned_wall_ns DESC, key",
+            err);
+        if (!statement)
+            return -1;
+        while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+            LAB_MEM_GROW(&items, count, &capacity);
+            items[count++] = read_entry(statement, arena);
+        }
+    }
+    int result = code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
+    sqlite3_finalize(statement);
+    if (result == 0) {
+        *ret_entries = lab_arena_alloc(arena, (size_t)count + 1, sizeof **ret_entries);
+        if (count)
+            memcpy(*ret_entries, items, (size_t)count * sizeof *items);
+        *ret_count = count;
+    }
+    lab_mem_free(items);
+    return result;
+}
+
+int lab_tuning_cache_clear(struct lab_tuning_cache *cache, int *ret_count, struct lab_err *err) {
+    *ret_count = 0;
+    if (!cache->db)
+        return 0;
+    if (tuning_exec(cache, "BEGIN IMMEDIATE", err) ||
+        tuning_exec(cache, "DELETE FROM trial", err) ||
+        tuning_exec(cache, "DELETE FROM entry", err)) {
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+        return -1;
+    }
+    *ret_count = sqlite3_changes(cache->db);
+    return tuning_exec(cache, "COMMIT", err);
+}
+
+/* --- unfinished tunings --- */
+
+int lab_tuning_cache_keep(struct lab_tuning_cache *cache, const char *session,
+                          const struct lab_trial *trial, struct lab_err *err) {
+    sqlite3_stmt *statement = tuning_prepare(cache,
+                                             "INSERT OR REPLACE INTO trial (" TUNING_TRIAL_COLUMNS
+                                             ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                                             err);
+    if (!statement)
+        return -1;
+    tuning_bind_text(statement, 1, session);
+    tuning_bind_text(statement, 2, trial->config);
+    sqlite3_bind_int(statement, 3, (int)trial->state);
+    tuning_bind_text(statement, 4, trial->reason);
+    sqlite3_bind_int(statement, 5, trial->rung);
+    tuning_bind_number(statement, 6, trial->median_s);
+    tuning_bind_number(statement, 7, trial->low_s);
+    tuning_bind_number(statement, 8, trial->high_s);
+    return tuning_finish(cache, statement, err);
+}
+
+int lab_tuning_cache_keep_all(struct lab_tuning_cache *cache, const char *session,
+                              const struct lab_trial *const *trials, int count,
+                              struct lab_err *err) {
+    if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
+        return -1;
+    int result = 0;
+    for (int i = 0; i < count && result == 0; i++)
+        result = lab_tuning_cache_keep(cache, session, trials[i], err);
+    if (result == 0)
+        result = tuning_exec(cache, "COMMIT", err);
+    if (result)
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+    return result;
+}
+
+static bool read_trial(sqlite3_stmt *statement, struct lab_arena *arena,
+                       struct lab_trial *ret_trial) {
+    int state = sqlite3_column_int(statement, 1);
+    if (state < LAB_TRIAL_UNTRIED || state > LAB_TRIAL_WRONG)
+        return false;
+    *ret_trial = (struct lab_trial){
+        .config = tuning_text(statement, 0, arena),
+        .state = (enum lab_trial_state)state,
+        .reason = tuning_text(statement, 2, arena),
+        .rung = sqlite3_column_int(statement, 3),
+        .median_s = tuning_number(statement, 4),
+        .low_s = tuning_number(statement, 5),
+        .high_s = tuning_number(statement, 6),
+    };
+    if (!*ret_trial->reason)
+        ret_trial->reason = NULL;
+    return true;
+}
+
+int lab_tuning_cache_trials(struct lab_tuning_cache *cache, const char *session,
+                            struct lab_arena *arena, struct lab_trial **ret_trials, int *ret_count,
+                            struct lab_err *err) {
+    struct lab_trial *items = NULL;
+    int count = 0, capacity = 0, code = SQLITE_DONE;
+    sqlite3_stmt *statement = NULL;
+    if (cache->db) {
+        statement = tuning_prepare(cache,
+                                   "SELECT config, state, reason, rung, median_s, low_s, high_s"
+                                   " FROM trial WHERE session = ? ORDER BY config",
+                                   err);
+        if (!statement)
+            return -1;
+        tuning_bind_text(statement, 1, session);
+        while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+            LAB_MEM_GROW(&items, count, &capacity);
+            count += read_trial(statement, arena, &items[count]);
+        }
+    }
+    int result = code == SQLITE_DONE ? 0 : tuning_fail(cache, err);
+    sqlite3_finalize(statement);
+    if (result == 0) {
+        *ret_trials = lab_arena_alloc(arena, (size_t)count + 1, sizeof **ret_trials);
+        if (count)
+            memcpy(*ret_trials, items, (size_t)count * sizeof *items);
+        *ret_count = count;
+    }
+    lab_mem_free(items);
+    return result;
+}
+
+int lab_tuning_cache_unfinished(struct lab_tuning_cache *cache, int *ret_count,
+                                struct lab_err *err) {
+    *ret_count = 0;
+    if (!cache->db)
+        return 0;
+    sqlite3_stmt *statement =
+        tuning_prepare(cache, "SELECT count(DISTINCT session) FROM trial", err);
+    if (!statement)
+        return -1;
+    int result = sqlite3_step(statement) == SQLITE_ROW ? 0 : tuning_fail(cache, err);
+    if (result == 0)
+        *ret_count = sqlite3_column_int(statement, 0);
+    sqlite3_finalize(statement);
+    return result;
+}
+
+int lab_tuning_cache_forget(struct lab_tuning_cache *cache, const char *session,
+                            struct lab_err *err) {
+    sqlite3_stmt *statement = tuning_prepare(cache, "DELETE FROM trial WHERE session = ?", err);
+    if (!statement)
+        return -1;
+    tuning_bind_text(statement, 1, session);
+    return tuning_finish(cache, statement, err);
+}

@@ -1,0 +1,119 @@
+/* tuning_share.c: the tuning cache as a file to share between machines, and back. */
+#include "store/tuning/tuning_internal.h"
+
+#include "base/json.h"
+#include "base/str.h"
+
+#include <math.h>
+
+#define FORMAT "gpulab tuning"
+
+static struct lab_value *entry_value(const struct lab_tuning_entry *entry,
+                                     struct lab_arena *arena) {
+    struct lab_value *map = lab_value_map(arena);
+    lab_value_set_string(arena, map, "key", entry->key);
+    lab_value_set_string(arena, map, "kernel", entry->kernel);
+    lab_value_set_string(arena, map, "shape", entry->shape);
+    lab_value_set_string(arena, map, "device", entry->device);
+    lab_value_set_string(arena, map, "config", entry->config);
+    lab_value_set_float(arena, map, "time_s", entry->time_s);
+    lab_value_set_float(arena, map, "low_s", entry->low_s);
+    lab_value_set_float(arena, map, "high_s", entry->high_s);
+    lab_value_set_bool(arena, map, "certain", entry->certain);
+    lab_value_set_int(arena, map, "tuned_wall_ns", entry->tuned_wall_ns);
+    return map;
+}
+
+int lab_tuning_cache_export(struct lab_tuning_cache *cache, struct lab_arena *arena,
+                            struct lab_value **ret_value, int *ret_count, struct lab_err *err) {
+    struct lab_tuning_entry *entries;
+    if (lab_tuning_cache_list(cache, arena, &entries, ret_count, err))
+        return -1;
+    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
+    for (int i = 0; i < *ret_count; i++)
+        lab_value_append(arena, list, entry_value(&entries[i], arena));
+    lab_value_set_string(arena, map, "format", FORMAT);
+    lab_value_set_int(arena, map, "version", LAB_TUNING_CACHE_VERSION);
+    lab_value_set(arena, map, "entries", list);
+    *ret_value = map;
+    return 0;
+}
+
+/* --- import --- */
+
+static int refuse(const struct lab_value *value, const char *what, struct lab_err *err) {
+    struct lab_str place;
+    lab_str_init(&place);
+    if (value)
+        lab_value_add_place(value, &place);
+    lab_err_set(err, LAB_ERR_USER, "%s%s; 'gpulab cache export tuning FILE' writes such files",
+                place.length ? place.text : "", what);
+    lab_str_release(&place);
+    return -1;
+}
+
+static const char *text_of(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
+}
+
+static double number_of(const struct lab_value *map, const char *key) {
+    const struct lab_value *value = lab_value_get(map, key);
+    if (value && value->type == LAB_VALUE_INT)
+        return (double)value->integer;
+    return value && value->type == LAB_VALUE_FLOAT ? value->number : NAN;
+}
+
+static int read_entry(const struct lab_value *map, struct lab_tuning_entry *ret_entry,
+                      struct lab_err *err) {
+    const struct lab_value *certain = lab_value_get(map, "certain");
+    const struct lab_value *tuned = lab_value_get(map, "tuned_wall_ns");
+    *ret_entry = (struct lab_tuning_entry){
+        .key = text_of(map, "key"),
+        .kernel = text_of(map, "kernel"),
+        .shape = text_of(map, "shape"),
+        .device = text_of(map, "device"),
+        .config = text_of(map, "config"),
+        .time_s = number_of(map, "time_s"),
+        .low_s = number_of(map, "low_s"),
+        .high_s = number_of(map, "high_s"),
+        .certain = certain && certain->type == LAB_VALUE_BOOL && certain->boolean,
+        .tuned_wall_ns = tuned && tuned->type == LAB_VALUE_INT ? tuned->integer : 0,
+        .result = "",
+    };
+    if (!ret_entry->key || !*ret_entry->key || !ret_entry->config || !*ret_entry->config)
+        return refuse(map, "an entry without key or config", err);
+    return 0;
+}
+
+/* `ret_later`: how many of the rows came in. */
+static int import_all(const struct lab_tuning_cache *cache, const struct lab_value *list,
+                      int *ret_taken, struct lab_err *err) {
+    *ret_taken = 0;
+    for (int i = 0; i < list->count; i++) {
+        struct lab_tuning_entry entry;
+        int before = sqlite3_total_changes(cache->db);
+        if (read_entry(list->items[i], &entry, err) || tuning_write_entry(cache, &entry, true, err))
+            return -1;
+        *ret_taken += sqlite3_total_changes(cache->db) > before;
+    }
+    return 0;
+}
+
+int lab_tuning_cache_import(struct lab_tuning_cache *cache, const struct lab_value *value,
+                            int *ret_taken, int *ret_count, struct lab_err *err) {
+    const struct lab_value *list = lab_value_get(value, "entries");
+    const char *format = text_of(value, "format");
+    if (!lab_str_equal(format, FORMAT) || !list || list->type != LAB_VALUE_LIST)
+        return refuse(value, "this is no export of a tuning cache", err);
+    if (number_of(value, "version") != LAB_TUNING_CACHE_VERSION)
+        return refuse(value, "this export is of another version", err);
+    if (tuning_exec(cache, "BEGIN IMMEDIATE", err))
+        return -1;
+    if (import_all(cache, list, ret_taken, err)) {
+        sqlite3_exec(cache->db, "ROLLBACK", NULL, NULL, NULL);
+        return -1;
+    }
+    *ret_count = list->count;
+    return tuning_exec(cache, "COMMIT", err);
+}

@@ -1,0 +1,192 @@
+/* tune_cache.c */
+#include "tune/tune_cache.h"
+
+#include "base/clock.h"
+#include "base/file/file.h"
+#include "base/json.h"
+#include "store/tuning/tuning.h"
+
+#include <time.h>
+
+#define FILE_BYTES_MOST (64 << 20)
+
+static int open_cache(struct lab_arena *arena, bool writable, struct lab_tuning_cache **ret_cache,
+                      const char **ret_path, struct lab_err *err) {
+    const char *note = NULL;
+    *ret_path = lab_tuning_cache_path(arena);
+    if (!*ret_path)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "tunings aren't kept: neither XDG_CACHE_HOME nor HOME names a folder");
+    if (lab_tuning_cache_open(*ret_path, writable, arena, ret_cache, &note, err))
+        return -1;
+    if (note)
+        lab_console_note("%s", note);
+    return 0;
+}
+
+static const char *plural(int count) {
+    return count == 1 ? "tuning" : "tunings";
+}
+
+/* --- list --- */
+
+static void print_json(const struct lab_console *console, struct lab_arena *arena, const char *path,
+                       const struct lab_tuning_entry *entries, int count, int unfinished) {
+    struct lab_value *map = lab_value_map(arena), *list = lab_value_list(arena);
+    for (int i = 0; i < count; i++) {
+        struct lab_value *item = lab_value_map(arena);
+        lab_value_set_string(arena, item, "kernel", entries[i].kernel);
+        lab_value_set_string(arena, item, "shape", entries[i].shape);
+        lab_value_set_string(arena, item, "device", entries[i].device);
+        lab_value_set_string(arena, item, "config", entries[i].config);
+        lab_value_set_float(arena, item, "time_ms", 1e3 * entries[i].time_s);
+        lab_value_set_bool(arena, item, "winner_is_certain", entries[i].certain);
+        lab_value_set_float(arena, item, "tuned_unix_s",
+                            (double)entries[i].tuned_wall_ns / (double)LAB_NS_PER_S);
+        lab_value_set_string(arena, item, "key", entries[i].key);
+        lab_value_append(arena, list, item);
+    }
+    lab_value_set_string(arena, map, "file", path);
+    lab_value_set(arena, map, "tunings", list);
+    lab_value_set_int(arena, map, "interrupted", unfinished);
+    lab_console_print_json(console, map);
+}
+
+/* Two lines each: neither shapes nor configurations may be cut short, and tables are too narrow. */
+static void add_entry(const struct lab_tuning_entry *entry, struct lab_str *text) {
+    time_t tuned = (time_t)(entry->tuned_wall_ns / LAB_NS_PER_S);
+    struct tm parts;
+    char when[32] = "";
+    if (localtime_r(&tuned, &parts))
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M", &parts);
+    lab_str_printf(text, "  %s, tuned on %s\n      %s: ", entry->shape, when, entry->config);
+    lab_str_add_time(text, entry->time_s);
+    lab_str_add(text, entry->certain ? "\n" : ", others alike\n");
+}
+
+/* By device: entries of the same one come together, the latest first. */
+static void print_text(const struct lab_console *console, const char *path,
+                       const struct lab_tuning_entry *entries, int count, int unfinished) {
+    struct lab_str text;
+    lab_str_init(&text);
+    bool *done = lab_mem_alloc((size_t)count + 1, sizeof *done);
+    for (int first = 0; first < count; first++) {
+        if (done[first])
+            continue;
+        lab_text_heading(entries[first].device, console->style, &text);
+        for (int i = first; i < count; i++)
+            if (lab_str_equal(entries[i].device, entries[first].device)) {
+                add_entry(&entries[i], &text);
+                done[i] = true;
+            }
+        lab_str_add(&text, "\n");
+    }
+    lab_mem_free(done);
+    if (count)
+        lab_str_printf(&text, "%d %s, in %s\n", count, plural(count), path);
+    else
+        lab_str_printf(&text, "No tunings are kept in %s.\n", path);
+    if (unfinished)
+        lab_str_printf(&text, "%d interrupted: the same command goes on.\n", unfinished);
+    lab_console_print(console, &text);
+    lab_str_release(&text);
+}
+
+int lab_cache_list_tuning(const struct lab_console *console, struct lab_arena *arena,
+                          struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    struct lab_tuning_entry *entries;
+    const char *path;
+    int count, unfinished;
+    if (open_cache(arena, false, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_list(cache, arena, &entries, &count, err) ||
+                 lab_tuning_cache_unfinished(cache, &unfinished, err);
+    lab_tuning_cache_close(cache);
+    if (result)
+        return -1;
+    if (console->json)
+        print_json(console, arena, path, entries, count, unfinished);
+    else
+        print_text(console, path, entries, count, unfinished);
+    return 0;
+}
+
+/* --- clear, export, import --- */
+
+/* One line for people, or `name`: count and the path. */
+static void say(const struct lab_console *console, struct lab_arena *arena, const char *name,
+                int count, const char *path, const char *line) {
+    struct lab_str text;
+    if (console->json) {
+        struct lab_value *map = lab_value_map(arena);
+        lab_value_set_string(arena, map, "file", path);
+        lab_value_set_int(arena, map, name, count);
+        lab_console_print_json(console, map);
+        return;
+    }
+    lab_str_init(&text);
+    lab_str_printf(&text, "%s\n", line);
+    lab_console_print(console, &text);
+    lab_str_release(&text);
+}
+
+int lab_cache_clear_tuning(const struct lab_console *console, struct lab_arena *arena,
+                           struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    const char *path;
+    int count;
+    if (open_cache(arena, true, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_clear(cache, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result == 0)
+        say(console, arena, "removed", count, path,
+            lab_arena_printf(arena, "Removed %d %s from %s.", count, plural(count), path));
+    return result;
+}
+
+int lab_cache_export_tuning(const struct lab_console *console, struct lab_arena *arena,
+                            const char *file, struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    struct lab_value *value;
+    struct lab_str text;
+    const char *path;
+    int count;
+    if (open_cache(arena, false, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_export(cache, arena, &value, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result)
+        return -1;
+    lab_str_init(&text);
+    lab_json_write(value, 2, &text);
+    lab_str_add(&text, "\n");
+    result = lab_file_write_atomic(file, text.text, text.length, err);
+    lab_str_release(&text);
+    if (result == 0)
+        say(console, arena, "exported", count, file,
+            lab_arena_printf(arena, "Wrote %d %s to %s.", count, plural(count), file));
+    return result;
+}
+
+int lab_cache_import_tuning(const struct lab_console *console, struct lab_arena *arena,
+                            const char *file, struct lab_err *err) {
+    struct lab_tuning_cache *cache = NULL;
+    struct lab_value *value;
+    const char *path;
+    char *text;
+    size_t length;
+    int taken = 0, count = 0;
+    if (lab_file_read(file, FILE_BYTES_MOST, arena, &text, &length, err) ||
+        lab_json_parse(text, length, file, arena, &value, err) ||
+        open_cache(arena, true, &cache, &path, err))
+        return -1;
+    int result = lab_tuning_cache_import(cache, value, &taken, &count, err);
+    lab_tuning_cache_close(cache);
+    if (result == 0)
+        say(console, arena, "imported", taken, path,
+            lab_arena_printf(arena, "Took in %d of %d %s from %s%s.", taken, count, plural(count),
+                             file, taken < count ? "; the others, or later ones, were here" : ""));
+    return result;
+}

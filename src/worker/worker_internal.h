@@ -1,0 +1,233 @@
+/*
+ * worker_internal.h: what the files of the worker share. Others use worker.h.
+ *
+ *   worker.c         the conversation: job in, ranks started, acknowledgement
+ *   worker_guard.c   the thread that listens to the runner and ends everything when it is gone
+ *   worker_rank.c    one rank: bind, open, verify, warm up, wait, measure, prove
+ *   worker_phase.c   of a study with phases: tuning, choices side by side
+ *   worker_probe.c   what is left of the device's resources
+ *   worker_disturb.c a neighbour on purpose
+ *   worker_trace.c   the short traced pass behind the timed one
+ *   worker_metric.c  figures that a workload tells, at a bearable pace
+ *   worker_sample.c  what a simulated machine's sampler saw
+ *   worker_result.c  what a rank has to tell at its end
+ */
+#ifndef LAB_WORKER_WORKER_INTERNAL_H
+#define LAB_WORKER_WORKER_INTERNAL_H
+
+#include "base/str.h"
+#include "machine/machine.h"
+#include "measure/measure.h"
+#include "run/frame.h"
+#include "run/job.h"
+#include "workload/workload.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/types.h>
+
+struct worker {
+    int fd;
+    pthread_mutex_t send_mutex;
+    struct lab_str outgoing; /* the frame being sent; under send_mutex */
+
+    struct lab_arena arena;
+    struct lab_job job;
+    struct lab_machine *machine;
+    const struct lab_workload *workload;
+    const void *config;            /* the job's options, checked; shared by all ranks */
+    struct lab_workload_cost cost; /* of a rank that is alone */
+    struct lab_group *group;       /* of ranks that do an iteration together; NULL = none do */
+
+    pthread_mutex_t mutex; /* of what follows, up to the line */
+    pthread_cond_t changed;
+    bool go, acknowledged;
+    int results_left; /* ranks whose RESULT is not on its way yet */
+    int timed_left;   /* ranks that are not through with their timed pass yet */
+    int probed_left;  /* likewise before resources are probed */
+    int traced_left;  /* likewise with their traced pass */
+    /* --- */
+    atomic_bool stopping; /* a rank has failed, or all were asked to end: the others end soon */
+    atomic_bool external; /* the workload is a program that can be asked to end */
+
+    pthread_mutex_t sample_mutex; /* samples are taken and sent by one at a time */
+
+    pthread_mutex_t metric_mutex; /* of what follows */
+    int64_t metric_window_ns;     /* its start */
+    int metric_count;             /* in it */
+
+    /* the guard's own once it runs */
+    struct lab_frame_reader reader;
+    pthread_t guard;
+    bool guarded;
+    pid_t parent;  /* the runner; 0 = a profiler stands between */
+    int signal_fd; /* the parent's end, and requests to end */
+    int wake_fd;   /* told by worker_guard_stop */
+};
+
+struct disturber; /* worker_disturb.c's */
+
+struct regret { /* a choice against the first, both on this device at the same time */
+    const char *phase, *config;
+    double ratio, low, high; /* of its time; NaN = unknown */
+    bool same;               /* it is the first's configuration */
+    int rounds;
+};
+
+struct capacity { /* what the device's resources gave when they were probed; NaN = unknown */
+    double flops_per_s, memory_bytes_per_s, h2d_bytes_per_s, d2h_bytes_per_s;
+    double clock_mhz, power_w, power_limit_w; /* of the whole GPU */
+};
+
+enum { /* parts of an iteration */
+       WORKER_FORWARD,
+       WORKER_BACKWARD,
+       WORKER_GRADIENT, /* instead of the two, where they are one operation */
+       WORKER_UPDATE,
+       WORKER_COMMUNICATION,
+       WORKER_EXPOSED,
+       WORKER_PARTS
+};
+
+struct worker_part { /* in ms, over what was measured */
+    double total;
+    int count;
+};
+
+extern const char *const worker_part_names[WORKER_PARTS];
+
+struct rank {
+    struct worker *worker;
+    const struct lab_job_rank *job;
+    pthread_t thread;
+    struct lab_arena arena;
+    struct lab_device_ref ref;
+    struct lab_device *device; /* NULL for an external workload */
+    struct lab_sink sink;
+    void *state;    /* the workload's */
+    double setup_s; /* that opening it took */
+
+    bool go;                             /* the runner has let it measure */
+    const struct lab_iteration *stretch; /* the last one's records, while they last */
+    int stretch_count;
+    int64_t shown[2];                       /* to the other ranks, in turn (worker_agree) */
+    int shown_next;                         /* which of the two */
+    int64_t sent;                           /* iterations told so far */
+    atomic_llong progress_ns;               /* when PROGRESS was told last */
+    atomic_bool tells_progress;             /* the workload does so itself */
+    int64_t metric_count;                   /* told by the workload */
+    bool metrics_waited;                    /* it was slowed down for them */
+    struct worker_part parts[WORKER_PARTS]; /* of an iteration, as the workload tells them */
+
+    struct lab_measurement measurement;
+    struct lab_verification verification;
+    bool verified; /* `verification` holds something */
+    bool overlaps; /* copies can run beside compute on this device */
+    bool thread_proven, memory_proven;
+    const char *invalid[2]; /* sentences */
+    int invalid_count;
+    double peak_memory_mib;   /* before it was traced; NaN = unknown */
+    double device_memory_mib; /* likewise, in buffers on the device */
+    int64_t end_ns;           /* by the device's clock, when all was done; 0 = it has none */
+
+    /* of a phase */
+    struct disturber *disturber;
+    struct lab_value *tuning;      /* its result as JSON; NULL = it wasn't tuned */
+    const char *configuration;     /* that the kernel runs with; NULL = as the options say */
+    const char *phase_warnings[4]; /* sentences */
+    int phase_warning_count;
+    struct capacity capacity;
+    bool probed;
+    struct regret *regrets; /* of the choices behind the first */
+    int regret_count;
+
+    const char *trace_path; /* below the study's folder; NULL = there is none */
+    int trace_iterations;
+    double trace_overhead;     /* NaN = unknown */
+    const char *trace_warning; /* a sentence; NULL = all went well */
+};
+
+/* Sends one frame whole; any thread. A runner that is gone is the guard's business: no failure. */
+void worker_send(struct worker *worker, const struct lab_frame *frame);
+
+/* Something went wrong: true for the first who says so, and that one tells the runner. Wakes all. */
+bool worker_stop(struct worker *worker);
+
+/* Waits until the runner says GO; false if another rank's failure came first. */
+bool worker_wait_go(struct worker *worker);
+
+/* Takes one from a count above, and waits until the other ranks have done so; false as above. */
+bool worker_meet(struct rank *rank, int *left);
+
+/* The least that a rank of the group says here; `own` where there is no group. -1: the group has failed. */
+int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_err *err);
+
+/* --- guard --- */
+
+/*
+ * The kernel ends this process the moment the runner is gone, whatever it is at: for the calling
+ * thread's stretches without a guard, in which there is no descendant that would be left behind.
+ */
+void worker_die_with_parent(const struct worker *worker);
+
+/* From here on the guard owns the reader. Threads started before it are not protected. */
+int worker_guard_start(struct worker *worker, struct lab_err *err);
+void worker_guard_stop(struct worker *worker); /* accepts a worker without one */
+
+/* Kills whatever descends from this process; the process itself goes on. */
+void worker_kill_descendants(void);
+
+/* --- ranks --- */
+
+void *worker_rank_main(void *rank); /* of its thread */
+
+/* Passes a figure on, or drops it where there are too many. Of one rank by one thread at a time. */
+void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
+                        int64_t time_ns);
+/* Passes on what a simulated machine's sampler has seen so far; nothing of a real device. */
+void worker_tell_samples(struct rank *rank);
+/* A sentence for whatever happened to the figures, if anything. */
+void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
+                                struct lab_value *list);
+
+/* --- of a study with phases --- */
+
+/* A sentence for the result's warnings. */
+void worker_warn(struct rank *rank, const char *sentence);
+/* Binds the calling thread to the CPUs that the job names, if any. */
+int worker_bind(const struct rank *rank, struct lab_err *err);
+/* What the rank says to workloads about its place. */
+struct lab_rank worker_place(struct rank *rank);
+/* Tunes the kernel where the job says so; what can't be tuned runs as it is, with a warning. */
+int worker_tune(struct rank *rank, struct lab_err *err);
+/* From here on the workload's kernel runs as was tuned, or as the job says. */
+int worker_configure(struct rank *rank, struct lab_err *err);
+/* The choices side by side instead of one alone: warms each up, calls `ready`, measures. `plan` as for one;
+ * fills the rank's measurement. */
+int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
+                           void (*ready)(struct rank *rank), struct lab_err *err);
+/* What is left of the device's resources, all ranks of the worker at the same time. */
+void worker_probe(struct rank *rank);
+
+/*
+ * The most that a GPU computes out of the least memory: an attention in bf16 whose heads share one key and
+ * value head, 1 MB that all multiprocessors read. Without data. False: the device has none.
+ */
+bool worker_attention(const struct lab_device *device, struct lab_launch *ret_launch);
+
+/* Starts and ends the neighbour that the job asks for. */
+int worker_disturb_start(struct rank *rank, struct lab_err *err);
+void worker_disturb_stop(struct rank *rank); /* accepts one that was never started */
+
+bool worker_wants_trace(const struct worker *worker);
+/* After all ranks have measured. Leaves what came of it in the rank. */
+void worker_trace(struct rank *rank);
+
+/* The largest resident memory so far; NaN = unknown. */
+double worker_peak_memory_mib(bool external, struct lab_arena *arena);
+
+/* The rank's RESULT as JSON. */
+void worker_write_result(struct rank *rank, struct lab_str *out);
+
+#endif

@@ -1,0 +1,81 @@
+/*
+ * worker_metric.c: figures on their way to the runner, at a pace that it keeps up with. A program may
+ * print thousands of them a second, or for ever. It waits for its own output then, as it would for a
+ * slow terminal; that this happened stands in the result, since it costs the program time.
+ */
+#include "worker/worker_internal.h"
+
+#include "base/clock.h"
+
+#define WINDOW_NS   (100 * LAB_NS_PER_MS)
+#define WINDOW_MOST 1000    /* frames of all ranks: half of what the runner takes for a flood */
+#define RANK_MOST   1000000 /* kept of a rank: about 40 MB on the disk */
+
+/* Takes a place in this window, or waits for the next; true if it had to wait. */
+static bool take_place(struct worker *worker) {
+    const struct lab_clock *clock = lab_clock_system();
+    bool waits = false;
+    pthread_mutex_lock(&worker->metric_mutex);
+    int64_t now_ns = lab_clock_now(clock), end_ns = worker->metric_window_ns + WINDOW_NS;
+    if (now_ns < end_ns && worker->metric_count >= WINDOW_MOST) {
+        waits = true;
+        if (!atomic_load(&worker->stopping))
+            clock->sleep_until(clock, end_ns);
+        now_ns = lab_clock_now(clock);
+    }
+    if (now_ns >= end_ns) {
+        worker->metric_window_ns = now_ns;
+        worker->metric_count = 0;
+    }
+    worker->metric_count++;
+    pthread_mutex_unlock(&worker->metric_mutex);
+    return waits;
+}
+
+const char *const worker_part_names[WORKER_PARTS] = {[WORKER_FORWARD] = "forward_ms",
+                                                     [WORKER_BACKWARD] = "backward_ms",
+                                                     [WORKER_GRADIENT] = "gradient_ms",
+                                                     [WORKER_UPDATE] = "update_ms",
+                                                     [WORKER_COMMUNICATION] =
+                                                         "communication_time_ms",
+                                                     [WORKER_EXPOSED] = "exposed_communication_ms"};
+
+/* Parts of an iteration also stand in the result, as means over what was measured. */
+static void keep_part(struct rank *rank, const char *name, double value) {
+    bool measuring = rank->go && rank->measurement.count == 0; /* no longer when it is traced */
+    for (int i = 0; measuring && i < WORKER_PARTS; i++)
+        if (lab_str_equal(worker_part_names[i], name)) {
+            rank->parts[i].total += value;
+            rank->parts[i].count++;
+        }
+}
+
+void worker_tell_metric(struct rank *rank, const char *name, const char *unit, double value,
+                        int64_t time_ns) {
+    keep_part(rank, name, value);
+    if (rank->metric_count++ >= RANK_MOST)
+        return;
+    rank->metrics_waited |= take_place(rank->worker);
+    worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_METRIC,
+                                                  .rank = rank->job->index,
+                                                  .metric = {name, unit, value, time_ns}});
+}
+
+void worker_add_metric_warnings(const struct rank *rank, struct lab_arena *arena,
+                                struct lab_value *list) {
+    if (rank->metrics_waited)
+        lab_value_append(
+            arena, list,
+            lab_value_string(arena,
+                             lab_arena_printf(arena,
+                                              "it printed more than %d figures a second "
+                                              "and was slowed down; print fewer",
+                                              (int)(WINDOW_MOST * LAB_NS_PER_S / WINDOW_NS))));
+    if (rank->metric_count > RANK_MOST)
+        lab_value_append(
+            arena, list,
+            lab_value_string(arena, lab_arena_printf(arena,
+                                                     "it printed %lld figures, of which the first "
+                                                     "%d are kept; print fewer",
+                                                     (long long)rank->metric_count, RANK_MOST)));
+}

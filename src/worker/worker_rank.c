@@ -1,0 +1,402 @@
+/*
+ * worker_rank.c: one rank, in a thread of its own. The thread is bound before the device is opened,
+ * so that nothing which the device or the workload allocates lies elsewhere; where it lay is proven
+ * after measuring, when every page has been used.
+ *
+ * The measuring loop warms up and measures in one call. It reports between stretches, outside of
+ * what it times, and there the rank waits for the others and tells the runner what came about.
+ */
+#include "worker/worker_internal.h"
+
+#include "base/clock.h"
+#include "base/failpoint.h"
+#include "base/random.h"
+
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <unistd.h>
+
+#define PROGRESS_EVERY_NS (200 * LAB_NS_PER_MS)
+#define ITERATIONS_MOST   10000000 /* of a run by time; all are kept until its end, 64 bytes each */
+#define VERIFY_DRAW       1 /* which number of the rank's seed draws the data that is verified */
+
+/* --- telling --- */
+
+static void tell_phase(struct rank *rank, const char *phase) {
+    worker_send(
+        rank->worker,
+        &(struct lab_frame){.type = LAB_FRAME_PHASE, .rank = rank->job->index, .text = phase});
+    atomic_store(&rank->progress_ns, 0); /* a new phase's first progress is news */
+}
+
+/* A few times a second, and whenever all is done. */
+static void tell_progress(struct rank *rank, int64_t done, int64_t total, bool last) {
+    int64_t now_ns = lab_clock_now(lab_clock_system());
+    if (!last && now_ns - atomic_load(&rank->progress_ns) < PROGRESS_EVERY_NS)
+        return;
+    atomic_store(&rank->progress_ns, now_ns);
+    worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_PROGRESS,
+                                                  .rank = rank->job->index,
+                                                  .progress = {done, total}});
+}
+
+/* What the last stretch left: the measuring loop keeps it in place until the next one. */
+static void tell_iterations(struct rank *rank) {
+    for (int done = 0; done < rank->stretch_count;) {
+        int count = rank->stretch_count - done;
+        count = count < LAB_FRAME_MAX_ITERATIONS ? count : LAB_FRAME_MAX_ITERATIONS;
+        worker_send(
+            rank->worker,
+            &(struct lab_frame){.type = LAB_FRAME_ITERATIONS,
+                                .rank = rank->job->index,
+                                .iterations = {rank->sent, rank->stretch + done, (size_t)count}});
+        rank->sent += count;
+        done += count;
+    }
+    rank->stretch_count = 0;
+}
+
+/* --- what the workload tells --- */
+
+static void on_metric(void *state, const char *name, const char *unit, double value,
+                      int64_t time_ns) {
+    worker_tell_metric(state, name, unit, value, time_ns);
+}
+
+static void on_workload_progress(void *state, int64_t done, int64_t total) {
+    struct rank *rank = state;
+    atomic_store(&rank->tells_progress, true);
+    total = total > 0 ? total : 0;
+    done = done > 0 ? done : 0;
+    done = total > 0 && done > total ? total : done;
+    tell_progress(rank, done, total, total > 0 && done == total);
+}
+
+static void on_output(void *state, bool is_stderr, const char *bytes, size_t length) {
+    (void)state;
+    int fd = is_stderr ? STDERR_FILENO : STDOUT_FILENO;
+    while (length > 0) {
+        ssize_t written = write(fd, bytes, length);
+        if (written >= 0) {
+            bytes += written;
+            length -= (size_t)written;
+        } else if (errno == EAGAIN) {
+            struct pollfd room = {fd, POLLOUT, 0};
+            poll(&room, 1, -1);
+        } else if (errno != EINTR) {
+            return; /* nobody reads it: no reason to stop the run */
+        }
+    }
+}
+
+static bool on_stopped(void *state) {
+    struct rank *rank = state;
+    return atomic_load(&rank->worker->stopping);
+}
+
+static void on_warning(void *state, const char *text) {
+    worker_warn(state, text);
+}
+
+/* --- before it measures --- */
+
+static int choose_device(struct rank *rank, struct lab_err *err) {
+    struct lab_device_list list = {0};
+    if (lab_device_select(rank->worker->machine, rank->job->device, &rank->arena, &list, err) < 0)
+        return -1;
+    if (list.count != 1)
+        return lab_err_set(err, LAB_ERR_USER, "%s names %d devices, a rank has one",
+                           rank->job->device, list.count);
+    rank->ref = list.items[0];
+    return 0;
+}
+
+static int open_device(struct rank *rank, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    struct lab_device_setup setup =
+        worker->workload->setup ? worker->workload->setup(worker->config) : LAB_DEVICE_SETUP;
+    setup.host_node = rank->job->numa_node;
+    setup.gang = worker->job.rank_count;
+    setup.seed = worker->job.chance;
+    setup.start_ns = worker->job.start_ns;
+    setup.stopped = &worker->stopping;
+    setup.disturb = worker->job.disturb;
+    if (lab_device_open(worker->machine, &rank->ref, setup, &rank->device, err) < 0)
+        return -1;
+    rank->overlaps = rank->device->info.overlaps;
+    return 0;
+}
+
+struct lab_rank worker_place(struct rank *rank) {
+    const struct lab_job *job = &rank->worker->job;
+    return (struct lab_rank){
+        .device = rank->device,
+        .ref = &rank->ref,
+        .numa_node = rank->job->numa_node,
+        .index = rank->job->index,
+        .count = job->gang_size,
+        .seed = lab_random_bits(job->seed, (uint64_t)rank->job->index),
+        .gpu_id = rank->job->gpu_id,
+        .run_id = job->run_id,
+        .folder = *job->folder ? job->folder : NULL,
+        .sink = &rank->sink,
+        .group = rank->worker->group,
+    };
+}
+
+static int open_workload(struct rank *rank, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    rank->sink = (struct lab_sink){.metric = on_metric,
+                                   .progress = on_workload_progress,
+                                   .output = on_output,
+                                   .stopped = on_stopped,
+                                   .state = rank,
+                                   .warning = on_warning};
+    struct lab_rank place = worker_place(rank);
+    /* a simulated device has a time of its own */
+    const struct lab_clock *clock = rank->device ? rank->device->clock : lab_clock_system();
+    int64_t start_ns = lab_clock_now(clock);
+    int result = worker->workload->open(worker->config, &place, &rank->state, err);
+    rank->setup_s = 1e-9 * (double)(lab_clock_now(clock) - start_ns);
+    return result;
+}
+
+static int verify(struct rank *rank, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    struct lab_verification *result = &rank->verification;
+    if (!worker->job.verify || worker->workload->external || atomic_load(&worker->stopping))
+        return 0;
+    tell_phase(rank, "verifying");
+    uint64_t seed = lab_random_bits(worker->job.seed, (uint64_t)rank->job->index);
+    if (worker->workload->verify(rank->state, lab_random_bits(seed, VERIFY_DRAW), result, err) < 0)
+        return lab_err_context(err, "verifying");
+    rank->verified = true;
+    if (!result->applicable || result->passed)
+        return 0;
+    if (*result->text)
+        return lab_err_set(err, LAB_ERR_WRONG, "wrong results: %s", result->text);
+    return lab_err_set(err, LAB_ERR_WRONG, "wrong results: relative error %.1e, allowed %.0e",
+                       result->relative_error, result->tolerance);
+}
+
+/* --- measuring --- */
+
+/*
+ * The last thing before the measurement: from here on all ranks of the gang go together. It rests before
+ * it says that it is ready, so that all do when they are sent off: one that rested only then would let a
+ * simulated world go on without it, and on waking would wake those who have come to their next meeting
+ * and wait there for it.
+ */
+static void wait_for_go(struct rank *rank) {
+    lab_device_rest(rank->device);
+    worker_send(rank->worker,
+                &(struct lab_frame){.type = LAB_FRAME_READY, .rank = rank->job->index});
+    rank->go = worker_wait_go(rank->worker);
+    lab_device_wake(rank->device);
+    if (rank->go)
+        tell_phase(rank, "measuring");
+}
+
+static int run_stretch(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    struct rank *rank = state;
+    char place[32]; /* of a test that lets one rank of several fail */
+    snprintf(place, sizeof place, "stretch-of-rank-%d", rank->job->index);
+    if (lab_failpoint_error(place, err) < 0 ||
+        rank->worker->workload->run(rank->state, count, records, err) < 0)
+        return -1;
+    rank->stretch = records;
+    rank->stretch_count = count;
+    return 0;
+}
+
+static bool on_progress(const struct lab_measure_progress *now, void *state) {
+    struct rank *rank = state;
+    const struct lab_job *job = &rank->worker->job;
+    bool warming = now->phase == LAB_MEASURE_WARMUP;
+    int64_t total = job->duration_s > 0 ? 0 : job->iterations;
+    if (warming)
+        total = job->warmup_iterations;
+    else
+        tell_iterations(rank);
+    if (!atomic_load(&rank->tells_progress))
+        tell_progress(rank, now->iterations, total, now->iterations == total);
+    if (warming && now->iterations >= job->warmup_iterations)
+        wait_for_go(rank);
+    return atomic_load(&rank->worker->stopping);
+}
+
+/* Ranks that iterate together have the same stretches: a workload may do a sum more in each. */
+static int agree(void *state, int64_t own, int64_t *ret_size, struct lab_err *err) {
+    return worker_agree(state, own, ret_size, err);
+}
+
+static int measure(struct rank *rank, struct lab_err *err) {
+    const struct lab_job *job = &rank->worker->job;
+    struct lab_measure_plan plan = LAB_MEASURE_PLAN;
+    plan.iterations = job->duration_s > 0 ? 0 : job->iterations;
+    plan.duration_s = job->duration_s;
+    plan.max_iterations = ITERATIONS_MOST;
+    plan.warmup_iterations = job->warmup_iterations;
+    plan.progress = on_progress;
+    plan.progress_state = rank;
+    plan.agree = agree;
+    plan.agree_state = rank;
+    plan.clock = rank->device ? rank->device->clock : NULL;
+    if (rank->worker->group && job->duration_s > 0)
+        return lab_err_set(err, LAB_ERR_USER,
+                           "experiment.duration: ranks that work together do a number of "
+                           "iterations; set experiment.test.num_steps instead");
+    bool choices = rank->job->choice_count > 1;
+    if (job->warmup_iterations > 0 || choices)
+        tell_phase(rank, "warm-up");
+    else
+        wait_for_go(rank);
+    if (atomic_load(&rank->worker->stopping))
+        return 0;
+    struct lab_subject subject = {"measuring", run_stretch, rank};
+    if (choices ? worker_measure_choices(rank, &plan, wait_for_go, err) < 0
+                : lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
+        return -1;
+    int64_t count = (int64_t)rank->measurement.count;
+    if (job->duration_s > 0 && !atomic_load(&rank->tells_progress))
+        tell_progress(rank, count, 0, true);
+    return 0;
+}
+
+/* --- after it has measured --- */
+
+static void add_invalid(struct rank *rank, const char *what, const struct lab_err *why) {
+    rank->invalid[rank->invalid_count++] =
+        lab_arena_printf(&rank->arena, "%s: %s", what, why->text);
+}
+
+static void prove(struct rank *rank) {
+    struct worker *worker = rank->worker;
+    struct lab_err err = LAB_ERR_INIT;
+    if (rank->ref.simulated) /* it lies where it says it does */
+        return;
+    if (rank->job->numa_node >= 0) {
+        rank->thread_proven =
+            lab_bind_prove_thread(worker->machine, rank->job->numa_node, &err) == 0;
+        if (!rank->thread_proven)
+            add_invalid(rank, "the host thread left its node", &err);
+    }
+    if (worker->workload->prove_placement && !worker->workload->external) {
+        rank->memory_proven = worker->workload->prove_placement(rank->state, &err) == 0;
+        if (!rank->memory_proven)
+            add_invalid(rank, "memory isn't where it was asked for", &err);
+    }
+}
+
+static void tell_result(struct rank *rank) {
+    struct worker *worker = rank->worker;
+    struct lab_str text;
+    lab_str_init(&text);
+    worker_write_result(rank, &text);
+    /* before it is sent: the acknowledgement may be here before this thread goes on */
+    pthread_mutex_lock(&worker->mutex);
+    worker->results_left--;
+    pthread_mutex_unlock(&worker->mutex);
+    worker_send(worker, &(struct lab_frame){
+                            .type = LAB_FRAME_RESULT, .rank = rank->job->index, .text = text.text});
+    lab_str_release(&text);
+}
+
+/* --- the whole --- */
+
+static int use_workload(struct rank *rank, struct lab_err *err) {
+    if (verify(rank, err) < 0 || measure(rank, err) < 0)
+        return -1;
+    if (atomic_load(&rank->worker->stopping))
+        return 0;
+    if (rank->measurement.count == 0)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "nothing was measured");
+    prove(rank);
+    if (rank->worker->job.probe && worker_meet(rank, &rank->worker->probed_left)) {
+        tell_phase(rank, "probing");
+        worker_probe(rank);
+    }
+    rank->peak_memory_mib = NAN;
+    if (!rank->ref.simulated) /* what the simulator itself takes says nothing */
+        rank->peak_memory_mib =
+            worker_peak_memory_mib(rank->worker->workload->external, &rank->arena);
+    rank->device_memory_mib =
+        rank->device ? (double)rank->device->buffer_bytes_most / (1024.0 * 1024.0) : NAN;
+    if (worker_wants_trace(rank->worker) && worker_meet(rank, &rank->worker->timed_left)) {
+        tell_phase(rank, "tracing");
+        worker_trace(rank);
+    }
+    rank->end_ns = rank->device ? lab_clock_now(rank->device->clock) : 0;
+    worker_tell_samples(rank);
+    return 0;
+}
+
+/*
+ * Ends the others, who must not wait for this one. The runner is told before they learn of it: else the first
+ * of them would tell it that another has failed, and where.
+ */
+static void tell_failure(struct rank *rank, const char *where, const struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    struct lab_err whole = *err;
+    if (where)
+        lab_err_context(&whole, "%s", where);
+    if (worker_stop(worker))
+        worker_send(worker, &(struct lab_frame){
+                                .type = LAB_FRAME_FAILURE,
+                                .rank = rank->job->index,
+                                .failure = {whole.code ? whole.code : LAB_ERR_SYSTEM, whole.text}});
+    lab_group_fail(worker->group, rank->job->index, &whole);
+}
+
+static int use_device(struct rank *rank, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    if (!worker->workload->external && open_device(rank, err) < 0)
+        return -1;
+    int result = worker_disturb_start(rank, err);
+    if (result == 0 && worker->job.tune_s > 0) {
+        tell_phase(rank, "tuning");
+        result = worker_tune(rank, err);
+    }
+    if (result == 0)
+        result = open_workload(rank, err);
+    if (result == 0) {
+        result = worker_configure(rank, err);
+        if (result == 0)
+            result = use_workload(rank, err);
+        if (result < 0) /* before it closes, which waits for the others */
+            tell_failure(rank, rank->ref.name, err);
+        worker->workload->close(rank->state);
+    }
+    worker_disturb_stop(rank);
+    lab_device_close(rank->device);
+    return result;
+}
+
+static int carry_out(struct rank *rank, struct lab_err *err) {
+    struct worker *worker = rank->worker;
+    int node = rank->job->numa_node;
+    /* a simulated device's nodes aren't this machine's */
+    if (!worker->job.machine && node >= 0 &&
+        lab_bind_thread_to_node(worker->machine, node, err) < 0)
+        return lab_err_context(err, "NUMA node %d", node);
+    if (!worker->job.machine && worker_bind(rank, err) < 0)
+        return -1;
+    tell_phase(rank, "opening");
+    if (choose_device(rank, err) < 0)
+        return -1;
+    return use_device(rank, err) < 0 ? lab_err_context(err, "%s", rank->ref.name) : 0;
+}
+
+void *worker_rank_main(void *opaque) {
+    struct rank *rank = opaque;
+    struct worker *worker = rank->worker;
+    struct lab_err err = LAB_ERR_INIT;
+    lab_arena_init(&rank->arena);
+    if (carry_out(rank, &err) < 0)
+        tell_failure(rank, NULL, &err);
+    else if (!atomic_load(&worker->stopping))
+        tell_result(rank);
+    lab_arena_release(&rank->arena);
+    return NULL;
+}

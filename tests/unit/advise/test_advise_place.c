@@ -1,0 +1,301 @@
+/* A line that starts PROGRAM has the GPU, the cores and the memory, in every form, or it isn't made. */
+#include "advise/advise_place.h"
+
+#include "base/str.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define GPU0 "GPU-00000000-1111-2222-3333-444444444444"
+#define GPU8 "GPU-88888888-1111-2222-3333-444444444444"
+#define MIG  "MIG-0b5c1f8e-1111-2222-3333-444444444444"
+
+static int low[] = {0, 1, 2, 3}, high[] = {16, 17, 18, 19};
+static struct lab_node nodes[] = {{.number = 0, .core_count = 4, .cpus = {low, 4}},
+                                  {.number = 2, .core_count = 0},
+                                  {.number = 3, .core_count = 4, .cpus = {high, 4}}};
+static const struct lab_machine machine = {.nodes = nodes, .node_count = 3, .numa_in_kernel = true};
+
+static struct lab_arena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static struct lab_advice_place given(const struct lab_study_rank *ranks, int count) {
+    return lab_advice_place_make(ranks, count, &machine, false, &arena);
+}
+
+/* --- one GPU --- */
+
+static const struct lab_study_rank by_uuid = {
+    .device = "cuda:0", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3};
+static const struct lab_study_rank by_number = {
+    .device = "cuda:8", .gpu = 8, .numa_node = 3, .device_node = 3};
+
+static void a_gpu_with_a_uuid_is_called_by_it_in_every_form(void **state) {
+    (void)state;
+    struct lab_advice_place place = given(&by_uuid, 1);
+    assert_null(place.missing);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_line(&place, "OMP_NUM_THREADS=4", &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8
+                        " OMP_NUM_THREADS=4 numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_taskset(&place, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8 " taskset -c 16-19 PROGRAM");
+    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+                        "srun -n 1 --cpu-bind=none env CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_mps(&place, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8 " nvidia-cuda-mps-control -d && "
+                        "CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_smi(&place, "-mig 1", &arena),
+                        "nvidia-smi -i " GPU8 " -mig 1");
+}
+
+/* CUDA counts the fastest first unless it is told otherwise. */
+static void a_number_comes_with_the_order_that_it_counts_in(void **state) {
+    (void)state;
+    struct lab_advice_place place = given(&by_number, 1);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
+                        "--cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_taskset(&place, &arena),
+                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 taskset -c 16-19 "
+                        "PROGRAM");
+    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+                        "srun -n 1 --cpu-bind=none env CUDA_DEVICE_ORDER=PCI_BUS_ID "
+                        "CUDA_VISIBLE_DEVICES=8 numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+                        "mpirun --bind-to none -n 1 env CUDA_DEVICE_ORDER=PCI_BUS_ID "
+                        "CUDA_VISIBLE_DEVICES=8 numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_smi(&place, "-c DEFAULT", &arena),
+                        "nvidia-smi -i 8 -c DEFAULT");
+}
+
+/* The daemon's GPUs are counted anew for its clients: 8 would be none of them. */
+static void a_client_of_mps_counts_what_the_daemon_has(void **state) {
+    (void)state;
+    struct lab_advice_place place = given(&by_number, 1);
+    assert_string_equal(lab_advice_place_mps(&place, &arena),
+                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 "
+                        "nvidia-cuda-mps-control -d && CUDA_VISIBLE_DEVICES=0 numactl "
+                        "--cpunodebind=3 --membind=3 PROGRAM");
+}
+
+static void a_simulated_gpu_has_its_number_and_no_cpus(void **state) {
+    (void)state;
+    /* the machine's name is a path, which makes it no slice */
+    static const struct lab_study_rank rank = {
+        .device = "sim:./my machines/l40s.yaml:8", .gpu = 8, .numa_node = 3, .device_node = 3};
+    struct lab_advice_place place = lab_advice_place_make(&rank, 1, &machine, true, &arena);
+    assert_null(place.missing);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8 numactl "
+                        "--cpunodebind=3 --membind=3 PROGRAM");
+    assert_null(lab_advice_place_taskset(&place, &arena));
+    assert_int_equal(place.core_count, 0);
+}
+
+static void a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu(void **state) {
+    (void)state;
+    static const struct lab_study_rank rank = {
+        .device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3};
+    struct lab_advice_place place = given(&rank, 1);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_VISIBLE_DEVICES=" MIG " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_null(lab_advice_place_mps(&place, &arena));
+    assert_null(lab_advice_place_smi(&place, "-mig 1", &arena));
+}
+
+/* --- several, and none --- */
+
+static void a_gang_on_one_node_lists_all_of_its_gpus(void **state) {
+    (void)state;
+    const struct lab_study_rank ranks[] = {
+        {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
+        {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 3, .device_node = 0}};
+    struct lab_advice_place place = given(ranks, 2);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+                        "srun -n 1 --cpu-bind=none env CUDA_VISIBLE_DEVICES=" GPU8 "," GPU0
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
+                        "CUDA_VISIBLE_DEVICES=" GPU0
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_null(lab_advice_place_mps(&place, &arena));
+}
+
+/* One process on both nodes would be the same line whichever GPU was fed from which. */
+static void a_gang_on_several_nodes_has_a_process_for_each(void **state) {
+    (void)state;
+    const struct lab_study_rank ranks[] = {
+        {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
+        {.device = "cuda:0", .gpu = 0, .uuid = GPU0, .numa_node = 0, .device_node = 0}};
+    struct lab_advice_place place = given(ranks, 2);
+    const char *mpi = "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
+                      " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
+                      "CUDA_VISIBLE_DEVICES=" GPU0 " numactl --cpunodebind=0 --membind=0 PROGRAM";
+    assert_string_equal(place.tool, "mpirun");
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena), mpi);
+    assert_string_equal(lab_advice_place_mpi(&place, &arena), mpi);
+    assert_string_equal(lab_advice_place_line(&place, "A=1", &arena),
+                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
+                        " A=1 numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
+                        "CUDA_VISIBLE_DEVICES=" GPU0
+                        " A=1 numactl --cpunodebind=0 --membind=0 PROGRAM");
+    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+                        "srun -n 2 --cpu-bind=none sh -c 'case $SLURM_LOCALID in "
+                        "0) exec env CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM;; "
+                        "1) exec env CUDA_VISIBLE_DEVICES=" GPU0
+                        " numactl --cpunodebind=0 --membind=0 PROGRAM;; esac'");
+    assert_null(lab_advice_place_taskset(&place, &arena));
+}
+
+/* CUDA shows a process one of them at most. */
+static void a_gang_of_mig_instances_has_a_process_for_each(void **state) {
+    (void)state;
+    const struct lab_study_rank ranks[] = {
+        {.device = "cuda:" MIG, .gpu = 8, .uuid = MIG, .numa_node = 3, .device_node = 3},
+        {.device = "cuda:" MIG "-2", .gpu = 8, .uuid = MIG "-2", .numa_node = 3, .device_node = 3}};
+    struct lab_advice_place place = given(ranks, 2);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" MIG
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM : -n 1 env "
+                        "CUDA_VISIBLE_DEVICES=" MIG
+                        "-2 numactl --cpunodebind=3 --membind=3 PROGRAM");
+}
+
+/* CUDA takes no list of UUIDs and numbers. */
+static void where_one_uuid_is_missing_all_have_numbers(void **state) {
+    (void)state;
+    const struct lab_study_rank ranks[] = {
+        {.device = "cuda:8", .gpu = 8, .uuid = GPU8, .numa_node = 3, .device_node = 3},
+        {.device = "cuda:0", .gpu = 0, .numa_node = 3, .device_node = 0}};
+    struct lab_advice_place place = given(ranks, 2);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=8,0 numactl "
+                        "--cpunodebind=3 --membind=3 PROGRAM");
+}
+
+static void a_cpu_device_needs_no_gpu(void **state) {
+    (void)state;
+    static const struct lab_study_rank rank = {
+        .device = "cpu:3", .gpu = -1, .numa_node = 0, .device_node = 3};
+    struct lab_advice_place place = given(&rank, 1);
+    assert_null(place.gpus);
+    /* it computes on its own cores; the other node's memory feeds it */
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "numactl --cpunodebind=3 --membind=0 PROGRAM");
+    assert_string_equal(lab_advice_place_slurm(&place, &arena),
+                        "srun -n 1 --cpu-bind=none numactl --cpunodebind=3 --membind=0 PROGRAM");
+    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+                        "mpirun --bind-to none -n 1 numactl --cpunodebind=3 --membind=0 PROGRAM");
+    assert_null(lab_advice_place_mps(&place, &arena));
+    assert_null(lab_advice_place_taskset(&place, &arena)); /* which can't name that memory */
+}
+
+/* --- machines --- */
+
+static void a_node_without_cores_binds_memory_alone(void **state) {
+    (void)state;
+    struct lab_study_rank rank = by_uuid;
+    rank.numa_node = 2;
+    struct lab_advice_place place = given(&rank, 1);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8 " numactl --membind=2 PROGRAM");
+}
+
+/* numactl would refuse to start anything there. */
+static void a_kernel_without_nodes_is_bound_by_taskset(void **state) {
+    (void)state;
+    const struct lab_machine plain = {.nodes = nodes, .node_count = 1};
+    struct lab_study_rank rank = by_uuid;
+    rank.numa_node = 0;
+    struct lab_advice_place place = lab_advice_place_make(&rank, 1, &plain, false, &arena);
+    assert_string_equal(place.tool, "taskset");
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8 " taskset -c 0-3 PROGRAM");
+    assert_string_equal(lab_advice_place_mpi(&place, &arena),
+                        "mpirun --bind-to none -n 1 env CUDA_VISIBLE_DEVICES=" GPU8
+                        " taskset -c 0-3 PROGRAM");
+}
+
+static void an_unknown_machine_has_nodes_but_no_cpus(void **state) {
+    (void)state;
+    struct lab_advice_place place = lab_advice_place_make(&by_uuid, 1, NULL, false, &arena);
+    assert_string_equal(lab_advice_place_line(&place, NULL, &arena),
+                        "CUDA_VISIBLE_DEVICES=" GPU8
+                        " numactl --cpunodebind=3 --membind=3 PROGRAM");
+    assert_null(lab_advice_place_taskset(&place, &arena));
+}
+
+/* --- no line at all --- */
+
+static void refused(struct lab_study_rank rank, const char *why) {
+    const struct lab_study_rank ranks[] = {by_uuid, rank};
+    struct lab_advice_place place = given(ranks, 2);
+    if (!place.missing || !strstr(place.missing, why))
+        fail_msg("'%s' instead of '%s'", place.missing ? place.missing : "a line", why);
+}
+
+static void what_cannot_be_addressed_has_no_line(void **state) {
+    (void)state;
+    struct lab_study_rank rank = by_uuid;
+    rank.device = "cuda:0/4.2";
+    refused(rank, "cuda:0/4.2 is a slice of a GPU, which gpulab alone can address");
+    rank.device = "cpu:3/2.1";
+    refused(rank, "a slice of a NUMA node's cores");
+    rank = by_uuid;
+    rank.numa_node = -1;
+    refused(rank, "the NUMA node that fed cuda:0 isn't known");
+    refused((struct lab_study_rank){.device = "unknown device", .gpu = -1, .numa_node = 0},
+            "which GPU unknown device was isn't known");
+    assert_non_null(given(NULL, 0).missing);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_gpu_with_a_uuid_is_called_by_it_in_every_form),
+        TEST(a_number_comes_with_the_order_that_it_counts_in),
+        TEST(a_client_of_mps_counts_what_the_daemon_has),
+        TEST(a_simulated_gpu_has_its_number_and_no_cpus),
+        TEST(a_mig_instance_has_its_own_uuid_and_no_settings_of_its_gpu),
+        TEST(a_gang_on_one_node_lists_all_of_its_gpus),
+        TEST(a_gang_on_several_nodes_has_a_process_for_each),
+        TEST(a_gang_of_mig_instances_has_a_process_for_each),
+        TEST(where_one_uuid_is_missing_all_have_numbers),
+        TEST(a_cpu_device_needs_no_gpu),
+        TEST(a_node_without_cores_binds_memory_alone),
+        TEST(a_kernel_without_nodes_is_bound_by_taskset),
+        TEST(an_unknown_machine_has_nodes_but_no_cpus),
+        TEST(what_cannot_be_addressed_has_no_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

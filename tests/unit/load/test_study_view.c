@@ -1,0 +1,220 @@
+/* A study on disk as reports see it. */
+#include "unit/run/folder_fixture.h"
+
+#include "base/clock.h"
+#include "load/study_view.h"
+
+#include <math.h>
+
+static const char *a_study(int done) {
+    const char *folder = in_root("outputs/quick_test/2026-11-14/10-00-00");
+    make_study(folder, PLAN, MACHINE, done);
+    return folder;
+}
+
+static bool hold(const void *what) {
+    static struct lab_folder folder;
+    const struct lab_folder_request request = {.output_dir = what,
+                                               .study = "quick_test",
+                                               .identity = PLAN,
+                                               .machine_identity = MACHINE,
+                                               .resume = true,
+                                               .command = "gpulab run quick"};
+    return lab_folder_open(&request, &folder, &err) == 0;
+}
+
+static void an_interrupted_study_says_what_is_left(void **state) {
+    (void)state;
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(a_study(1), true, &arena, &view, &err));
+    assert_string_equal(view.report.name, "quick_test");
+    assert_string_equal(view.report.option, "quick");
+    assert_string_equal(view.report.command, "gpulab run quick");
+    assert_int_equal(view.report.run_count, 2);
+    assert_int_equal(view.counts[LAB_RUN_DONE], 1);
+    assert_int_equal(view.counts[LAB_RUN_PLANNED], 1);
+    assert_false(view.report.running);
+    assert_string_equal(view.report.holder, "");
+    assert_float_equal(view.report.left_s, 2, 1e-6); /* as long as its sister */
+    assert_float_equal(view.estimate.elapsed_s, 2, 1e-6);
+    assert_false(view.report.simulated);
+    assert_int_equal(view.max_workers, 1);
+}
+
+static void a_finished_study_has_nothing_left(void **state) {
+    (void)state;
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(a_study(2), true, &arena, &view, &err));
+    assert_float_equal(view.report.left_s, 0, 0);
+}
+
+static void without_its_runs_there_are_counts(void **state) {
+    (void)state;
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(a_study(1), false, &arena, &view, &err));
+    assert_int_equal(view.counts[LAB_RUN_DONE], 1);
+    assert_int_equal(view.report.state_counts[LAB_RUN_DONE], 1);
+    assert_int_equal(view.report.state_counts[LAB_RUN_PLANNED], 1);
+    assert_int_equal(view.report.run_count, 0);
+    assert_true(isnan(view.report.left_s));
+}
+
+static void a_study_that_is_worked_on_names_its_runner(void **state) {
+    (void)state;
+    const char *folder = a_study(1);
+    struct other other = start_other(hold, in_root("outputs"));
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_true(view.report.running);
+    assert_int_equal(view.holder.pid, other.pid);
+    assert_non_null(strstr(view.report.holder, "gpulab run quick"));
+    wait_for_other(&other);
+}
+
+/* Leaves run 2 as a runner finds and leaves it: begun, and in the end failed. */
+static void begin_second_run(const char *folder, int64_t start_ns, bool fails) {
+    struct lab_store *store;
+    int64_t epoch;
+    const struct lab_run failed = {.state = LAB_RUN_FAILED,
+                                   .end_ns = start_ns + 1000000000,
+                                   .error = "timeout",
+                                   .result = "",
+                                   .rate_unit = ""};
+    assert_works(lab_store_open(lab_arena_printf(&arena, "%s/study.db", folder), LAB_STORE_WRITE,
+                                &store, &err));
+    assert_works(lab_store_epoch(store, "runner", &epoch, &err));
+    assert_works(lab_store_begin_run(store, 2, epoch, start_ns, &err));
+    if (fails)
+        assert_works(lab_store_finish_run(store, 2, &failed, &err));
+    lab_store_close(store);
+}
+
+static void an_interrupted_run_starts_anew(void **state) {
+    (void)state;
+    const char *folder = a_study(1);
+    begin_second_run(folder, 1000000000, false);
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_int_equal(view.counts[LAB_RUN_RUNNING], 1);
+    assert_float_equal(view.report.left_s, 2, 1e-6); /* however long ago it began */
+}
+
+static void what_failed_is_left_unless_its_runner_still_works(void **state) {
+    (void)state;
+    const char *folder = a_study(1);
+    begin_second_run(folder, 1000000000, true); /* a second after the machine started */
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_float_equal(view.report.left_s, 2, 1e-6);
+    /* a runner that came later tries it again */
+    struct other other = start_other(hold, in_root("outputs"));
+    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_true(view.report.running);
+    assert_float_equal(view.report.left_s, 2, 1e-6);
+    /* when it has failed there too, it doesn't */
+    begin_second_run(folder, lab_clock_now(lab_clock_system()) + 60 * LAB_NS_PER_S, true);
+    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_float_equal(view.report.left_s, 0, 0);
+    wait_for_other(&other);
+}
+
+static void looking_again_counts_nothing_twice(void **state) {
+    (void)state;
+    const char *folder = a_study(1);
+    struct lab_study_view view;
+    assert_works(lab_study_view_open(folder, false, &arena, &view, &err));
+    struct lab_history *history = lab_study_view_history(&view);
+    for (int i = 0; i < 3; i++) {
+        assert_works(lab_study_view_follow(folder, history, &arena, &view, &err));
+        assert_float_equal(view.report.left_s, 2, 1e-6);
+    }
+    lab_history_close(history);
+    assert_works(lab_study_view_follow(folder, NULL, &arena, &view, &err));
+    assert_true(isnan(view.report.left_s));
+}
+
+static void config_and_machine_are_read_as_far_as_they_go(void **state) {
+    (void)state;
+    struct lab_store_study study = study_of(PLAN, MACHINE);
+    study.config = "device: sim:dgx-h100\nexperiment:\n  max_workers: 4\n";
+    study.machine =
+        "{\"host\": \"node7\", \"cpu_model\": \"EPYC\", \"cores\": 64, \"nodes\": [{}, {}], "
+        "\"pci\": [{\"name\": \"GPU0\"}, {\"name\": \"NIC0\"}]}";
+    const char *folder = in_root("a"), *broken = in_root("b");
+    struct lab_store *store;
+    struct lab_study_view view;
+    make_directories(folder);
+    make_directories(broken);
+    assert_works(lab_store_create(in_root("a/study.db"), &study, NULL, 0, &store, &err));
+    lab_store_close(store);
+    assert_works(lab_study_view_open(folder, true, &arena, &view, &err));
+    assert_string_equal(view.report.machine, "node7: EPYC, 64 cores, 2 NUMA nodes, 1 GPU");
+    assert_true(view.report.simulated);
+    assert_int_equal(view.max_workers, 4);
+
+    study.config = "a: [";
+    study.machine = "no JSON";
+    study.words = "{}";
+    assert_works(lab_store_create(in_root("b/study.db"), &study, NULL, 0, &store, &err));
+    lab_store_close(store);
+    assert_works(lab_study_view_open(broken, true, &arena, &view, &err));
+    assert_string_equal(view.report.machine, "");
+    assert_string_equal(view.report.command, "");
+    assert_int_equal(view.max_workers, 1);
+}
+
+static void commands_can_be_pasted(void **state) {
+    (void)state;
+    assert_string_equal(lab_study_view_command("[\"-m\", \"scaling_study\", "
+                                               "\"experiment.test.compile_model=true,false\"]",
+                                               &arena),
+                        "gpulab run -m scaling_study experiment.test.compile_model=true,false");
+    assert_string_equal(
+        lab_study_view_command(
+            "[\"quick_test\", \"experiment.hardware.gpu_ids=[0,1]\", \"a=it's\", "
+            "\"\"]",
+            &arena),
+        "gpulab run quick_test 'experiment.hardware.gpu_ids=[0,1]' 'a=it'\\''s' ''");
+    assert_string_equal(lab_study_view_command("[]", &arena), "gpulab run");
+    assert_string_equal(lab_study_view_command("[1]", &arena), "");
+    assert_string_equal(lab_study_view_command("", &arena), "");
+}
+
+static void paths_are_as_short_as_a_user_would_write_them(void **state) {
+    (void)state;
+    char before[4096];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(root), 0);
+    assert_string_equal(lab_study_view_shorten(in_root("outputs/a"), &arena), "outputs/a");
+    assert_string_equal(lab_study_view_shorten(root, &arena), ".");
+    const char *sister = lab_arena_printf(&arena, "%s-2/a", root);
+    assert_string_equal(lab_study_view_shorten(sister, &arena), sister);
+    assert_int_equal(chdir("/"), 0);
+    assert_string_equal(lab_study_view_shorten("/outputs/a", &arena), "/outputs/a");
+    assert_int_equal(chdir(before), 0);
+}
+
+static void what_is_no_study_is_refused(void **state) {
+    (void)state;
+    struct lab_study_view view;
+    assert_int_equal(lab_study_view_open(root, true, &arena, &view, &err), -1);
+    assert_non_null(strstr(err.text, "study.db"));
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(an_interrupted_study_says_what_is_left),
+        TEST(a_finished_study_has_nothing_left),
+        TEST(without_its_runs_there_are_counts),
+        TEST(a_study_that_is_worked_on_names_its_runner),
+        TEST(an_interrupted_run_starts_anew),
+        TEST(what_failed_is_left_unless_its_runner_still_works),
+        TEST(looking_again_counts_nothing_twice),
+        TEST(config_and_machine_are_read_as_far_as_they_go),
+        TEST(commands_can_be_pasted),
+        TEST(paths_are_as_short_as_a_user_would_write_them),
+        TEST(what_is_no_study_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

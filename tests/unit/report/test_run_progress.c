@@ -1,0 +1,86 @@
+/* test_run_progress.c: the time left that is shown while a study runs. */
+#include "report/run_progress.h"
+
+#include "base/clock.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+#define RUNS 4
+
+static struct lab_arena arena;
+static struct lab_run_progress_view view;
+static struct lab_run runs[RUNS];
+static struct lab_plan_run planned[RUNS];
+static struct lab_runner_item items[RUNS];
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    for (int i = 0; i < RUNS; i++) {
+        runs[i] = (struct lab_run){
+            .number = i + 1, .identity = (uint64_t)i, .workload = "vit", .options = "{}"};
+        planned[i] = (struct lab_plan_run){.id = "gpu0_numa0_vit"};
+        items[i] = (struct lab_runner_item){.planned = &planned[i], .number = i + 1};
+    }
+    view = (struct lab_run_progress_view){
+        .history = lab_history_open(0, 0), .max_workers = 1, .arena = &arena};
+    lab_run_progress_start(&view, runs, RUNS);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_history_close(view.history);
+    lab_arena_release(&arena);
+    return 0;
+}
+
+/* A run that took ten seconds. */
+static void carry_out(int index, enum lab_run_state how) {
+    struct lab_run outcome = runs[index];
+    outcome.state = how;
+    outcome.end_ns = lab_clock_now(lab_clock_system());
+    outcome.start_ns = outcome.end_ns - 10 * LAB_NS_PER_S;
+    outcome.error = "";
+    lab_run_progress_event(
+        &view, &(struct lab_runner_event){.kind = LAB_RUNNER_STARTED, .item = &items[index]});
+    lab_run_progress_event(&view, &(struct lab_runner_event){.kind = how == LAB_RUN_DONE
+                                                                         ? LAB_RUNNER_DONE
+                                                                         : LAB_RUNNER_FAILED,
+                                                             .item = &items[index],
+                                                             .outcome = &outcome});
+}
+
+static void every_run_that_ends_makes_it_shorter(void **state) {
+    (void)state;
+    for (int i = 0; i < RUNS; i++) {
+        view.estimate_cost_ns = 0; /* however busy this machine is */
+        carry_out(i, LAB_RUN_DONE);
+        assert_float_equal(view.estimate.left_s, 10 * (RUNS - 1 - i), 1e-6);
+    }
+}
+
+static void a_failed_run_is_over_for_now(void **state) {
+    (void)state;
+    carry_out(0, LAB_RUN_DONE);
+    view.estimate_cost_ns = 0;
+    carry_out(1, LAB_RUN_FAILED);
+    assert_float_equal(view.estimate.left_s, 20, 1e-6);
+    assert_int_equal(view.done, 1);
+    assert_int_equal(view.failed, 1);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(every_run_that_ends_makes_it_shorter),
+        TEST(a_failed_run_is_over_for_now),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

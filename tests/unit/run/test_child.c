@@ -1,0 +1,291 @@
+/* test_child.c: processes that end by themselves, that must be made to, and what they leave behind. */
+#include "base/clock.h"
+#include "base/str.h"
+#include "run/launch/child.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+// clang-format off
+#include <cmocka.h>
+// clang-format on
+
+static struct lab_children children;
+static struct lab_child child, other;
+static struct lab_err err;
+
+static int set_up(void **state) {
+    (void)state;
+    err = LAB_ERR_INIT;
+    lab_children_init(&children);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_child_release(&child);
+    lab_child_release(&other);
+    lab_children_release(&children);
+    return waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD ? 0 : -1;
+}
+
+static int64_t now(void) {
+    return lab_clock_now(lab_clock_system());
+}
+
+static void start(struct lab_child *which, const char *script, int64_t grace_ns) {
+    const char *const argv[] = {"sh", "-c", script, NULL};
+    struct lab_child_spec spec = {.argv = argv, .grace_ns = grace_ns};
+    if (lab_child_start(which, &spec, &children, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void pause_ms(int milliseconds) {
+    poll(NULL, 0, milliseconds);
+}
+
+static void wait_until_gone(struct lab_child *which) {
+    while (lab_child_tend(which, now()) != LAB_CHILD_GONE)
+        pause_ms(2);
+}
+
+/* The number that a child prints: some process's. */
+static pid_t hear_pid(const struct lab_child *which) {
+    char text[32] = "";
+    size_t length = 0;
+    while (length < sizeof text - 1 && !strchr(text, '\n')) {
+        struct pollfd polled = {.fd = which->out, .events = POLLIN};
+        assert_int_equal(poll(&polled, 1, 60000), 1);
+        ssize_t got = read(which->out, text + length, 1);
+        assert_int_equal(got, 1);
+        length++;
+    }
+    return (pid_t)strtol(text, NULL, 10);
+}
+
+static bool is_alive(pid_t pid) {
+    return kill(pid, 0) == 0;
+}
+
+static void an_exit_status(void **state) {
+    (void)state;
+    start(&child, "exit 7", 0);
+    wait_until_gone(&child);
+    assert_int_equal(child.exit_status, 7);
+    assert_int_equal(child.signal, 0);
+    assert_false(child.stopped || child.stuck);
+}
+
+static void a_signal(void **state) {
+    (void)state;
+    start(&child, "kill -USR1 $$", 0);
+    wait_until_gone(&child);
+    assert_int_equal(child.exit_status, -1);
+    assert_int_equal(child.signal, SIGUSR1);
+}
+
+static void a_program_that_is_not_there(void **state) {
+    (void)state;
+    const char *const argv[] = {"gpulab-no-such-program", NULL};
+    struct lab_child_spec spec = {.argv = argv};
+    assert_int_equal(lab_child_start(&child, &spec, &children, &err), -1);
+    assert_string_equal(err.text,
+                        "can't start 'gpulab-no-such-program': No such file or directory");
+}
+
+static void term_is_obeyed(void **state) {
+    (void)state;
+    start(&child, "trap 'exit 5' TERM; echo $$; while :; do sleep 0.01; done", 60 * LAB_NS_PER_S);
+    hear_pid(&child);
+    lab_child_stop(&child, now());
+    wait_until_gone(&child);
+    assert_int_equal(child.exit_status, 5);
+    assert_false(child.killed);
+}
+
+static void term_is_ignored(void **state) {
+    (void)state;
+    start(&child, "trap '' TERM; echo $$; while :; do sleep 0.01; done", 10 * LAB_NS_PER_MS);
+    hear_pid(&child);
+    lab_child_stop(&child, now());
+    wait_until_gone(&child);
+    assert_int_equal(child.signal, SIGKILL);
+    assert_true(child.killed);
+}
+
+static void the_group_has_its_grace_too(void **state) {
+    (void)state;
+    /* given a parent that ends at once, and its child that has something to finish */
+    start(&child,
+          "sh -c 'trap \"sleep 0.05; echo 7; exit\" TERM; echo $$; while :; do sleep 0.01; done' &"
+          "wait",
+          60 * LAB_NS_PER_S);
+    hear_pid(&child);
+    lab_child_stop(&child, now());
+    wait_until_gone(&child);
+    assert_int_equal(hear_pid(&child), 7);
+}
+
+static void what_it_leaves_in_its_session(void **state) {
+    (void)state;
+    start(&child, "sleep 1000 & echo $!", 0);
+    pid_t left = hear_pid(&child);
+    wait_until_gone(&child);
+    assert_false(is_alive(left));
+    assert_int_equal(child.exit_status, 0);
+}
+
+static void what_left_its_session(void **state) {
+    (void)state;
+    start(&child, "setsid sh -c 'echo $$; exec sleep 1000' &", 0);
+    pid_t left = hear_pid(&child);
+    wait_until_gone(&child);
+    assert_false(is_alive(left));
+}
+
+static void what_left_and_forgot_where_it_came_from(void **state) {
+    (void)state;
+    /* given an orphan in another session and without our mark, which was seen below its parent */
+    start(&child, "setsid env -i sh -c 'echo $$; exec sleep 1000' & wait", 0);
+    pid_t left = hear_pid(&child);
+    lab_children_look(&children, now());
+    kill(child.pid, SIGKILL);
+    wait_until_gone(&child);
+    assert_false(is_alive(left));
+}
+
+/* A process that shows as dead: its first thread has ended, another goes on. */
+static void *go_on(void *state) {
+    (void)state;
+    for (;;)
+        pause_ms(1000);
+    return NULL;
+}
+
+static _Noreturn void lose_the_head(void) {
+    pthread_t thread;
+    char line[32];
+    int length = snprintf(line, sizeof line, "%d\n", (int)getpid());
+    if (pthread_create(&thread, NULL, go_on, NULL) != 0 ||
+        write(STDOUT_FILENO, line, (size_t)length) != length)
+        _exit(1);
+    pthread_exit(NULL);
+}
+
+static char read_state(pid_t pid) {
+    char path[64], name[256], state = 0;
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %255s %c", name, &state), 2);
+    fclose(file);
+    return state;
+}
+
+static void what_only_seems_dead(void **state) {
+    (void)state;
+    char self[512] = "", script[600];
+    assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
+    snprintf(script, sizeof script, "setsid '%s' headless & wait", self);
+    start(&child, script, 0);
+    pid_t left = hear_pid(&child);
+    while (read_state(left) != 'Z')
+        pause_ms(1);
+    kill(child.pid, SIGKILL);
+    wait_until_gone(&child);
+    assert_false(is_alive(left));
+}
+
+static void others_are_left_alone(void **state) {
+    (void)state;
+    /* given two children with families, and a process of ours that is no child of the set */
+    pid_t stranger = fork();
+    if (stranger == 0) {
+        pause_ms(1000000);
+        _exit(0);
+    }
+    start(&child, "setsid sh -c 'echo $$; exec sleep 1000' & wait", 0);
+    start(&other, "setsid sh -c 'echo $$; exec sleep 1000' & setsid sleep 1000 & wait", 0);
+    pid_t ours = hear_pid(&child), theirs = hear_pid(&other);
+    /* when one is killed, then its family goes with it, and the rest stays */
+    lab_child_kill(&child, now());
+    wait_until_gone(&child);
+    assert_false(is_alive(ours));
+    assert_true(is_alive(theirs));
+    assert_true(is_alive(stranger));
+    assert_int_equal(lab_child_tend(&other, now()), LAB_CHILD_RUNNING);
+    lab_child_kill(&other, now());
+    wait_until_gone(&other);
+    assert_false(is_alive(theirs));
+    kill(stranger, SIGKILL);
+    assert_int_equal(waitpid(stranger, NULL, 0), stranger);
+}
+
+static void variables_of_a_process(void **state) {
+    (void)state;
+    setenv("LAB_TEST_VARIABLE", "value", 1);
+    /* (not exec: while a process becomes another program its environment can't be read) */
+    start(&child, "echo $$; sleep 1000; :", 0);
+    unsetenv("LAB_TEST_VARIABLE");
+    pid_t pid = hear_pid(&child);
+    assert_true(lab_process_has_variable(pid, "LAB_TEST_VARIABLE=value", false));
+    assert_false(lab_process_has_variable(pid, "LAB_TEST_VARIABLE=val", false));
+    assert_true(lab_process_has_variable(pid, "LAB_TEST_VARIABLE=val", true));
+    assert_false(lab_process_has_variable(pid, "TEST_VARIABLE=value", false));
+    lab_child_kill(&child, now());
+    wait_until_gone(&child);
+}
+
+static void the_tree(void **state) {
+    (void)state;
+    start(&child, "sleep 1000 & echo $!; wait", 0);
+    pid_t grandchild = hear_pid(&child);
+    struct lab_process_tree tree = {0};
+    lab_process_tree_read(&tree);
+    const struct lab_process *process = lab_process_tree_find(&tree, grandchild);
+    assert_non_null(process);
+    assert_int_equal(process->parent, child.pid);
+    assert_int_equal(process->session, child.pid);
+    assert_false(process->dead);
+    assert_null(lab_process_tree_find(&tree, 0));
+    /* a process of that number that was started at another time is somebody else */
+    struct lab_process somebody = *process;
+    somebody.start++;
+    lab_process_signal(&somebody, SIGKILL);
+    assert_int_equal(lab_child_tend(&child, now()), LAB_CHILD_RUNNING);
+    lab_process_signal(process, SIGKILL);
+    wait_until_gone(&child);
+    lab_process_tree_release(&tree);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 1 && strcmp(argv[1], "headless") == 0)
+        lose_the_head();
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(an_exit_status),
+        TEST(a_signal),
+        TEST(a_program_that_is_not_there),
+        TEST(term_is_obeyed),
+        TEST(term_is_ignored),
+        TEST(the_group_has_its_grace_too),
+        TEST(what_it_leaves_in_its_session),
+        TEST(what_left_its_session),
+        TEST(what_left_and_forgot_where_it_came_from),
+        TEST(what_only_seems_dead),
+        TEST(others_are_left_alone),
+        TEST(variables_of_a_process),
+        TEST(the_tree),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,341 @@
+/* How long runs will take, from those that are done. */
+#include "folder_fixture.h"
+
+#include "run/history.h"
+
+#include <math.h>
+
+#define S 1000000000LL
+
+static const struct lab_run_rank on_node0 = {0, "cpu:0", 0}, on_node1 = {0, "cpu:0", 1};
+
+/* A run of 100 iterations after 20 to warm up, that took `seconds`. */
+static struct lab_run done_run(int64_t number, double seconds) {
+    return (struct lab_run){.number = number,
+                            .id = "gpu0_numa0_vit",
+                            .identity = (uint64_t)number,
+                            .workload = "vit",
+                            .options = "{\"depth\": 6}",
+                            .iterations = 100,
+                            .warmup_iterations = 20,
+                            .ranks = &on_node0,
+                            .rank_count = 1,
+                            .state = LAB_RUN_DONE,
+                            .start_ns = 50 * S,
+                            .end_ns = 50 * S + (int64_t)(seconds * S),
+                            .start_wall_ns = number * S};
+}
+
+static struct lab_run planned_run(int64_t number) {
+    struct lab_run run = done_run(number, 0);
+    run.state = LAB_RUN_PLANNED;
+    run.start_ns = run.end_ns = run.start_wall_ns = 0;
+    return run;
+}
+
+static struct lab_run running_run(int64_t number) { /* since 100 s on the clock */
+    struct lab_run run = planned_run(number);
+    run.state = LAB_RUN_RUNNING;
+    run.start_ns = 100 * S;
+    return run;
+}
+
+static struct lab_history *history_of(const struct lab_run *runs, int count) {
+    struct lab_history *history = lab_history_open(MACHINE, 0);
+    for (int i = 0; i < count; i++)
+        lab_history_add(history, &runs[i]);
+    return history;
+}
+
+static void assert_expects(const struct lab_history *history, const struct lab_run *run,
+                           enum lab_history_basis expected_basis, double expected) {
+    enum lab_history_basis basis;
+    double seconds = lab_history_expect(history, run, &basis);
+    assert_int_equal(basis, expected_basis);
+    if (isnan(expected))
+        assert_true(isnan(seconds));
+    else
+        assert_float_equal(seconds, expected, 1e-6);
+}
+
+/* --- one run --- */
+
+static void the_same_work_takes_its_median(void **state) {
+    (void)state;
+    /* one of them was disturbed; they differ in nothing but the repeat */
+    struct lab_run runs[] = {done_run(1, 10), done_run(2, 12), done_run(3, 90)};
+    struct lab_history *history = history_of(runs, 3);
+    struct lab_run run = planned_run(4);
+    run.repeat = 3;
+    assert_expects(history, &run, LAB_HISTORY_SAME, 12);
+    lab_history_close(history);
+}
+
+static void other_counts_and_places_are_scaled_by_iterations(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 12)}; /* 0.1 s for each of 120 */
+    struct lab_history *history = history_of(runs, 1);
+    struct lab_run longer = planned_run(2), elsewhere = planned_run(3);
+    longer.iterations = 1000;
+    longer.warmup_iterations = 0;
+    elsewhere.ranks = &on_node1;
+    assert_expects(history, &longer, LAB_HISTORY_SCALED, 100);
+    assert_expects(history, &elsewhere, LAB_HISTORY_SCALED, 12);
+    lab_history_close(history);
+}
+
+/* Gives it a result: its iterations lie between these seconds after its start. */
+static void set_span(struct lab_run *run, double first_s, double last_s) {
+    run->result = lab_arena_printf(&arena,
+                                   "{\"text\": \"\\\"first_ns\\\": 1\", \"ranks\": "
+                                   "[{\"first_ns\": %lld, \"last_ns\": %lld}]}",
+                                   (long long)(run->start_ns + (int64_t)(first_s * S)),
+                                   (long long)(run->start_ns + (int64_t)(last_s * S)));
+}
+
+static void what_a_run_takes_beside_its_iterations_is_not_scaled(void **state) {
+    (void)state;
+    /* 100 iterations from 4 s to 9 s of it, so 0.05 s each; with 20 to warm up they take 6 of 10 s */
+    struct lab_run runs[] = {done_run(1, 10)};
+    set_span(&runs[0], 4, 9);
+    struct lab_history *history = history_of(runs, 1);
+    struct lab_run longer = planned_run(2), shorter = planned_run(3);
+    longer.iterations = 980;
+    shorter.iterations = 0;
+    assert_expects(history, &longer, LAB_HISTORY_SCALED, 4 + 50);
+    assert_expects(history, &shorter, LAB_HISTORY_SCALED, 4 + 1);
+    assert_expects(history, &runs[0], LAB_HISTORY_SAME, 10);
+    lab_history_close(history);
+}
+
+static void a_span_that_cannot_be_is_passed_over(void **state) {
+    (void)state;
+    const double spans[][2] = {{-1, 9}, {4, 11}, {9, 4}, {0, 10}};
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++) {
+        struct lab_run runs[] = {done_run(1, 12)};
+        runs[0].end_ns = runs[0].start_ns + 10 * S;
+        set_span(&runs[0], spans[i][0], spans[i][1]);
+        struct lab_history *history = history_of(runs, 1);
+        struct lab_run longer = planned_run(2);
+        longer.iterations = 220;
+        assert_expects(history, &longer, LAB_HISTORY_SCALED, 20); /* twice as many in all */
+        lab_history_close(history);
+    }
+}
+
+static void other_options_take_what_the_workload_takes(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 12), done_run(2, 14)};
+    runs[1].options = "{\"depth\": 12}";
+    struct lab_history *history = history_of(runs, 2);
+    struct lab_run deeper = planned_run(3), other = planned_run(4);
+    deeper.options = "{\"depth\": 24}";
+    other.workload = "gemm";
+    assert_expects(history, &deeper, LAB_HISTORY_SIMILAR, 13);
+    assert_expects(history, &other, LAB_HISTORY_NONE, NAN);
+    lab_history_close(history);
+}
+
+static void a_gang_is_other_work_than_one_of_its_ranks(void **state) {
+    (void)state;
+    const struct lab_run_rank gang[] = {on_node0, on_node1};
+    struct lab_run runs[] = {done_run(1, 12), done_run(2, 30)};
+    runs[1].ranks = gang;
+    runs[1].rank_count = 2;
+    struct lab_history *history = history_of(runs, 2);
+    struct lab_run run = planned_run(3);
+    assert_expects(history, &run, LAB_HISTORY_SAME, 12);
+    lab_history_close(history);
+}
+
+static void only_what_is_done_counts_and_only_once(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), done_run(1, 10), done_run(2, 20), running_run(3),
+                             done_run(4, 1000)};
+    runs[4].state = LAB_RUN_FAILED;
+    struct lab_history *history = history_of(runs, 5);
+    struct lab_run run = planned_run(5);
+    assert_expects(history, &run, LAB_HISTORY_SAME, 15);
+    lab_history_close(history);
+}
+
+static void many_groups_are_kept_apart(void **state) {
+    (void)state;
+    struct lab_history *history = lab_history_open(MACHINE, 0);
+    for (int i = 1; i <= 1000; i++) {
+        struct lab_run run = done_run(i, i);
+        run.options = lab_arena_printf(&arena, "{\"depth\": %d}", i);
+        lab_history_add(history, &run);
+    }
+    for (int i = 1; i <= 1000; i++) {
+        struct lab_run run = planned_run(2000 + i);
+        run.options = lab_arena_printf(&arena, "{\"depth\": %d}", i);
+        assert_expects(history, &run, LAB_HISTORY_SAME, i);
+    }
+    lab_history_close(history);
+}
+
+/* --- what earlier studies left --- */
+
+static void earlier_studies_of_this_machine_count(void **state) {
+    (void)state;
+    const char *ours = in_root("outputs/quick_test/2026-11-14/10-00-00");
+    const char *foreign = in_root("outputs/quick_test/2026-11-15/10-00-00");
+    const char *broken = in_root("outputs/quick_test/2026-11-16/10-00-00");
+    make_study(ours, PLAN, MACHINE, 2); /* 2 s a run */
+    make_study(foreign, PLAN, MACHINE + 1, 2);
+    make_directories(broken);
+    write_file(lab_arena_printf(&arena, "%s/study.db", broken), "no database");
+    lab_folder_register(ours);
+    lab_folder_register(foreign);
+    lab_folder_register(broken);
+    struct lab_run run = {.workload = "null", .options = "{}", .iterations = 30};
+    struct lab_history *history = lab_history_open(MACHINE, 1); /* others don't use it up */
+    assert_expects(history, &run, LAB_HISTORY_SCALED, 6);
+    lab_history_close(history);
+    history = lab_history_open(MACHINE + 2, 10);
+    assert_expects(history, &run, LAB_HISTORY_NONE, NAN);
+    lab_history_close(history);
+    lab_history_close(NULL);
+}
+
+/* --- a study --- */
+
+static struct lab_estimate estimate(const struct lab_run *runs, int count,
+                                    const struct lab_run_progress *progress, int64_t now_ns,
+                                    int max_workers) {
+    struct lab_history *history = history_of(runs, count);
+    struct lab_estimate result =
+        lab_history_estimate(history, runs, count, progress, progress ? 1 : 0, now_ns, max_workers);
+    lab_history_close(history);
+    return result;
+}
+
+static void what_is_left_is_the_sum_of_what_is_expected(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3), planned_run(4)};
+    runs[3].state = LAB_RUN_FAILED;
+    struct lab_estimate result = estimate(runs, 4, NULL, 0, 1);
+    assert_float_equal(result.left_s, 30, 1e-6);
+    assert_float_equal(result.elapsed_s, 10, 1e-6);
+    assert_int_equal(result.unknown, 0);
+    result = estimate(runs, 4, NULL, 0, 2);
+    assert_float_equal(result.left_s, 15, 1e-6);
+    result = estimate(runs, 4, NULL, 0, 100); /* a run isn't shared */
+    assert_float_equal(result.left_s, 10, 1e-6);
+}
+
+static void a_finished_study_has_nothing_left(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10)};
+    assert_float_equal(estimate(runs, 1, NULL, 0, 1).left_s, 0, 0);
+    assert_float_equal(estimate(runs, 0, NULL, 0, 1).left_s, 0, 0);
+}
+
+static void unknown_runs_count_as_the_mean_of_the_known(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3)};
+    runs[2].workload = "gemm";
+    struct lab_estimate result = estimate(runs, 3, NULL, 0, 1);
+    assert_int_equal(result.unknown, 1);
+    assert_float_equal(result.left_s, 20, 1e-6);
+    runs[1] = runs[2]; /* nothing but what is done is known */
+    result = estimate(runs, 3, NULL, 0, 1);
+    assert_int_equal(result.unknown, 2);
+    assert_float_equal(result.left_s, 20, 1e-6);
+    result = estimate(&runs[1], 2, NULL, 0, 1); /* nothing at all */
+    assert_int_equal(result.unknown, 2);
+    assert_true(isnan(result.left_s));
+}
+
+static void an_estimate_is_fair_while_no_more_is_guessed_than_known(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), planned_run(2), planned_run(3)};
+    assert_true(estimate(runs, 3, NULL, 0, 1).fair); /* the same work again */
+    runs[1].options = "{\"depth\": 12}";
+    assert_true(estimate(runs, 3, NULL, 0, 1).fair);
+    runs[2].options = "{\"depth\": 24}";
+    assert_false(estimate(runs, 3, NULL, 0, 1).fair); /* one is done, two are of other sizes */
+    assert_int_equal(estimate(runs, 3, NULL, 0, 1).guessed, 2);
+    runs[2].workload = "gemm";
+    assert_false(estimate(runs, 3, NULL, 0, 1).fair);
+    runs[1].state = LAB_RUN_RUNNING;
+    runs[1].start_ns = 100 * S;
+    struct lab_run_progress progress = {2, "measuring", 40, 100, 106 * S};
+    assert_true(estimate(runs, 3, &progress, 106 * S, 1).fair); /* its own progress is known */
+}
+
+static void below_5_percent_a_run_goes_by_history(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), running_run(2)};
+    struct lab_run_progress progress = {2, "measuring", 4, 100, 101 * S};
+    assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
+    progress.phase = "warm-up";
+    progress.done = 90; /* of the warm-up, which says nothing about the rest */
+    assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
+    assert_float_equal(estimate(runs, 2, NULL, 103 * S, 1).left_s, 7, 1e-6);
+    assert_float_equal(estimate(runs, 2, NULL, 900 * S, 1).left_s, 0, 1e-6); /* overdue */
+    progress.phase = "measuring";
+    progress.total = 0; /* measures for a time, not a number */
+    assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
+}
+
+static void from_5_percent_on_it_goes_by_its_own_progress(void **state) {
+    (void)state;
+    /* 20 to warm up and 40 of 100 done in 6 s: 0.1 s each, whatever took 1 s before */
+    struct lab_run runs[] = {done_run(1, 1), running_run(2)};
+    struct lab_run_progress progress = {2, "measuring", 40, 100, 106 * S};
+    assert_float_equal(estimate(runs, 2, &progress, 106 * S, 1).left_s, 6, 1e-6);
+    assert_float_equal(estimate(runs, 2, &progress, 108 * S, 1).left_s, 4, 1e-6);
+    assert_float_equal(estimate(runs, 2, &progress, 200 * S, 1).left_s, 0, 1e-6);
+    progress.done = 100;
+    assert_float_equal(estimate(runs, 2, &progress, 106 * S, 1).left_s, 0, 1e-6);
+    progress.done = 5;
+    progress.time_ns = 105 * S; /* 25 in 5 s */
+    assert_float_equal(estimate(runs, 2, &progress, 105 * S, 1).left_s, 19, 1e-6);
+}
+
+static void its_own_progress_needs_no_history(void **state) {
+    (void)state;
+    struct lab_run runs[] = {running_run(1), planned_run(2)};
+    runs[1].workload = "gemm";
+    struct lab_run_progress progress = {1, "measuring", 40, 100, 106 * S};
+    struct lab_estimate result = estimate(runs, 2, &progress, 106 * S, 1);
+    assert_int_equal(result.unknown, 1);
+    assert_float_equal(result.left_s, 6 + 12, 1e-6); /* the other as long as this one in all */
+}
+
+static void nonsense_in_a_file_does_no_harm(void **state) {
+    (void)state;
+    struct lab_run runs[] = {done_run(1, 10), running_run(2)};
+    struct lab_run_progress progress = {2, "measuring", 200, 100, 101 * S};
+    assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
+    progress.done = -5;
+    assert_float_equal(estimate(runs, 2, &progress, 103 * S, 1).left_s, 7, 1e-6);
+    runs[1].start_ns = 500 * S; /* another boot's clock */
+    assert_float_equal(estimate(runs, 2, NULL, 103 * S, 0).left_s, 10, 1e-6);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(the_same_work_takes_its_median),
+        TEST(other_counts_and_places_are_scaled_by_iterations),
+        TEST(what_a_run_takes_beside_its_iterations_is_not_scaled),
+        TEST(a_span_that_cannot_be_is_passed_over),
+        TEST(other_options_take_what_the_workload_takes),
+        TEST(a_gang_is_other_work_than_one_of_its_ranks),
+        TEST(only_what_is_done_counts_and_only_once),
+        TEST(many_groups_are_kept_apart),
+        TEST(earlier_studies_of_this_machine_count),
+        TEST(what_is_left_is_the_sum_of_what_is_expected),
+        TEST(a_finished_study_has_nothing_left),
+        TEST(unknown_runs_count_as_the_mean_of_the_known),
+        TEST(an_estimate_is_fair_while_no_more_is_guessed_than_known),
+        TEST(below_5_percent_a_run_goes_by_history),
+        TEST(from_5_percent_on_it_goes_by_its_own_progress),
+        TEST(its_own_progress_needs_no_history),
+        TEST(nonsense_in_a_file_does_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* test_job.c: a job arrives as it was sent, and one that isn't whole is refused in words. */
+#include "base/json.h"
+#include "run/job.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct lab_arena arena;
+
+static int set_up(void **state) {
+    (void)state;
+    lab_arena_init(&arena);
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    lab_arena_release(&arena);
+    return 0;
+}
+
+static struct lab_job example(void) {
+    static const struct lab_job_rank ranks[] = {{0, 4, "cpu:0/2.0", 1}, {2, 5, "cpu:0/2.1", -1}};
+    struct lab_job job = {
+        .run_id = "gpu4+5_numa1_vit32x6x512",
+        .folder = "/tmp/a study's \"folder\"",
+        .workload = "vit",
+        .options = lab_value_map(&arena),
+        .ranks = ranks,
+        .rank_count = 2,
+        .gang_size = 3,
+        .iterations = 100,
+        .warmup_iterations = 10,
+        .duration_s = 0.25,
+        .seed = ((uint64_t)1 << 53) - 1,
+        .verify = true,
+        .trace = true,
+    };
+    lab_value_set_int(&arena, job.options, "depth", 6);
+    lab_value_set_string(&arena, job.options, "dtype", "fp32");
+    lab_value_set_bool(&arena, job.options, "compile_model", false);
+    return job;
+}
+
+static const char *text_of(const struct lab_job *job) {
+    struct lab_str text;
+    lab_str_init(&text);
+    lab_job_write(job, &text);
+    const char *kept = lab_arena_strdup(&arena, text.text);
+    lab_str_release(&text);
+    return kept;
+}
+
+static void a_job_arrives_as_it_was_sent(void **state) {
+    (void)state;
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    const char *text = text_of(&sent);
+    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    assert_string_equal(job.run_id, sent.run_id);
+    assert_string_equal(job.folder, sent.folder);
+    assert_string_equal(job.workload, "vit");
+    assert_true(lab_value_equal(job.options, sent.options));
+    assert_int_equal(job.rank_count, 2);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(job.ranks[i].index, sent.ranks[i].index);
+        assert_int_equal(job.ranks[i].gpu_id, sent.ranks[i].gpu_id);
+        assert_string_equal(job.ranks[i].device, sent.ranks[i].device);
+        assert_int_equal(job.ranks[i].numa_node, sent.ranks[i].numa_node);
+    }
+    assert_int_equal(job.gang_size, 3);
+    assert_int_equal(job.iterations, 100);
+    assert_int_equal(job.warmup_iterations, 10);
+    assert_true(job.duration_s == 0.25);
+    assert_true(job.seed == sent.seed);
+    assert_true(job.verify);
+    assert_true(job.trace);
+}
+
+static void a_simulated_machine_comes_with_the_job(void **state) {
+    (void)state;
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    sent.machine = "l40s-10";
+    sent.definition = "title: \"ten\"\nnodes: []\n";
+    sent.chance = 12345;
+    sent.start_ns = INT64_C(1) << 60;
+    const char *text = text_of(&sent);
+    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    assert_string_equal(job.machine, "l40s-10");
+    assert_string_equal(job.definition, sent.definition);
+    assert_int_equal(job.chance, 12345);
+    assert_true(job.start_ns == sent.start_ns);
+}
+
+/* The example with one field set to a JSON text, or left out where it is NULL. */
+static void a_phase_comes_with_the_job(void **state) {
+    (void)state;
+    static const int cpus[] = {1, 3};
+    static const struct lab_job_choice choices[] = {{"baseline", "rows=4"},
+                                                    {"concurrent", "rows=8"}};
+    static const struct lab_job_rank ranks[] = {{.device = "cpu:0",
+                                                 .numa_node = -1,
+                                                 .cpus = cpus,
+                                                 .cpu_count = 2,
+                                                 .config = "rows=4",
+                                                 .choices = choices,
+                                                 .choice_count = 2}};
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    sent.ranks = ranks;
+    sent.rank_count = 1;
+    sent.probe = true;
+    sent.tune_s = 2.5;
+    sent.disturb = "membw";
+    const char *text = text_of(&sent);
+    if (lab_job_read(text, strlen(text), &arena, &job, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_true(job.probe && job.tune_s == 2.5);
+    assert_string_equal(job.disturb, "membw");
+    assert_int_equal(job.ranks[0].cpu_count, 2);
+    assert_int_equal(job.ranks[0].cpus[1], 3);
+    assert_string_equal(job.ranks[0].config, "rows=4");
+    assert_int_equal(job.ranks[0].choice_count, 2);
+    assert_string_equal(job.ranks[0].choices[1].phase, "concurrent");
+    assert_string_equal(job.ranks[0].choices[1].config, "rows=8");
+}
+
+static void refuse(const char *key, const char *json, const char *message) {
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    const char *text = text_of(&sent);
+    struct lab_value *whole = NULL, *changed = lab_value_map(&arena), *field = NULL;
+    assert_int_equal(lab_json_parse(text, strlen(text), "test", &arena, &whole, &err), 0);
+    if (json && lab_json_parse(json, strlen(json), "test", &arena, &field, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < whole->count; i++)
+        if (!lab_str_equal(whole->keys[i], key))
+            lab_value_set(&arena, changed, whole->keys[i], whole->items[i]);
+    if (field)
+        lab_value_set(&arena, changed, key, field);
+    struct lab_str out;
+    lab_str_init(&out);
+    lab_json_write(changed, 0, &out);
+    assert_int_equal(lab_job_read(out.text, out.length, &arena, &job, &err), -1);
+    lab_str_release(&out);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    if (!strstr(err.text, message))
+        fail_msg("%s=%s: '%s' isn't in: %s", key, json, message, err.text);
+}
+
+static void whatever_is_missing_is_named(void **state) {
+    (void)state;
+    static const char *const fields[] = {
+        "run_id",     "folder",    "workload",   "options",
+        "ranks",      "gang_size", "iterations", "warmup_iterations",
+        "duration_s", "seed",      "verify",     "trace"};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        refuse(fields[i], NULL, lab_arena_printf(&arena, "job: '%s' is missing", fields[i]));
+}
+
+static void whatever_is_of_another_type_is_named(void **state) {
+    (void)state;
+    refuse("run_id", "3", "'run_id' must be text, not a whole number");
+    refuse("folder", "null", "'folder' must be text");
+    refuse("workload", "[]", "'workload' must be text, not a list");
+    refuse("options", "[]", "'options' must be a map, not a list");
+    refuse("ranks", "{}", "'ranks' must be a list, not a map");
+    refuse("gang_size", "\"2\"", "'gang_size' must be a whole number");
+    refuse("iterations", "1.5", "'iterations' must be a whole number");
+    refuse("warmup_iterations", "null", "'warmup_iterations' must be");
+    refuse("duration_s", "\"1s\"", "'duration_s' must be a number");
+    refuse("seed", "true", "'seed' must be a whole number");
+    refuse("verify", "1", "'verify' must be true or false");
+}
+
+static void whatever_is_out_of_bounds_is_named(void **state) {
+    (void)state;
+    refuse("run_id", "\"\"", "'run_id' is empty");
+    refuse("workload", "\"\"", "'workload' is empty");
+    refuse("folder", "\"outputs/x\"", "'folder' must be an absolute path, not 'outputs/x'");
+    refuse("gang_size", "0", "'gang_size' is 0, possible is 1 to 65536");
+    refuse("gang_size", "1", "'ranks' has 2, possible is 1 to 1");
+    refuse("iterations", "-1", "'iterations' is -1, possible is 0 to");
+    refuse("warmup_iterations", "99999999999", "'warmup_iterations' is 99999999999");
+    refuse("duration_s", "-0.5", "'duration_s' is -0.5, the least is 0");
+    refuse("seed", "9007199254740992", "possible is 0 to 9007199254740991");
+    refuse("colour", "\"red\"", "'colour' is nothing that a worker knows");
+}
+
+#define RANK(index, more) "{\"index\":" index ",\"gpu_id\":0,\"device\":\"cpu:0\"" more "}"
+
+static void ranks_are_checked_one_by_one(void **state) {
+    (void)state;
+    refuse("ranks", "[]", "'ranks' has 0, possible is 1 to 3");
+    refuse("ranks", "[7]", "rank 0: must be a map, not a whole number");
+    refuse("ranks", "[" RANK("0", "") "]", "rank 0: 'numa_node' is missing");
+    refuse("ranks", "[" RANK("3", ",\"numa_node\":0") "]", "'index' is 3, possible is 0 to 2");
+    refuse("ranks", "[" RANK("0", ",\"numa_node\":-2") "]", "'numa_node' is -2");
+    refuse("ranks", "[" RANK("0", ",\"numa_node\":0,\"core\":1") "]", "'core' is nothing");
+    refuse("ranks", "[" RANK("1", ",\"numa_node\":0") "," RANK("1", ",\"numa_node\":0") "]",
+           "rank 1: index 1 must be above 1");
+    refuse("ranks", "[{\"index\":0,\"gpu_id\":0,\"device\":\"\",\"numa_node\":0}]",
+           "rank 0: 'device' is empty");
+}
+
+static void a_job_says_how_much_to_measure(void **state) {
+    (void)state;
+    struct lab_job sent = example(), job;
+    struct lab_err err = LAB_ERR_INIT;
+    sent.iterations = 0;
+    const char *text = text_of(&sent);
+    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), 0);
+    sent.duration_s = 0;
+    text = text_of(&sent);
+    assert_int_equal(lab_job_read(text, strlen(text), &arena, &job, &err), -1);
+    assert_non_null(strstr(err.text, "neither 'iterations' nor 'duration_s'"));
+}
+
+static void a_half_described_machine_is_refused(void **state) {
+    (void)state;
+    refuse("simulation", "7", "'simulation' must be a map");
+    refuse("simulation", "{\"machine\": \"x\"}", "simulation: 'definition' is missing");
+    refuse("simulation", "{\"machine\": \"\"}", "simulation: 'machine' is empty");
+    refuse("simulation",
+           "{\"machine\": \"x\", \"definition\": \"y\", \"chance\": 1, \"start_ns\": 0}",
+           "'start_ns' is 0");
+    refuse("simulation", "{\"machines\": \"x\"}", "'machines' is nothing that a worker knows");
+}
+
+static void what_is_no_map_is_refused(void **state) {
+    (void)state;
+    struct lab_job job;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_job_read("[1]", 3, &arena, &job, &err), -1);
+    assert_string_equal(err.text, "job: must be a map, not a list");
+    assert_int_equal(lab_job_read("{\"run_id\"", 9, &arena, &job, &err), -1);
+    assert_int_equal(lab_job_read("", 0, &arena, &job, &err), -1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_job_arrives_as_it_was_sent),       TEST(a_simulated_machine_comes_with_the_job),
+        TEST(a_phase_comes_with_the_job),         TEST(a_half_described_machine_is_refused),
+        TEST(whatever_is_missing_is_named),       TEST(whatever_is_of_another_type_is_named),
+        TEST(whatever_is_out_of_bounds_is_named), TEST(ranks_are_checked_one_by_one),
+        TEST(a_job_says_how_much_to_measure),     TEST(what_is_no_map_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,309 @@
+/*
+ * test_plan_estimate.c: a plan's runs as records, and what the plan is expected to take. The disk's
+ * share is compared with files that the store really wrote.
+ */
+#include "base/json.h"
+#include "run/plan_estimate.h"
+#include "run/plan_record.h"
+#include "store/store.h"
+#include "unit/plan/plan_fixture.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* --- records --- */
+
+static struct lab_value *parse(const char *text) {
+    struct lab_value *value = NULL;
+    struct lab_err err = LAB_ERR_INIT;
+    if (lab_json_parse(text, strlen(text), "test", &arena, &value, &err) < 0)
+        fail_msg("%s: %s", text, err.text);
+    return value;
+}
+
+static void test_record_holds_the_plan(void **state) {
+    (void)state;
+    PLAN("experiment=scaling_study", "experiment.order=as_given");
+    int last = plan.run_count - 1;
+    struct lab_run run = lab_plan_record(&plan, last, &arena);
+    assert_int_equal(run.number, last + 1);
+    assert_int_equal(run.position, last);
+    assert_string_equal(run.id, plan.runs[last].id);
+    assert_true(run.identity == plan.runs[last].identity);
+    assert_string_equal(run.workload, "vit");
+    assert_int_equal(run.iterations, 200);
+    assert_int_equal(run.warmup_iterations, 20);
+    assert_int_equal(run.rank_count, 1);
+    assert_string_equal(run.ranks[0].device, "cpu:0");
+    assert_int_equal(run.state, LAB_RUN_PLANNED);
+    assert_int_equal(run.attempts, 0);
+    assert_true(isnan(run.rate));
+    assert_string_equal(run.error, "");
+    assert_string_equal(run.result, "");
+}
+
+static void test_record_is_json_where_it_says_so(void **state) {
+    (void)state;
+    PLAN("experiment=scaling_study");
+    for (int i = 0; i < plan.run_count; i++) {
+        struct lab_run run = lab_plan_record(&plan, i, &arena);
+        assert_true(lab_value_equal(parse(run.options), plan.runs[i].options));
+        struct lab_value *test = parse(run.test), *series = parse(run.series);
+        assert_int_equal(lab_value_get(test, "num_samples")->integer, 2000);
+        assert_int_equal(lab_value_get(test, "warmup_samples")->integer, 200);
+        assert_true(lab_value_get(test, "timeout_s")->number == 900);
+        assert_int_equal(series->type, LAB_VALUE_LIST);
+        /* the model that two series share */
+        assert_int_equal(series->count, lab_str_equal(run.label, "vit32x6x512") ? 2 : 1);
+    }
+}
+
+/* --- time --- */
+
+static void test_nothing_is_known_without_history(void **state) {
+    (void)state;
+    PLAN("experiment=quick_test");
+    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
+    assert_true(isnan(estimate.expected_s));
+    assert_int_equal(estimate.unknown, 3);
+}
+
+static void test_most_is_every_attempt_timing_out(void **state) {
+    (void)state;
+    PLAN("experiment=quick_test"); /* 3 runs of 300 s, one retry */
+    assert_true(lab_plan_estimate(&plan, NULL).most_s == 3 * 2 * 300);
+    PLAN("experiment=quick_test", "experiment.max_retries=0", "experiment.cooldown=10s");
+    assert_true(lab_plan_estimate(&plan, NULL).most_s == 3 * 300 + 2 * 10);
+    /* no run starts after the budget, but one may have started just before it */
+    PLAN("experiment=quick_test", "experiment.max_retries=0", "experiment.budget=100s");
+    assert_true(lab_plan_estimate(&plan, NULL).most_s == 100 + 300);
+}
+
+static void test_a_given_duration_needs_no_history(void **state) {
+    (void)state;
+    PLAN("experiment=quick_test", "experiment.duration=60s", "experiment.cooldown=5s");
+    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
+    assert_int_equal(estimate.unknown, 0);
+    assert_true(estimate.expected_s == 3 * 60 + 2 * 5);
+    assert_int_equal(estimate.by_duration, 3);
+}
+
+/* A run of the plan that took so long in an earlier study. */
+static void given_run(struct lab_history *history, const char *label, double seconds) {
+    for (int i = 0; i < plan.run_count; i++) {
+        struct lab_run run = lab_plan_record(&plan, i, &arena);
+        if (!lab_str_equal(run.label, label))
+            continue;
+        run.state = LAB_RUN_DONE;
+        run.start_ns = 1000;
+        run.end_ns = run.start_ns + (int64_t)(seconds * 1e9);
+        lab_history_add(history, &run);
+        return;
+    }
+    fail_msg("no run of %s", label);
+}
+
+static void test_runs_that_were_done_before_are_known(void **state) {
+    (void)state;
+    struct lab_history *history = lab_history_open(0, 0);
+    PLAN("experiment=quick_test");
+    given_run(history, "vit0x0x0", 2);
+    given_run(history, "vit32x2x256", 4);
+    given_run(history, "vit32x4x512", 9);
+    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, history);
+    assert_int_equal(estimate.unknown, 0);
+    assert_true(estimate.expected_s == 2 + 4 + 9);
+    /* ten times as many iterations, and as many to warm up: scaled */
+    PLAN("experiment=quick_test", "experiment.test.num_samples=1000",
+         "experiment.test.warmup_samples=200", "experiment.cooldown=1s");
+    assert_true(fabs(lab_plan_estimate(&plan, history).expected_s - (150 + 2)) < 1e-6);
+    /* behind the budget the mean run that is under way comes to its end */
+    PLAN("experiment=quick_test", "experiment.budget=3s");
+    assert_true(lab_plan_estimate(&plan, history).expected_s == 3 + 5);
+    lab_history_close(history);
+}
+
+static void test_basis_of_a_run_is_named(void **state) {
+    (void)state;
+    struct lab_history *history = lab_history_open(0, 0);
+    enum lab_history_basis basis;
+    PLAN("experiment=quick_test");
+    given_run(history, "vit0x0x0", 2);
+    PLAN("experiment=quick_test", "experiment.test.num_samples=200", "experiment.order=as_given");
+    struct lab_run first = lab_plan_record(&plan, 0, &arena);
+    struct lab_run second = lab_plan_record(&plan, 1, &arena);
+    assert_string_equal(first.label, "vit0x0x0");
+    lab_plan_estimate_run(&plan, &first, history, &basis);
+    assert_int_equal(basis, LAB_HISTORY_SCALED);
+    assert_true(lab_plan_estimate_run(&plan, &second, history, &basis) == 2);
+    assert_int_equal(basis, LAB_HISTORY_SIMILAR);
+    assert_true(isnan(lab_plan_estimate_run(&plan, &second, NULL, &basis)));
+    assert_int_equal(basis, LAB_HISTORY_NONE);
+    /* nor is a duration that was asked for known from what ran before */
+    PLAN("experiment=quick_test", "experiment.duration=60s");
+    first = lab_plan_record(&plan, 0, &arena);
+    assert_true(lab_plan_estimate_run(&plan, &first, history, &basis) == 60);
+    assert_int_equal(basis, LAB_HISTORY_NONE);
+    lab_history_close(history);
+}
+
+static void test_workers_share_the_time_while_devices_have_room(void **state) {
+    (void)state;
+    PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=3");
+    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 3.0);
+    /* four devices, one run on each */
+    PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=8");
+    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 4.0);
+    PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=8",
+         "experiment.runs_per_device=2");
+    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 8.0);
+    /* one device: more workers don't help */
+    PLAN("experiment=quick_test", "experiment.duration=10s", "experiment.max_workers=8");
+    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 30);
+}
+
+/* --- disk --- */
+
+/* As a worker's RESULT (worker.h) of a real run looks. */
+static const char a_result[] =
+    "{\"device\": \"cpu:0\", \"numa_node\": 0, \"iterations\": 200, \"warmup_iterations\": 20, "
+    "\"samples\": 2000, \"rate\": 312.48231506, \"rate_low\": 310.0129338, \"rate_high\": "
+    "315.10238, \"rate_unit\": \"samples/s\", \"samples_per_second\": 312.48231506, "
+    "\"flops_per_second\": 104283238123.4, \"h2d_gb_per_s\": 8.3372649123, \"d2h_gb_per_s\": "
+    "2.0193821231, \"compute_utilization\": 0.97123123, \"overlap\": 0.81237123, \"latency_ms\": "
+    "{\"mean\": 33.1231238, \"median\": 32.9912312, \"p90\": 34.1231231, \"p95\": 35.2312312, "
+    "\"p99\": 40.1231238, \"min\": 31.8823123, \"max\": 51.1231238}, \"interval_ms\": {\"mean\": "
+    "32.1231238, \"median\": 31.9912312, \"p90\": 33.1231231, \"p95\": 34.2312312, \"p99\": "
+    "39.1231238, \"min\": 30.8823123, \"max\": 50.1231238}, \"first_ns\": 81231231231231, "
+    "\"last_ns\": 81237631231231, \"first_iteration_ms\": 41.1231231, \"steady\": true, "
+    "\"peak_memory_mb\": 1311.2, \"verification\": {\"applicable\": true, \"passed\": true, "
+    "\"relative_error\": 1.2371e-06, \"tolerance\": 0.0001, \"text\": \"agrees with double "
+    "precision\"}, \"placement_proven\": true, \"conditions\": {\"load_before\": 0.12, "
+    "\"foreign_cpu\": 0.01, \"steal\": 0, \"governor\": \"performance\", \"frequency_low_mhz\": "
+    "2400, \"frequency_high_mhz\": 3100}, \"warnings\": [\"the CPU's frequency varied by 23 % "
+    "while it ran; fix it with 'cpupower frequency-set -g performance'\"], \"invalid\": []}";
+
+/* Iterations with three stages and the jitter of a real device, by a small generator. */
+static void fill(struct lab_iteration *items, size_t count) {
+    uint64_t seed = 88172645463325252;
+    int64_t now_ns = 81231231231231;
+    for (size_t i = 0; i < count; i++) {
+        int64_t at_ns = now_ns;
+        items[i].start_ns = at_ns;
+        for (int stage = 0; stage < LAB_STAGE_COUNT; stage++) {
+            seed ^= seed << 13, seed ^= seed >> 7, seed ^= seed << 17;
+            items[i].stages[stage].start_ns = at_ns;
+            at_ns += 3000000 + (int64_t)(seed % 20000);
+            items[i].stages[stage].end_ns = at_ns;
+        }
+        items[i].end_ns = at_ns;
+        now_ns = at_ns + (int64_t)(seed % 1000);
+    }
+}
+
+static void write_run(struct lab_store *store, int64_t number, int rank_count, int64_t iterations,
+                      struct lab_err *err) {
+    enum { CHUNK = 100 };
+    static struct lab_iteration items[100000];
+    assert_true((size_t)iterations <= sizeof items / sizeof *items);
+    fill(items, (size_t)iterations);
+    for (int rank = 0; rank < rank_count; rank++)
+        for (int64_t first = 0; first < iterations; first += CHUNK) {
+            size_t count = (size_t)(iterations - first < CHUNK ? iterations - first : CHUNK);
+            if (lab_store_add_iterations(store, number, rank, first, items + first, count, err) < 0)
+                fail_msg("%s", err->text);
+        }
+}
+
+static double file_bytes(void) {
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_store *store;
+    struct lab_store_study study = {.name = plan.study,
+                                    .option = plan.option,
+                                    .config = "experiment: {}",
+                                    .words = "[]",
+                                    .machine = "{}",
+                                    .version = "0"};
+    struct lab_run *runs = lab_plan_records(&plan, &arena);
+    const char *file = lab_arena_printf(&arena, "%s/study.db", folder);
+    int64_t epoch;
+    remove(file);
+    if (lab_store_create(file, &study, runs, plan.run_count, &store, &err) < 0 ||
+        lab_store_epoch(store, "runner", &epoch, &err) < 0)
+        fail_msg("%s", err.text);
+    for (int i = 0; i < plan.run_count; i++) {
+        struct lab_run outcome = {.state = LAB_RUN_DONE, .end_ns = 2000, .result = a_result};
+        if (lab_store_begin_run(store, runs[i].number, epoch, 1000, &err) < 0)
+            fail_msg("%s", err.text);
+        write_run(store, runs[i].number, runs[i].rank_count, runs[i].iterations, &err);
+        if (lab_store_finish_run(store, runs[i].number, &outcome, &err) < 0)
+            fail_msg("%s", err.text);
+    }
+    lab_store_close(store);
+    struct stat info;
+    assert_int_equal(stat(file, &info), 0);
+    return (double)info.st_size;
+}
+
+static void assert_store_within_factor_two(void) {
+    double file = file_bytes(), estimate = (double)lab_plan_estimate(&plan, NULL).store_bytes;
+    if (estimate > 2 * file || file > 2 * estimate)
+        fail_msg("%d runs: the file has %.0f bytes, %.0f were expected", plan.run_count, file,
+                 estimate);
+}
+
+static void test_store_size_of_shipped_studies(void **state) {
+    (void)state;
+    PLAN("experiment=quick_test");
+    assert_store_within_factor_two();
+    PLAN("experiment=scaling_study");
+    assert_store_within_factor_two();
+    PLAN("experiment=numa_study");
+    assert_store_within_factor_two();
+}
+
+static void test_store_size_where_iterations_are_most_of_it(void **state) {
+    (void)state;
+    PLAN("experiment=quick_test", "experiment.test.num_samples=400000");
+    assert_store_within_factor_two();
+}
+
+static void test_folder_holds_more_than_the_store(void **state) {
+    (void)state;
+    PLAN("experiment=quick_test");
+    struct lab_plan_estimate few = lab_plan_estimate(&plan, NULL);
+    assert_true(few.disk_bytes > few.store_bytes);
+    PLAN("experiment=quick_test", "experiment.repeat=10");
+    assert_true(lab_plan_estimate(&plan, NULL).disk_bytes > few.disk_bytes);
+}
+
+static void test_sizes_beyond_all_disks_are_still_numbers(void **state) {
+    (void)state;
+    PLAN("experiment=numa_study", "experiment.test.num_samples=1000000000000",
+         "experiment.test.batch_size=1", "experiment.repeat=200");
+    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
+    assert_true(estimate.store_bytes > INT64_C(1000000000000000));
+    assert_true(estimate.disk_bytes >= estimate.store_bytes);
+}
+
+int main(void) {
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_record_holds_the_plan, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_record_is_json_where_it_says_so, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_nothing_is_known_without_history, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_most_is_every_attempt_timing_out, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_a_given_duration_needs_no_history, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_runs_that_were_done_before_are_known, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_basis_of_a_run_is_named, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_workers_share_the_time_while_devices_have_room, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_store_size_of_shipped_studies, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_store_size_where_iterations_are_most_of_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(test_folder_holds_more_than_the_store, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_sizes_beyond_all_disks_are_still_numbers, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,262 @@
+/*
+ * What bench does with a workload that fails in one way or another, on this machine's cpu:0. The
+ * workload here computes nothing: it only records how it was used.
+ */
+#include "session/bench_run.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct {
+    bool open_fails, run_fails, verify_fails, wrong, misplaced;
+    int opened, closed, verified, proven;
+    bool device_was_cpu;
+} fake;
+
+static int fake_open(const void *config, const struct lab_rank *rank, void **ret_state,
+                     struct lab_err *err) {
+    (void)config;
+    if (fake.open_fails)
+        return lab_err_set(err, LAB_ERR_MEMORY, "asked for 7 TiB, 1 GiB is free");
+    fake.opened++;
+    fake.device_was_cpu = strcmp(rank->device->ref.name, "cpu:0") == 0;
+    *ret_state = &fake;
+    return 0;
+}
+
+static void fake_close(void *state) {
+    if (state)
+        fake.closed++;
+}
+
+static int fake_run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+    (void)state;
+    if (fake.run_fails)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "the device went away");
+    int64_t now_ns = lab_clock_now(lab_clock_system());
+    for (int i = 0; i < count; i++)
+        records[i] = (struct lab_iteration){.start_ns = now_ns + i * LAB_NS_PER_MS,
+                                            .end_ns = now_ns + (i + 1) * LAB_NS_PER_MS};
+    return 0;
+}
+
+static int fake_verify(void *state, uint64_t seed, struct lab_verification *ret,
+                       struct lab_err *err) {
+    (void)state;
+    (void)seed;
+    fake.verified++;
+    if (fake.verify_fails)
+        return lab_err_set(err, LAB_ERR_SYSTEM, "no output came back");
+    *ret = (struct lab_verification){.applicable = true,
+                                     .passed = !fake.wrong,
+                                     .relative_error = fake.wrong ? 0.5 : 1e-7,
+                                     .tolerance = 1e-5,
+                                     .elements = 8};
+    return 0;
+}
+
+static int fake_prove(void *state, struct lab_err *err) {
+    (void)state;
+    fake.proven++;
+    return fake.misplaced ? lab_err_set(err, LAB_ERR_WRONG, "3 of 8 pages lie on node 1") : 0;
+}
+
+static void fake_cost(const void *config, struct lab_workload_cost *ret_cost) {
+    (void)config;
+    *ret_cost = (struct lab_workload_cost){.samples = 4, .dtype = LAB_FP32};
+}
+
+static const struct lab_option no_options[] = {{NULL}};
+
+static const struct lab_workload workload = {
+    .name = "fake",
+    .help = "records how it is used",
+    .options = no_options,
+    .cost = fake_cost,
+    .open = fake_open,
+    .close = fake_close,
+    .run = fake_run,
+    .verify = fake_verify,
+    .prove_placement = fake_prove,
+};
+
+struct fixture {
+    struct lab_arena arena;
+    struct lab_bench_request request;
+    struct lab_bench_report report;
+    struct lab_err err;
+    int selected;
+};
+
+static int set_up(void **state) {
+    memset(&fake, 0, sizeof fake);
+    struct fixture *fixture = lab_mem_alloc(1, sizeof *fixture);
+    lab_arena_init(&fixture->arena);
+    fixture->request = (struct lab_bench_request){
+        .workload = &workload,
+        .config_value = lab_value_map(&fixture->arena),
+        .selector = "cpu:0",
+        .numa_node = -1,
+        .repeat = 1,
+        .verify = true,
+        .plan = LAB_MEASURE_PLAN,
+    };
+    fixture->request.plan.iterations = 10;
+    fixture->request.plan.warmup_iterations = 2;
+    *state = fixture;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    struct fixture *fixture = *state;
+    lab_arena_release(&fixture->arena);
+    lab_mem_free(fixture);
+    return 0;
+}
+
+static int bench(struct fixture *fixture) {
+    return lab_bench_run(&fixture->request, &fixture->arena, &fixture->report, &fixture->selected,
+                         &fixture->err);
+}
+
+static void a_good_workload_is_valid(void **state) {
+    struct fixture *fixture = *state;
+    assert_int_equal(bench(fixture), 0);
+    assert_null(fixture->report.invalid[0]);
+    assert_true(fake.device_was_cpu);
+    assert_int_equal(fake.proven, 1);
+    assert_int_equal(fixture->report.repetition_count, 1);
+    assert_int_equal(fixture->report.repetitions[0].measurement->count, 10);
+    /* ten batches of four, a millisecond each */
+    assert_float_equal(fixture->report.repetitions[0].rates.samples_per_s, 4000, 1e-6);
+    assert_true(fixture->report.verification.done && fixture->report.verification.passed);
+}
+
+static void each_repetition_opens_afresh_and_one_verifies(void **state) {
+    struct fixture *fixture = *state;
+    fixture->request.repeat = 3;
+    assert_int_equal(bench(fixture), 0);
+    assert_int_equal(fixture->report.repetition_count, 3);
+    assert_int_equal(fake.opened, 3);
+    assert_int_equal(fake.closed, 3);
+    assert_int_equal(fake.verified, 1);
+    assert_int_equal(fake.proven, 3);
+}
+
+static void wrong_results_are_invalid_and_still_shown(void **state) {
+    struct fixture *fixture = *state;
+    fake.wrong = true;
+    assert_int_equal(bench(fixture), 0);
+    assert_non_null(strstr(fixture->report.invalid[0], "wrong results: relative error 5.0e-01"));
+    assert_int_equal(fixture->report.repetition_count, 1);
+}
+
+static void wrong_placement_is_invalid(void **state) {
+    struct fixture *fixture = *state;
+    fake.misplaced = true;
+    fixture->request.repeat = 2;
+    assert_int_equal(bench(fixture), 0);
+    assert_non_null(strstr(fixture->report.invalid[0], "3 of 8 pages lie on node 1"));
+    assert_null(fixture->report.invalid[1]); /* the same reason is given once */
+}
+
+static void unverified_is_said(void **state) {
+    struct fixture *fixture = *state;
+    fixture->request.verify = false;
+    assert_int_equal(bench(fixture), 0);
+    assert_int_equal(fake.verified, 0);
+    assert_false(fixture->report.verification.done);
+    assert_non_null(strstr(fixture->report.warnings[0], "not verified"));
+}
+
+static void too_little_memory_keeps_its_kind(void **state) {
+    struct fixture *fixture = *state;
+    fake.open_fails = true;
+    assert_int_equal(bench(fixture), -1);
+    assert_int_equal(fixture->err.code, LAB_ERR_MEMORY);
+    assert_string_equal(fixture->err.text, "fake on cpu:0: asked for 7 TiB, 1 GiB is free");
+    assert_int_equal(fake.closed, 0);
+}
+
+static void a_failing_run_is_closed_and_told(void **state) {
+    struct fixture *fixture = *state;
+    fake.run_fails = true;
+    assert_int_equal(bench(fixture), -1);
+    assert_non_null(strstr(fixture->err.text, "the device went away"));
+    assert_int_equal(fake.closed, 1);
+}
+
+static void a_verification_that_cannot_be_done_is_an_error(void **state) {
+    struct fixture *fixture = *state;
+    fake.verify_fails = true;
+    assert_int_equal(bench(fixture), -1);
+    assert_non_null(strstr(fixture->err.text, "verifying: no output came back"));
+    assert_int_equal(fake.closed, 1);
+}
+
+static void unknown_places_are_the_users_mistake(void **state) {
+    struct fixture *fixture = *state;
+    fixture->request.numa_node = 4711;
+    assert_int_equal(bench(fixture), -1);
+    assert_int_equal(fixture->err.code, LAB_ERR_USER);
+    fixture->request.selector = "cpu:4711";
+    assert_int_equal(bench(fixture), -1);
+    assert_int_equal(fixture->err.code, LAB_ERR_USER);
+    assert_int_equal(fake.opened, 0);
+}
+
+static int external_open(const void *config, const struct lab_rank *rank, void **ret_state,
+                         struct lab_err *err) {
+    (void)config;
+    (void)err;
+    fake.opened++;
+    assert_null(rank->device);
+    assert_string_equal(rank->ref->name, "cpu:0");
+    assert_false(rank->sink->stopped(rank->sink->state));
+    *ret_state = &fake;
+    return 0;
+}
+
+static void a_program_opens_its_device_itself(void **state) {
+    struct fixture *fixture = *state;
+    struct lab_workload external = workload;
+    external.external = true;
+    external.open = external_open;
+    fixture->request.workload = &external;
+    fixture->request.repeat = 2;
+    assert_int_equal(bench(fixture), 0);
+    assert_int_equal(fake.opened, 2);
+    assert_int_equal(fake.closed, 2);
+    assert_int_equal(fake.verified, 0);
+    assert_false(fixture->report.verification.applicable);
+    assert_non_null(strstr(fixture->report.verification.text, "not checked"));
+    assert_true(fixture->report.limits.flops_per_s == 0);
+    assert_non_null(strstr(fixture->report.limits.how, "not measured"));
+    assert_null(fixture->report.dtype);
+    assert_null(fixture->report.invalid[0]);
+    assert_int_equal(fixture->report.repetition_count, 2);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(a_good_workload_is_valid),
+        TEST(each_repetition_opens_afresh_and_one_verifies),
+        TEST(wrong_results_are_invalid_and_still_shown),
+        TEST(wrong_placement_is_invalid),
+        TEST(unverified_is_said),
+        TEST(too_little_memory_keeps_its_kind),
+        TEST(a_failing_run_is_closed_and_told),
+        TEST(a_verification_that_cannot_be_done_is_an_error),
+        TEST(unknown_places_are_the_users_mistake),
+        TEST(a_program_opens_its_device_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

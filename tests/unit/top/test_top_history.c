@@ -1,0 +1,278 @@
+/* What `top` keeps of what it is told, and what stays of it: seeking, gaps, copies, sums, files. */
+#include "top_fixture.h"
+#include "unit/report/study_fixture.h"
+
+#include "base/json.h"
+#include "top/top.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static void draw(const struct lab_top_history *history, const struct lab_top_view *view,
+                 struct lab_str *out) {
+    struct lab_top_grid grid;
+    lab_top_grid_init(&grid);
+    lab_str_clear(out);
+    lab_top_draw(history, view, &grid);
+    lab_top_grid_write(&grid, out);
+    lab_top_grid_release(&grid);
+}
+
+/* Given a recording, a time in it looks the same however one came there. */
+static void seeking_shows_what_playing_shows(void **state) {
+    (void)state;
+    struct top_fixture f;
+    struct lab_str played, sought;
+    top_fixture_init(&f, 2, false);
+    struct lab_top_setup setup = {.interval_ns = f.interval_ns};
+    struct lab_top_history *one = lab_top_history_open(&setup), *two = lab_top_history_open(&setup);
+    int64_t until_ns = TOP_BEGIN_NS + 40 * SECOND_NS;
+    for (int64_t t = TOP_BEGIN_NS; t <= until_ns; t += 300 * SECOND_NS / 1000)
+        lab_top_history_load(one, &f.recording, t);
+    lab_top_history_load(one, &f.recording, until_ns);
+    lab_top_history_load(two, &f.recording, TOP_BEGIN_NS + 85 * SECOND_NS);
+    lab_top_history_load(two, &f.recording, until_ns);
+    lab_str_init(&played);
+    lab_str_init(&sought);
+    for (int page = 0; page < LAB_TOP_PAGE_COUNT; page++) {
+        struct lab_top_view view = top_fixture_view(&f, 120, 40);
+        view.page = (enum lab_top_page)page;
+        view.now_ns = until_ns;
+        draw(one, &view, &played);
+        draw(two, &view, &sought);
+        assert_string_equal(played.text, sought.text);
+    }
+    assert_int_equal(lab_top_history_time_ns(two), until_ns);
+    lab_str_release(&played);
+    lab_str_release(&sought);
+    lab_top_history_close(one);
+    lab_top_history_close(two);
+    top_fixture_release(&f);
+}
+
+/* Given a pause, the copy stays as it was while the history goes on. */
+static void a_copy_stands_still(void **state) {
+    (void)state;
+    struct top_fixture f;
+    struct lab_str before, after;
+    top_fixture_init(&f, 2, false);
+    struct lab_top_setup setup = {.interval_ns = f.interval_ns};
+    struct lab_top_history *history = lab_top_history_open(&setup);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    view.now_ns = TOP_BEGIN_NS + 30 * SECOND_NS;
+    lab_top_history_load(history, &f.recording, view.now_ns);
+    struct lab_top_history *copy = lab_top_history_copy(history);
+    lab_str_init(&before);
+    lab_str_init(&after);
+    draw(history, &view, &before);
+    lab_top_history_load(history, &f.recording, view.end_ns);
+    lab_top_history_close(history);
+    draw(copy, &view, &after);
+    assert_string_equal(before.text, after.text);
+    lab_str_release(&before);
+    lab_str_release(&after);
+    lab_top_history_close(copy);
+    top_fixture_release(&f);
+}
+
+/* Given a GPU that is lost and comes back, it is named while it is away and shown again after. */
+static void a_gap_is_said_and_ends(void **state) {
+    (void)state;
+    struct top_fixture f;
+    struct lab_str text;
+    top_fixture_init(&f, 2, false);
+    top_fixture_gap(&f, 1, 100, "GPU is lost");
+    struct lab_track *track = &f.recording.tracks[1];
+    for (size_t t = 150; t < track->count; t++)
+        track->valid[0][t] = 1;
+    struct lab_top_setup setup = {.interval_ns = f.interval_ns};
+    struct lab_top_history *history = lab_top_history_open(&setup);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    lab_str_init(&text);
+    view.now_ns = TOP_BEGIN_NS + 62 * SECOND_NS;
+    lab_top_history_load(history, &f.recording, view.now_ns);
+    draw(history, &view, &text);
+    assert_non_null(strstr(text.text, "no answer for 13 s: GPU is lost"));
+    view.now_ns = view.end_ns;
+    lab_top_history_load(history, &f.recording, view.now_ns);
+    draw(history, &view, &text);
+    assert_null(strstr(text.text, "no answer"));
+    lab_str_release(&text);
+    lab_top_history_close(history);
+    top_fixture_release(&f);
+}
+
+/* Given counters of bytes alone, as older GPUs have them, rates come from their growth. */
+static void rates_come_from_counters(void **state) {
+    (void)state;
+    struct top_fixture f = {.interval_ns = SECOND_NS, .ticks = 10};
+    lab_arena_init(&f.arena);
+    const struct top_series series[] = {
+        {LAB_METRIC_UTILIZATION, -1, 50, curve_flat, 1},
+        {LAB_METRIC_PCIE_RX_BYTES, -1, 1000000, curve_ramp, 1}, /* 1024 MB a second */
+        {LAB_METRIC_PCIE_TX_BYTES, -1, 3000, curve_ramp, 1},
+    };
+    top_fixture_track(&f,
+                      (struct lab_entity){.kind = LAB_ENTITY_GPU,
+                                          .id = "G",
+                                          .name = "Tesla V100",
+                                          .pci = "",
+                                          .node = -1,
+                                          .parent = -1},
+                      series, 3);
+    struct lab_top_history *history = top_fixture_history(&f, NULL);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    struct lab_str text;
+    lab_str_init(&text);
+    draw(history, &view, &text);
+    assert_non_null(strstr(text.text, "1.0G/3.1M"));
+    lab_str_release(&text);
+    lab_top_history_close(history);
+    top_fixture_release(&f);
+}
+
+/* Given an hour at ten a second, the history is as large as after ten minutes. */
+static void a_long_time_is_bounded(void **state) {
+    (void)state;
+    struct lab_column column = {LAB_METRIC_UTILIZATION, -1};
+    struct lab_entity entity = {.kind = LAB_ENTITY_GPU,
+                                .id = "G",
+                                .name = "N",
+                                .pci = "",
+                                .node = -1,
+                                .parent = -1,
+                                .columns = &column,
+                                .column_count = 1};
+    struct lab_top_setup setup = {.interval_ns = SECOND_NS / 10};
+    struct lab_top_history *history = lab_top_history_open(&setup);
+    struct lab_sink_samples sink = lab_top_history_sink(history);
+    sink.entity(sink.state, 0, &entity);
+    int64_t now_ns = 0;
+    for (int i = 0; i < 36000; i++) {
+        int64_t value = i % 100;
+        uint64_t valid = 1;
+        now_ns = TOP_BEGIN_NS + i * setup.interval_ns;
+        sink.tick(sink.state, &(struct lab_tick){0, now_ns, 0, -1, &value, &valid});
+        if (i % 100 == 0)
+            sink.event(sink.state, &(struct lab_sample_event){now_ns, 0, LAB_EVENT_XID, 13, "x"});
+    }
+    struct lab_top_view view = {.columns = 120,
+                                .rows = 30,
+                                .unicode = true,
+                                .speed = 1,
+                                .now_ns = now_ns,
+                                .page = LAB_TOP_DEVICE};
+    struct lab_str text;
+    lab_str_init(&text);
+    draw(history, &view, &text);
+    assert_non_null(strstr(text.text, "utilisation ━ 99%"));
+    lab_str_release(&text);
+    lab_top_history_close(history);
+}
+
+/* --- what stays --- */
+
+static void the_summary_holds(void **state) {
+    (void)state;
+    struct top_fixture f;
+    struct lab_str text;
+    top_fixture_init(&f, 2, false);
+    top_fixture_gap(&f, 1, 150, "GPU is lost");
+    struct lab_top_history *history = top_fixture_history(&f, NULL);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    lab_str_init(&text);
+    lab_top_summary(history, &view, true, &text);
+    assert_golden(text.text, "top-summary.txt");
+    lab_str_clear(&text);
+    lab_top_summary(history, &view, false, &text);
+    assert_ascii(text.text);
+    lab_str_clear(&text);
+    lab_top_snapshot(history, &view, &text);
+    assert_golden(text.text, "top-snapshot.txt");
+    lab_str_release(&text);
+    lab_top_history_close(history);
+    top_fixture_release(&f);
+}
+
+static void the_value_is_whole(void **state) {
+    (void)state;
+    struct top_fixture f;
+    struct lab_arena arena;
+    top_fixture_init(&f, 2, false);
+    top_fixture_gap(&f, 1, 150, "GPU is lost");
+    lab_arena_init(&arena);
+    struct lab_top_history *history = top_fixture_history(&f, NULL);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    struct lab_value *value = lab_top_value(history, &view, &arena);
+    struct lab_value *devices = lab_value_get(value, "devices");
+    assert_int_equal(devices->count, 2);
+    struct lab_value *metrics = lab_value_get(devices->items[0], "metrics");
+    assert_int_equal(lab_value_get(metrics, "utilization_percent")->integer, 96);
+    assert_true(lab_value_get(metrics, "power_limit_w")->number == 700);
+    assert_string_equal(lab_value_get(devices->items[0], "clock_reasons")->items[0]->string,
+                        "sw_power_cap");
+    assert_false(lab_value_get(devices->items[1], "answers")->boolean);
+    assert_int_equal(lab_value_get(value, "host")->count, 3);
+    struct lab_value *cpu = lab_value_get(value, "host")->items[0];
+    struct lab_value *cores =
+        lab_value_get(lab_value_get(cpu, "metrics"), "core_utilization_percent");
+    assert_int_equal(cores->count, 32);
+    struct lab_value *processes = lab_value_get(value, "processes");
+    assert_int_equal(processes->count, 3);
+    assert_string_equal(lab_value_get(processes->items[1], "placement")->string, "both");
+    lab_top_history_close(history);
+    lab_arena_release(&arena);
+    top_fixture_release(&f);
+}
+
+/* Given no gnuplot, the error says so and the script is there. */
+static void a_picture_needs_gnuplot(void **state) {
+    (void)state;
+    struct top_fixture f;
+    struct lab_err err = LAB_ERR_INIT;
+    struct lab_arena arena;
+    char folder[] = "/tmp/gpulab-top-XXXXXX", path[64], script[64], bin[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/a b.png", folder);
+    snprintf(script, sizeof script, "%s/a b.gp", folder);
+    snprintf(bin, sizeof bin, "%s/env", folder);
+    top_fixture_init(&f, 2, false);
+    lab_arena_init(&arena);
+    struct lab_top_history *history = top_fixture_history(&f, NULL);
+    struct lab_top_view view = top_fixture_view(&f, 80, 24);
+    view.source = "node\"7`id`";
+    char *old = lab_arena_strdup(&arena, getenv("PATH"));
+    assert_int_equal(symlink("/usr/bin/env", bin), 0);
+    setenv("PATH", folder, 1);
+    assert_int_equal(lab_top_plot(history, &view, path, &err), -1);
+    setenv("PATH", old, 1);
+    assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "gnuplot isn't installed"));
+    char *text;
+    size_t length;
+    assert_int_equal(lab_file_read(script, 1 << 24, &arena, &text, &length, &err), 0);
+    assert_non_null(strstr(text, "set output \"a b.png\""));
+    assert_non_null(strstr(text, "title \"node\\\"7\\`id\\`, 1 min 30 s from 20"));
+    assert_non_null(strstr(text, "title \"GPU 1\""));
+    assert_null(strstr(text, folder)); /* it can be taken elsewhere */
+    lab_top_history_close(history);
+    top_fixture_release(&f);
+    unlink(script);
+    unlink(bin);
+    rmdir(folder);
+    lab_arena_release(&arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(seeking_shows_what_playing_shows),
+        cmocka_unit_test(a_copy_stands_still),
+        cmocka_unit_test(a_gap_is_said_and_ends),
+        cmocka_unit_test(rates_come_from_counters),
+        cmocka_unit_test(a_long_time_is_bounded),
+        cmocka_unit_test(the_summary_holds),
+        cmocka_unit_test(the_value_is_whole),
+        cmocka_unit_test(a_picture_needs_gnuplot),
+    };
+    return cmocka_run_group_tests(tests, fixture_setup, NULL);
+}

@@ -1,0 +1,404 @@
+/*
+ * test_worker.c: a worker's conversation from the runner's side, with real workloads on real CPU
+ * devices: what comes in which order, what a result holds, and what is said when it can't be done.
+ */
+#include "unit/worker/worker_fixture.h"
+
+#include "machine/machine.h"
+
+static const struct lab_job_rank whole_node[] = {{0, 0, "cpu:0", 0}};
+static const struct lab_job_rank both_halves[] = {{0, 0, "cpu:0/2.0", 0}, {1, 1, "cpu:0/2.1", 0}};
+
+static const char *const small_vit[] = {
+    "patch_size=32",          "depth=1",          "heads=2",      "dim=32", "mlp_dim=64",
+    "tensor_shape=[3,64,64]", "memory_size_mb=4", "batch_size=2", NULL};
+
+/* --- order --- */
+
+static bool is_silent(struct runner *runner, int ms) {
+    struct pollfd fd = {runner->fd, POLLIN, 0};
+    return lab_frame_reader_pending(&runner->reader) == 0 && poll(&fd, 1, ms) == 0;
+}
+
+static void a_run_is_told_step_by_step(void **state) {
+    (void)state;
+    struct lab_job job = job_of("null", NULL, whole_node, 1);
+    job.verify = true;
+    struct runner runner = start_job(&job);
+    struct lab_frame frame;
+
+    assert_true(hear(&runner, &frame));
+    assert_int_equal(frame.type, LAB_FRAME_HELLO);
+    assert_int_equal(frame.hello.version, LAB_FRAME_VERSION);
+    assert_int_equal(frame.hello.pid, runner.pid);
+    assert_int_equal(frame.hello.rank_count, 1);
+    assert_string_equal(hear_type(&runner, LAB_FRAME_PHASE).text, "opening");
+    assert_string_equal(hear_type(&runner, LAB_FRAME_PHASE).text, "verifying");
+    assert_string_equal(hear_type(&runner, LAB_FRAME_PHASE).text, "warm-up");
+    bool warm = false; /* the warm-up's last progress is always told */
+    while (hear(&runner, &frame) && frame.type == LAB_FRAME_PROGRESS)
+        warm = frame.progress.done == 10 && frame.progress.total == 10;
+    assert_true(warm);
+    assert_int_equal(frame.type, LAB_FRAME_READY);
+    assert_true(is_silent(&runner, 50)); /* nothing is measured before GO */
+
+    say_go(&runner);
+    assert_true(hear(&runner, &frame));
+    assert_int_equal(frame.type, LAB_FRAME_PHASE);
+    assert_string_equal(frame.text, "measuring");
+    int64_t measured = 0, last_end_ns = 0, told = 0;
+    while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT) {
+        if (frame.type == LAB_FRAME_PROGRESS)
+            told = frame.progress.done;
+        if (frame.type != LAB_FRAME_ITERATIONS)
+            continue;
+        assert_int_equal(frame.iterations.first, measured);
+        measured += (int64_t)frame.iterations.count;
+        for (size_t i = 0; i < frame.iterations.count; i++) {
+            assert_true(frame.iterations.items[i].end_ns >= last_end_ns);
+            last_end_ns = frame.iterations.items[i].end_ns;
+        }
+    }
+    assert_int_equal(measured, 200);
+    assert_int_equal(told, 200);
+    assert_int_equal(frame.type, LAB_FRAME_RESULT);
+    assert_true(is_silent(&runner, 20)); /* it waits for the acknowledgement */
+    say_ack(&runner);
+    assert_false(hear(&runner, &frame));
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+static void a_run_without_warmup_is_ready_once_it_is_open(void **state) {
+    (void)state;
+    struct lab_job job = job_of("null", NULL, whole_node, 1);
+    job.warmup_iterations = 0;
+    struct runner runner = start_job(&job);
+    struct lab_frame frame;
+    while (hear(&runner, &frame) && frame.type != LAB_FRAME_READY)
+        if (frame.type == LAB_FRAME_PHASE)
+            assert_string_equal(frame.text, "opening");
+    say_go(&runner);
+    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    assert_true(number(result, "iterations") == 200);
+    assert_true(number(result, "warmup_iterations") == 0);
+    assert_true(is_null(result, "verification"));
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+static void a_runner_may_hang_up_right_after_the_acknowledgement(void **state) {
+    (void)state;
+    struct lab_job job = job_of("null", NULL, whole_node, 1);
+    struct runner runner = start_job(&job);
+    hear_type(&runner, LAB_FRAME_READY);
+    say_ack(&runner); /* nothing to acknowledge yet: it doesn't count */
+    say_go(&runner);
+    hear_type(&runner, LAB_FRAME_RESULT);
+    say_ack(&runner);
+    close(runner.fd);
+    runner.fd = -1;
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+/* --- results --- */
+
+static void check_times(const struct lab_value *result, const char *key) {
+    const char *p = lab_arena_printf(&arena, "%s.", key);
+    double min = number(result, lab_arena_printf(&arena, "%smin", p));
+    double median = number(result, lab_arena_printf(&arena, "%smedian", p));
+    double p90 = number(result, lab_arena_printf(&arena, "%sp90", p));
+    double p95 = number(result, lab_arena_printf(&arena, "%sp95", p));
+    double p99 = number(result, lab_arena_printf(&arena, "%sp99", p));
+    double max = number(result, lab_arena_printf(&arena, "%smax", p));
+    double mean = number(result, lab_arena_printf(&arena, "%smean", p));
+    assert_true(0 < min && min <= median && median <= p90 && p90 <= p95 && p95 <= p99 &&
+                p99 <= max);
+    assert_true(min <= mean && mean <= max);
+}
+
+static void a_result_holds_every_figure(void **state) {
+    (void)state;
+    struct lab_job job = job_of("vit", small_vit, whole_node, 1);
+    job.verify = true;
+    job.iterations = 50;
+    struct runner runner = start_job(&job);
+    hear_type(&runner, LAB_FRAME_READY);
+    int64_t go_ns = now_ns();
+    say_go(&runner);
+    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    int64_t heard_ns = now_ns();
+    assert_string_equal(lab_value_get(result, "device")->string, "cpu:0");
+    assert_true(number(result, "numa_node") == 0);
+    assert_true(number(result, "iterations") == 50);
+    assert_true(number(result, "warmup_iterations") == 10);
+    assert_true(number(result, "samples") == 100);
+    assert_string_equal(lab_value_get(result, "rate_unit")->string, "samples/s");
+    double rate = number(result, "rate");
+    assert_true(rate > 0 && rate == number(result, "samples_per_second"));
+    assert_true(number(result, "rate_low") <= rate && rate <= number(result, "rate_high"));
+    assert_true(number(result, "flops_per_second") > 0);
+    assert_true(number(result, "h2d_gb_per_s") > 0);
+    assert_true(number(result, "d2h_gb_per_s") > 0);
+    assert_true(number(result, "compute_utilization") > 0);
+    assert_non_null(lab_value_get(result, "overlap")); /* null where one core does both */
+    check_times(result, "latency_ms");
+    check_times(result, "interval_ms");
+    double first_ns = number(result, "first_ns"), last_ns = number(result, "last_ns");
+    assert_true((double)go_ns < first_ns && first_ns < last_ns && last_ns < (double)heard_ns);
+    assert_true(number(result, "first_iteration_ms") > 0);
+    assert_true(number(result, "setup_s") > 0);
+    assert_int_equal(lab_value_get(result, "steady")->type, LAB_VALUE_BOOL);
+    assert_true(number(result, "peak_memory_mb") > 4); /* the pool alone is as large */
+    const struct lab_value *verification = lab_value_get(result, "verification");
+    assert_true(lab_value_get(verification, "applicable")->boolean);
+    assert_true(lab_value_get(verification, "passed")->boolean);
+    assert_true(number(verification, "relative_error") <= number(verification, "tolerance"));
+    assert_non_null(lab_value_get(verification, "text"));
+    assert_true(lab_value_get(result, "placement_proven")->boolean);
+    static const char *const conditions[] = {"load_before", "foreign_cpu", "steal", "pressure_cpu",
+                                             "pressure_memory"};
+    for (size_t i = 0; i < sizeof conditions / sizeof *conditions; i++)
+        assert_non_null(lab_value_get(lab_value_get(result, "conditions"), conditions[i]));
+    assert_int_equal(lab_value_get(result, "warnings")->type, LAB_VALUE_LIST);
+    assert_int_equal(lab_value_get(result, "invalid")->type, LAB_VALUE_LIST);
+    assert_int_equal(lab_value_get(result, "invalid")->count, 0);
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+static void work_without_samples_counts_iterations(void **state) {
+    (void)state;
+    struct lab_job job = job_of("null", NULL, whole_node, 1);
+    struct runner runner = start_job(&job);
+    hear_type(&runner, LAB_FRAME_READY);
+    say_go(&runner);
+    struct lab_value *result = parse(hear_type(&runner, LAB_FRAME_RESULT).text);
+    assert_string_equal(lab_value_get(result, "rate_unit")->string, "iterations/s");
+    assert_true(number(result, "rate") > 0);
+    assert_true(is_null(result, "samples"));
+    assert_true(is_null(result, "samples_per_second"));
+    assert_true(is_null(result, "h2d_gb_per_s"));
+    assert_true(is_null(result, "verification"));
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+static void a_duration_measures_by_time(void **state) {
+    (void)state;
+    struct lab_job job = job_of("vit", small_vit, whole_node, 1);
+    job.duration_s = 0.2;
+    job.iterations = 0;
+    struct runner runner = start_job(&job);
+    hear_type(&runner, LAB_FRAME_READY);
+    say_go(&runner);
+    struct lab_frame frame, progress = {0};
+    int64_t measured = 0;
+    while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT) {
+        if (frame.type == LAB_FRAME_ITERATIONS)
+            measured += (int64_t)frame.iterations.count;
+        if (frame.type == LAB_FRAME_PROGRESS)
+            progress = frame;
+    }
+    struct lab_value *result = parse(frame.text);
+    assert_true(measured > 0 && number(result, "iterations") == (double)measured);
+    assert_int_equal(progress.progress.total, 0); /* nobody knows how many it will be */
+    assert_int_equal(progress.progress.done, measured);
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+/* --- gangs --- */
+
+static bool has_two_cores(void) {
+    struct lab_machine *machine;
+    struct lab_device_list list;
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(lab_machine_open(NULL, &machine, &err), 0);
+    bool has = lab_device_select(machine, "cpu:0/2", &arena, &list, &err) == 0;
+    lab_machine_close(machine);
+    return has;
+}
+
+static void ranks_of_one_worker_go_together(void **state) {
+    (void)state;
+    if (!has_two_cores())
+        skip();
+    struct lab_job job = job_of("vit", small_vit, both_halves, 2);
+    job.iterations = 20;
+    struct runner runner = start_job(&job);
+    struct lab_frame frame;
+    assert_int_equal(hear_type(&runner, LAB_FRAME_HELLO).hello.rank_count, 2);
+    int ready = 0;
+    while (ready < 2 && hear(&runner, &frame)) {
+        assert_int_not_equal(frame.type, LAB_FRAME_ITERATIONS);
+        ready += frame.type == LAB_FRAME_READY;
+    }
+    say_go(&runner);
+    int64_t measured[2] = {0, 0};
+    int results = 0;
+    const struct lab_value *result[2] = {NULL, NULL};
+    while (results < 2 && hear(&runner, &frame)) {
+        if (frame.type == LAB_FRAME_ITERATIONS) {
+            assert_int_equal(frame.iterations.first, measured[frame.rank]);
+            measured[frame.rank] += (int64_t)frame.iterations.count;
+        }
+        if (frame.type == LAB_FRAME_RESULT) {
+            assert_null(result[frame.rank]);
+            result[frame.rank] = parse(frame.text);
+            results++;
+        }
+    }
+    assert_int_equal(measured[0], 20);
+    assert_int_equal(measured[1], 20);
+    assert_string_equal(lab_value_get(result[0], "device")->string, "cpu:0/2.0");
+    assert_string_equal(lab_value_get(result[1], "device")->string, "cpu:0/2.1");
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+static void a_part_of_a_gang_speaks_as_its_rank(void **state) {
+    (void)state;
+    static const struct lab_job_rank third[] = {{2, 7, "cpu:0", 0}};
+    struct lab_job job = job_of("null", NULL, third, 1);
+    job.gang_size = 4;
+    struct runner runner = start_job(&job);
+    struct lab_frame frame;
+    assert_int_equal(hear_type(&runner, LAB_FRAME_HELLO).hello.rank_count, 4);
+    assert_int_equal(hear_type(&runner, LAB_FRAME_READY).rank, 2);
+    say_go(&runner);
+    while (hear(&runner, &frame) && frame.type != LAB_FRAME_RESULT)
+        assert_int_equal(frame.rank, 2);
+    assert_int_equal(frame.rank, 2);
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+/* --- what can't be done --- */
+
+/* The worker fails with that code and text, and ends with 1. */
+static void expect_failure(struct runner *runner, int rank, enum lab_err_code code,
+                           const char *text) {
+    struct lab_frame frame = hear_type(runner, LAB_FRAME_FAILURE);
+    if (!strstr(frame.failure.text, text))
+        fail_msg("'%s' isn't in: %s", text, frame.failure.text);
+    assert_int_equal(frame.failure.code, code);
+    assert_int_equal(frame.rank, rank);
+    while (hear(runner, &frame)) {
+        assert_int_not_equal(frame.type, LAB_FRAME_FAILURE);
+        assert_int_not_equal(frame.type, LAB_FRAME_RESULT);
+    }
+    assert_int_equal(end_worker(runner), 1);
+}
+
+static void a_device_that_is_not_there_is_the_users_mistake(void **state) {
+    (void)state;
+    static const struct lab_job_rank nowhere[] = {{0, 0, "cpu:999", 0}};
+    struct lab_job job = job_of("null", NULL, nowhere, 1);
+    struct runner runner = start_job(&job);
+    expect_failure(&runner, 0, LAB_ERR_USER, "cpu:999");
+}
+
+static void a_rank_has_one_device(void **state) {
+    (void)state;
+    if (!has_two_cores())
+        skip();
+    static const struct lab_job_rank two[] = {{0, 0, "cpu:0/2", 0}};
+    struct lab_job job = job_of("null", NULL, two, 1);
+    struct runner runner = start_job(&job);
+    expect_failure(&runner, 0, LAB_ERR_USER, "cpu:0/2 names 2 devices, a rank has one");
+}
+
+static void a_node_that_is_not_there_is_the_users_mistake(void **state) {
+    (void)state;
+    static const struct lab_job_rank nowhere[] = {{0, 0, "cpu:0", 99}};
+    struct lab_job job = job_of("null", NULL, nowhere, 1);
+    struct runner runner = start_job(&job);
+    expect_failure(&runner, 0, LAB_ERR_USER, "NUMA node 99");
+}
+
+static void too_little_memory_is_told_as_such(void **state) {
+    (void)state;
+    static const char *const huge[] = {"memory_size_mb=1000000", NULL};
+    struct lab_job job = job_of("vit", huge, whole_node, 1);
+    struct runner runner = start_job(&job);
+    expect_failure(&runner, 0, LAB_ERR_MEMORY, "cpu:0: ");
+}
+
+static void a_rank_that_fails_takes_the_others_along(void **state) {
+    (void)state;
+    static const struct lab_job_rank half[] = {{0, 0, "cpu:0", 0}, {1, 1, "cpu:999", 0}};
+    struct lab_job job = job_of("null", NULL, half, 2);
+    struct runner runner = start_job(&job);
+    /* the first one may be ready by now: it must not wait for a GO that never comes */
+    expect_failure(&runner, 1, LAB_ERR_USER, "cpu:999");
+}
+
+static void a_job_is_checked_before_anything_is_opened(void **state) {
+    (void)state;
+    struct lab_job job = job_of("null", NULL, whole_node, 1);
+    job.workload = "nul";
+    struct runner runner = start_job(&job);
+    expect_failure(&runner, 0, LAB_ERR_USER, "null");
+    job.workload = "null";
+    lab_value_set_int(&arena, job.options, "sync_frequency", -3);
+    runner = start_job(&job);
+    expect_failure(&runner, 0, LAB_ERR_USER, "sync_frequency");
+    runner = start_worker();
+    say(&runner, (struct lab_frame){.type = LAB_FRAME_JOB, .text = "{\"run_id\": 3}"});
+    expect_failure(&runner, 0, LAB_ERR_USER, "'run_id' must be text");
+}
+
+static void without_a_job_there_is_no_conversation(void **state) {
+    (void)state;
+    char text[256] = "";
+    struct runner runner = start_worker();
+    shutdown(runner.fd, SHUT_WR);
+    assert_true(read(runner.output, text, sizeof text - 1) > 0);
+    assert_string_equal(text, "the runner hung up before it sent a job");
+    assert_int_equal(end_worker(&runner), NO_CONVERSATION);
+    runner = start_worker();
+    say_go(&runner);
+    assert_int_equal(end_worker(&runner), NO_CONVERSATION);
+    runner = start_worker();
+    assert_true(send(runner.fd, "GET / HTTP/1.0\r\n\r\n", 18, MSG_NOSIGNAL) > 0);
+    assert_int_equal(end_worker(&runner), NO_CONVERSATION);
+}
+
+static void only_a_socket_can_be_spoken_on(void **state) {
+    (void)state;
+    int pipes[2];
+    struct lab_err err = LAB_ERR_INIT;
+    assert_int_equal(pipe2(pipes, O_CLOEXEC), 0);
+    assert_int_equal(lab_worker_run(pipes[0], &err), -1);
+    assert_int_equal(err.code, LAB_ERR_USER);
+    assert_string_equal(err.text, "the worker is started by 'gpulab run', not by hand");
+    close(pipes[0]);
+    close(pipes[1]);
+    assert_int_equal(lab_worker_run(pipes[0], &err), -1); /* closed */
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv) {
+    if (is_worker(argc, argv))
+        return be_worker();
+    const struct CMUnitTest tests[] = {
+        TEST(a_run_is_told_step_by_step),
+        TEST(a_run_without_warmup_is_ready_once_it_is_open),
+        TEST(a_runner_may_hang_up_right_after_the_acknowledgement),
+        TEST(a_result_holds_every_figure),
+        TEST(work_without_samples_counts_iterations),
+        TEST(a_duration_measures_by_time),
+        TEST(ranks_of_one_worker_go_together),
+        TEST(a_part_of_a_gang_speaks_as_its_rank),
+        TEST(a_device_that_is_not_there_is_the_users_mistake),
+        TEST(a_rank_has_one_device),
+        TEST(a_node_that_is_not_there_is_the_users_mistake),
+        TEST(too_little_memory_is_told_as_such),
+        TEST(a_rank_that_fails_takes_the_others_along),
+        TEST(a_job_is_checked_before_anything_is_opened),
+        TEST(without_a_job_there_is_no_conversation),
+        TEST(only_a_socket_can_be_spoken_on),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

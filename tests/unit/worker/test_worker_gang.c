@@ -1,0 +1,93 @@
+/*
+ * test_worker_gang.c: ranks of one worker that iterate together: they have the same stretches, whatever each
+ * one's own clock says. Else a workload that does something once in each stretch, such as a sum that isn't
+ * timed, would do it more often on one rank than on another, and wait for ever.
+ */
+#include "unit/worker/worker_fixture.h"
+
+#include "unit/device/sim_fixture.h"
+
+enum { RANKS = 3, STRETCHES_MOST = 200, CHANCES = 5 };
+
+/* Commands take now longer, now shorter, and stall: the ranks' clocks differ after a stretch. */
+#define MACHINE                                                                                    \
+    TOY_HEAD "noise: {each: {compute: 0.2, copy: 0.2}, tail_per_s: 100, tail_us: 200, "            \
+             "tail_shape: 2, tail_most_us: 5000}\n"
+
+static const struct lab_job_rank simulated[RANKS] = {
+    {0, 0, "sim:toy:0", -1}, {1, 1, "sim:toy:1", -1}, {2, 2, "sim:toy:2", -1}};
+
+struct stretches { /* of one rank, after its warm-up */
+    size_t sizes[STRETCHES_MOST];
+    int count;
+    int64_t iterations;
+};
+
+static void note(struct stretches *stretches, const struct lab_frame *frame) {
+    assert_true(stretches->count < STRETCHES_MOST);
+    assert_int_equal(frame->iterations.first, stretches->iterations);
+    stretches->sizes[stretches->count++] = frame->iterations.count;
+    stretches->iterations += (int64_t)frame->iterations.count;
+}
+
+static void carry_out(const struct lab_job *job, struct stretches ret_stretches[RANKS]) {
+    struct runner runner = start_job(job);
+    struct lab_frame frame;
+    int results = 0;
+    for (int i = 0; i < RANKS; i++)
+        hear_type(&runner, LAB_FRAME_READY);
+    say_go(&runner);
+    while (results < RANKS && hear(&runner, &frame)) {
+        if (frame.type == LAB_FRAME_FAILURE)
+            fail_msg("the worker failed: %s", frame.failure.text);
+        if (frame.type == LAB_FRAME_ITERATIONS)
+            note(&ret_stretches[frame.rank], &frame);
+        results += frame.type == LAB_FRAME_RESULT;
+    }
+    assert_int_equal(results, RANKS);
+    say_ack(&runner);
+    assert_int_equal(end_worker(&runner), 0);
+}
+
+static void check_stretches(const char *workload, const char *const *words, uint64_t chance) {
+    struct stretches found[RANKS] = {{{0}}};
+    struct lab_job job = job_of(workload, words, simulated, RANKS);
+    job.machine = "toy";
+    job.definition = MACHINE;
+    job.chance = chance;
+    job.start_ns = LAB_NS_PER_S;
+    job.iterations = 500;
+    job.warmup_iterations = 20;
+    carry_out(&job, found);
+    assert_int_equal(found[0].iterations, 500);
+    assert_true(found[0].count > 1);
+    for (int i = 1; i < RANKS; i++) {
+        assert_int_equal(found[i].count, found[0].count);
+        assert_memory_equal(found[i].sizes, found[0].sizes, sizeof found[0].sizes);
+    }
+}
+
+static void ranks_that_sum_have_the_same_stretches(void **state) {
+    (void)state;
+    static const char *const words[] = {"bytes=2MiB", "allreduce=ring", NULL};
+    for (uint64_t chance = 1; chance <= CHANCES; chance++)
+        check_stretches("allreduce", words, chance);
+}
+
+static void ranks_that_train_have_the_same_stretches(void **state) {
+    (void)state;
+    static const char *const words[] = {"model=medium", "batch_size=64", NULL};
+    for (uint64_t chance = 1; chance <= CHANCES; chance++)
+        check_stretches("mlp", words, chance);
+}
+
+int main(int argc, char **argv) {
+    if (is_worker(argc, argv))
+        return be_worker();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(ranks_that_sum_have_the_same_stretches, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(ranks_that_train_have_the_same_stretches, set_up,
+                                        tear_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
