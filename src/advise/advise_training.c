@@ -168,9 +168,9 @@ static struct lab_training_work two_of(const struct advice *advice) {
     return two;
 }
 
-static const char *evens_words(const struct advice *advice) {
+static const char *break_even_words(const struct advice *advice) {
     struct lab_training_work two = two_of(advice);
-    return lab_training_evens_words(&advice->known->training, &two, advice->arena);
+    return lab_training_break_evens_words(&advice->known->training, &two, advice->arena);
 }
 
 /* "1 model (54.4 k parameters)", "2 models (54.4 k to 2.02 M parameters)" */
@@ -291,7 +291,7 @@ static void print_text(const struct lab_console *console, const struct advice *a
     }
     if (advice->count > 0)
         add_paragraph(&text,
-                      lab_arena_printf(advice->arena, "Break-even: %s.", evens_words(advice)),
+                      lab_arena_printf(advice->arena, "Break-even: %s.", break_even_words(advice)),
                       columns);
     const char *warning = warning_words(advice);
     if (warning)
@@ -307,7 +307,8 @@ static void print_text(const struct lab_console *console, const struct advice *a
 
 /* --- for programs --- */
 
-static struct lab_value *even_value(const struct lab_training_even *even, struct lab_arena *arena) {
+static struct lab_value *even_value(const struct lab_training_break_even *even,
+                                    struct lab_arena *arena) {
     static const char *const names[] = {[LAB_TRAINING_NEVER] = "never",
                                         [LAB_TRAINING_ALWAYS] = "always",
                                         [LAB_TRAINING_FROM] = "from",
@@ -357,17 +358,17 @@ static void print_json(const struct lab_console *console, struct lab_arena *aren
     const struct lab_training *training = &advice->known->training;
     struct lab_value *map = lab_value_map(arena), *sizes = lab_value_list(arena);
     struct lab_value *made = question_value(advice->question, arena);
-    struct lab_value *evens = lab_value_map(arena);
+    struct lab_value *break_even = lab_value_map(arena);
     for (int i = 0; i < advice->count; i++)
         lab_value_append(arena, sizes, size_value(&advice->sizes[i], arena));
     lab_value_set(arena, made, "speedups", sizes);
     struct lab_training_work two = two_of(advice);
-    struct lab_training_even batch = lab_training_even_batch(training, &two);
-    struct lab_training_even parameters = lab_training_even_parameters(training, &two);
-    lab_value_set(arena, evens, "batch", even_value(&batch, arena));
-    lab_value_set(arena, evens, "parameters", even_value(&parameters, arena));
-    lab_value_set_string(arena, evens, "words", evens_words(advice));
-    lab_value_set(arena, made, "break_even", evens);
+    struct lab_training_break_even batch = lab_training_break_even_batch(training, &two);
+    struct lab_training_break_even parameters = lab_training_break_even_parameters(training, &two);
+    lab_value_set(arena, break_even, "batch", even_value(&batch, arena));
+    lab_value_set(arena, break_even, "parameters", even_value(&parameters, arena));
+    lab_value_set_string(arena, break_even, "words", break_even_words(advice));
+    lab_value_set(arena, made, "break_even", break_even);
     lab_value_set_string(arena, made, "study", advice->known->folder);
     lab_value_set_int(arena, made, "points", training->row_count);
     lab_value_set_int(arena, made, "models", training->model_count);

@@ -79,7 +79,7 @@ struct lab_analysis_part { /* one thing that was analysed: a pipeline, a pair of
 
 /* Whether an analysis found what it looks for, for scripts: `gpulab analyze --fail`. */
 enum lab_analysis_finding {
-    LAB_ANALYSIS_UNASKED, /* it doesn't look for one thing that is there or not */
+    LAB_ANALYSIS_NOT_REQUESTED, /* it doesn't look for one thing that is there or not */
     LAB_ANALYSIS_FINDS_NOTHING,
     LAB_ANALYSIS_FINDS,
     LAB_ANALYSIS_CANT_TELL, /* nothing is found, but there may be much all the same */

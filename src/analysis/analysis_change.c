@@ -29,44 +29,44 @@ struct lab_change_mean lab_change_mean_make(const double *values, size_t count) 
 
 /* --- sides --- */
 
-static int find_gpu(const struct lab_watch *watch, int index) {
-    for (int g = 0; g < watch->gpu_count; g++)
-        if (watch->gpus[g].track->entity.index == index)
+static int find_gpu(const struct lab_recording_stats *stats, int index) {
+    for (int g = 0; g < stats->gpu_count; g++)
+        if (stats->gpus[g].track->entity.index == index)
             return g;
     return -1;
 }
 
 /* Over time: of one GPU, or of all together where all are there. */
-static struct lab_change_mean mean_within(const struct lab_watch *watch,
-                                          enum lab_watch_metric metric, int gpu,
+static struct lab_change_mean mean_within(const struct lab_recording_stats *stats,
+                                          enum lab_recording_stats_metric metric, int gpu,
                                           struct lab_arena *arena) {
-    int rows = lab_watch_rows(watch), gpus = watch->gpu_count;
-    double *grid = lab_watch_grid(watch, metric, rows, arena);
+    int rows = lab_recording_stats_rows(stats), gpus = stats->gpu_count;
+    double *grid = lab_recording_stats_grid(stats, metric, rows, arena);
     double *series = lab_arena_alloc(arena, (size_t)rows + 1, sizeof *series);
     for (int row = 0; row < rows; row++) {
         double sum = 0;
         for (int g = 0; g < gpus; g++)
             sum += grid[(ptrdiff_t)row * gpus + g];
-        double all = lab_watch_kinds[metric].adds_up ? sum : sum / gpus;
+        double all = lab_recording_stats_kinds[metric].adds_up ? sum : sum / gpus;
         series[row] = gpu >= 0 ? grid[(ptrdiff_t)row * gpus + gpu] : all;
     }
     return lab_change_mean_make(series, (size_t)rows);
 }
 
-struct lab_change_side lab_change_side_make(const struct lab_watch_label *label,
-                                            enum lab_watch_metric metric, int gpu,
+struct lab_change_side lab_change_side_make(const struct lab_recording_stats_label *label,
+                                            enum lab_recording_stats_metric metric, int gpu,
                                             struct lab_arena *arena) {
     double *values = lab_arena_alloc(arena, (size_t)label->count, sizeof *values);
     struct lab_change_side side = {values, label->count, {NAN, NAN, NAN}};
     for (int i = 0; i < label->count; i++) {
-        const struct lab_watch *watch = label->watches[i];
-        int g = gpu < 0 ? -1 : find_gpu(watch, gpu);
+        const struct lab_recording_stats *stats = label->all_stats[i];
+        int g = gpu < 0 ? -1 : find_gpu(stats, gpu);
         if (gpu >= 0)
-            values[i] = g < 0 ? (double)NAN : watch->gpus[g].figures[metric].mean;
+            values[i] = g < 0 ? (double)NAN : stats->gpus[g].figures[metric].mean;
         else
-            values[i] = lab_watch_together(watch, metric);
+            values[i] = lab_recording_stats_together(stats, metric);
         if (label->count == 1 && !isnan(values[i]))
-            side.within = mean_within(watch, metric, g, arena);
+            side.within = mean_within(stats, metric, g, arena);
     }
     return side;
 }
@@ -192,7 +192,7 @@ double lab_change_bound_percent(const struct lab_change *change) {
     return tenths <= 0 ? 0 : tenths / 10; /* ceil of a little less than 0 is −0 */
 }
 
-const char *lab_change_note(const struct lab_watch_label *labels, int count) {
+const char *lab_change_note(const struct lab_recording_stats_label *labels, int count) {
     int several = 0;
     for (int i = 0; i < count; i++)
         several += labels[i].count > 1;

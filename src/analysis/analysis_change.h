@@ -11,7 +11,7 @@
 #ifndef LAB_ANALYSIS_ANALYSIS_CHANGE_H
 #define LAB_ANALYSIS_ANALYSIS_CHANGE_H
 
-#include "analysis/recording/analysis_watch.h"
+#include "analysis/recording/recording_stats.h"
 
 /* With one recording each, no smaller difference is a verdict. */
 #define LAB_CHANGE_WITHIN_LEAST          0.02
@@ -33,8 +33,8 @@ struct lab_change_side {
 };
 
 /* A metric of a label: of all GPUs together, or of the one with that index (-1 = all). */
-struct lab_change_side lab_change_side_make(const struct lab_watch_label *label,
-                                            enum lab_watch_metric metric, int gpu,
+struct lab_change_side lab_change_side_make(const struct lab_recording_stats_label *label,
+                                            enum lab_recording_stats_metric metric, int gpu,
                                             struct lab_arena *arena);
 /* A figure that a recording has one of: no interval within it. */
 struct lab_change_side lab_change_side_single(const double *values, int count);
@@ -68,7 +68,7 @@ const char *lab_change_words(const struct lab_change *change, struct lab_arena *
 /* `bound` in percent (an absolute one as it is), rounded up to a tenth: "no more than" has to hold. */
 double lab_change_bound_percent(const struct lab_change *change);
 /* What the intervals between these labels speak about: other recordings, or these alone. */
-const char *lab_change_note(const struct lab_watch_label *labels, int count);
+const char *lab_change_note(const struct lab_recording_stats_label *labels, int count);
 /* "+8.4 % [+6.1, +10.7]", "+3.0 °C [+1.8, +4.2]"; without an interval only the first. */
 const char *lab_change_text(const struct lab_change *change, struct lab_arena *arena);
 struct lab_analysis_cell lab_change_cell(const struct lab_change *change);

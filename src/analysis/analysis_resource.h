@@ -48,7 +48,7 @@ int lab_resource_gpu(const struct lab_study_rank *rank);
 
 /* --- iterations of one device --- */
 
-struct lab_pace { /* of one rank of one run */
+struct lab_rank_time { /* of one rank of one run */
     const struct lab_study_run *run;
     const struct lab_study_rank *rank;
     int point;                    /* equal: repeats of each other */
@@ -62,8 +62,8 @@ struct lab_pace { /* of one rank of one run */
     int64_t from_ns, until_ns;
 };
 
-struct lab_paces {
-    struct lab_pace *items;
+struct lab_rank_times {
+    struct lab_rank_time *items;
     int count, point_count;
     int gpu_id;
     int gpu; /* in recordings; -1 = none */
@@ -72,8 +72,8 @@ struct lab_paces {
 };
 
 /* Of all ranks with this gpu_id in the runs given, in their order. */
-void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
-                    struct lab_arena *arena, struct lab_paces *ret_paces);
+void lab_rank_times_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
+                         struct lab_arena *arena, struct lab_rank_times *ret_rank_times);
 
 /* --- windows --- */
 
@@ -83,7 +83,7 @@ struct lab_windows {
     double *time;      /* mean time of an iteration, over that of its point */
     double *spread;    /* standard deviation likewise; NaN = too few iterations */
     int64_t *until_ns; /* its end */
-    int *pace;         /* which it belongs to */
+    int *rank_time;    /* which it belongs to */
     double length_s;   /* of the longest that was asked for */
 };
 
@@ -92,11 +92,11 @@ void lab_windows_release(struct lab_windows *windows);
 
 /* `least_ns`: no window is shorter (0 = as the readings come). The values are as they were, not yet
  * centred. False: the resource was never read beside iterations. */
-bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces,
+bool lab_windows_fill(struct lab_windows *windows, const struct lab_rank_times *rank_times,
                       const struct lab_resource *resource, int64_t least_ns);
 /* Takes the mean over each point's windows off x, and puts spreads over that of their point, so that points
  * that differ don't count as going together. False: nothing is left, the resource is constant. */
-bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces);
+bool lab_windows_centre(struct lab_windows *windows, const struct lab_rank_times *rank_times);
 
 /* --- ties --- */
 
@@ -104,12 +104,12 @@ bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *pac
  * what merely has the same rhythm reaches ρ = 0.2. */
 #define LAB_TIE_LEAST 0.3
 
-enum lab_tie_figure { LAB_TIE_TIME, LAB_TIE_SPREAD, LAB_TIE_FIGURES };
+enum lab_resource_correlation_figure { LAB_TIE_TIME, LAB_TIE_SPREAD, LAB_TIE_FIGURES };
 
-struct lab_tie { /* a resource and a figure of the iterations */
+struct lab_resource_correlation { /* a resource and a figure of the iterations */
     struct lab_resource resource;
     enum lab_resource_role role;
-    enum lab_tie_figure figure;
+    enum lab_resource_correlation_figure figure;
     size_t windows;
     double effective; /* windows that are worth an independent one, of the ranks */
     struct lab_correlation spearman, pearson;
@@ -128,9 +128,9 @@ struct lab_spikes { /* of a resource, as events */
     bool found;
 };
 
-struct lab_ties { /* of one device */
-    struct lab_paces paces;
-    struct lab_tie *items; /* the strongest first, once they are adjusted */
+struct lab_resource_correlations { /* of one device */
+    struct lab_rank_times rank_times;
+    struct lab_resource_correlation *items; /* the strongest first, once they are adjusted */
     int count;
     struct lab_spikes *spikes; /* likewise; resources with too few events have none */
     int spike_count;
@@ -144,15 +144,16 @@ struct lab_ties { /* of one device */
 
 /* Everything that the recordings of these runs hold, against the iterations of one device. `budget`:
  * values in all, beyond which windows are merged; 0 = as many as can be done in a second. */
-void lab_ties_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
-                   size_t budget, struct lab_arena *arena, struct lab_ties *ret_ties);
+void lab_resource_correlations_make(const struct lab_study_run *const *runs, int run_count,
+                                    int gpu_id, size_t budget, struct lab_arena *arena,
+                                    struct lab_resource_correlations *ret_ties);
 
 /* Benjamini and Hochberg over all possible causes with the spikes, and by itself over all else; then lags of what was
  * found, then the order: what was found first, among that what may be a cause, then by the nearer end of the interval. */
-void lab_ties_adjust(struct lab_ties *ties, int count);
+void lab_resource_correlations_adjust(struct lab_resource_correlations *correlations, int count);
 
 /* Whether the device's pace can follow from it, as far as the sign tells: others are busier, clocks
  * are lower, it is hotter. */
-bool lab_tie_is_suspect(const struct lab_tie *tie);
+bool lab_resource_correlation_is_suspect(const struct lab_resource_correlation *correlation);
 
 #endif

@@ -305,18 +305,18 @@ static int make_panels(const struct timeline *line, struct lab_chart_panel *pane
 /* --- the whole --- */
 
 static const struct lab_chart_shade *
-make_shades(const struct timeline *line, const struct lab_timeline_stretch *stretches, int count) {
+make_shades(const struct timeline *line, const struct lab_timeline_segment *segments, int count) {
     struct lab_chart_shade *shades =
         lab_arena_alloc(line->arena, (size_t)count + 1, sizeof *shades);
     for (int i = 0; i < count; i++)
         shades[i] = (struct lab_chart_shade){
-            place(line, stretches[i].from_ns), place(line, stretches[i].until_ns),
-            stretches[i].title ? stretches[i].title : "", stretches[i].colour};
+            place(line, segments[i].from_ns), place(line, segments[i].until_ns),
+            segments[i].title ? segments[i].title : "", segments[i].colour};
     return shades;
 }
 
 bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
-                       const struct lab_timeline_stretch *stretches, int stretch_count,
+                       const struct lab_timeline_segment *segments, int segment_count,
                        bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart) {
     struct timeline line = {
         .recordings = recordings, .recording_count = recording_count, .arena = arena};
@@ -324,15 +324,15 @@ bool lab_timeline_make(const struct lab_recording *const *recordings, int record
     struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS + 1, sizeof *panels);
     look_at(&line);
     int count = line.end_ns > line.start_ns ? make_panels(&line, panels) : 0;
-    const struct lab_chart_shade *shades = make_shades(&line, stretches, stretch_count);
+    const struct lab_chart_shade *shades = make_shades(&line, segments, segment_count);
     for (int i = 0; i < count; i++) {
         panels[i].shades = shades;
-        panels[i].shade_count = stretch_count;
+        panels[i].shade_count = segment_count;
     }
     *ret_chart = (struct lab_chart){
         .name = "resource_timeline",
         .title = "What the machine did over time",
-        .caption = stretch_count > 0 ? "What ran is shaded behind the readings." : NULL,
+        .caption = segment_count > 0 ? "What ran is shaded behind the readings." : NULL,
         .panels = panels,
         .panel_count = count,
         .columns = 1,
@@ -358,7 +358,7 @@ static int find_name(const char *name, const char **names, int *count, int most)
  * the picture, or where there are too many for that, by none.
  */
 static int make_stretches(const struct lab_study_table *study,
-                          struct lab_timeline_stretch *stretches) {
+                          struct lab_timeline_segment *segments) {
     static const char *const turns[] = {"a run", "the next run"};
     const char *phases[PHASES_MAX], *models[MODELS_MAX + 1];
     const struct lab_study_run *last = NULL;
@@ -376,18 +376,18 @@ static int make_stretches(const struct lab_study_table *study,
         int64_t until_ns = lab_recording_wall_ns(run->recording, run->run->end_ns);
         bool more = last && run->phase[0] && strcmp(last->phase, run->phase) == 0;
         last = run;
-        if (more && until_ns > stretches[count - 1].until_ns)
-            stretches[count - 1].until_ns = until_ns;
+        if (more && until_ns > segments[count - 1].until_ns)
+            segments[count - 1].until_ns = until_ns;
         int turn = by_model ? find_name(run->model, models, &model_count, 0) : runs % 2;
         if (!more)
-            stretches[count++] = (struct lab_timeline_stretch){
+            segments[count++] = (struct lab_timeline_segment){
                 from_ns, until_ns, run->phase[0] ? run->phase : run->model,
                 run->phase[0] ? phase : turn};
         runs += !more && !run->phase[0];
     }
     for (int i = 0; i < count && !by_model && runs == count && runs > NAMES_MAX; i++)
-        if (stretches[i].colour < 2)
-            stretches[i].title = turns[stretches[i].colour];
+        if (segments[i].colour < 2)
+            segments[i].title = turns[segments[i].colour];
     return count;
 }
 
@@ -395,14 +395,14 @@ bool lab_timeline_of_study(const struct lab_study_table *study, struct lab_arena
                            struct lab_chart *ret_chart) {
     size_t room = (size_t)study->run_count + 1;
     const struct lab_recording **recordings = lab_arena_alloc(arena, room, sizeof *recordings);
-    struct lab_timeline_stretch *stretches = lab_arena_alloc(arena, room, sizeof *stretches);
+    struct lab_timeline_segment *segments = lab_arena_alloc(arena, room, sizeof *segments);
     int count = 0;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_recording *recording = study->runs[i].recording;
         if (recording && (count == 0 || recordings[count - 1] != recording))
             recordings[count++] = recording;
     }
-    int stretch_count = make_stretches(study, stretches);
-    return lab_timeline_make(recordings, count, stretches, stretch_count, study->simulated, arena,
+    int segment_count = make_stretches(study, segments);
+    return lab_timeline_make(recordings, count, segments, segment_count, study->simulated, arena,
                              ret_chart);
 }

@@ -24,7 +24,7 @@ struct lab_points lab_points_thin(const double *x, const double *y, size_t count
 /* Seconds, minutes or hours, as fits: what to divide by, and the axis's title. */
 double lab_timeline_unit(double span_s, const char **ret_title);
 
-struct lab_timeline_stretch {  /* what ran: shaded */
+struct lab_timeline_segment {  /* what ran: shaded */
     int64_t from_ns, until_ns; /* since 1970 */
     const char *title;
     int colour;
@@ -35,7 +35,7 @@ struct lab_timeline_stretch {  /* what ran: shaded */
  * other in time. False: there is nothing to draw.
  */
 bool lab_timeline_make(const struct lab_recording *const *recordings, int recording_count,
-                       const struct lab_timeline_stretch *stretches, int stretch_count,
+                       const struct lab_timeline_segment *segments, int segment_count,
                        bool simulated, struct lab_arena *arena, struct lab_chart *ret_chart);
 
 /* The same of a study's runs, shaded by their phases, or else one by one. */

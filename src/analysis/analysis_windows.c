@@ -24,25 +24,25 @@ static int64_t took_ns(const struct lab_span *span) {
     return span->end_ns - span->start_ns;
 }
 
-static void make_sums(struct lab_pace *pace, struct lab_arena *arena) {
-    const struct lab_study_rank *rank = pace->rank;
-    const struct lab_span *spans = lab_study_spans(rank, arena, &pace->count);
-    size_t count = pace->count;
-    pace->spans = spans;
-    pace->from_ns = rank->iterations[0].end_ns;
-    pace->until_ns = rank->iterations[rank->iteration_count - 1].end_ns;
+static void make_sums(struct lab_rank_time *rank_time, struct lab_arena *arena) {
+    const struct lab_study_rank *rank = rank_time->rank;
+    const struct lab_span *spans = lab_study_spans(rank, arena, &rank_time->count);
+    size_t count = rank_time->count;
+    rank_time->spans = spans;
+    rank_time->from_ns = rank->iterations[0].end_ns;
+    rank_time->until_ns = rank->iterations[rank->iteration_count - 1].end_ns;
     int64_t total_ns = 0;
     for (size_t i = 0; i < count; i++)
         total_ns += took_ns(&spans[i]);
-    pace->mean_s = 1e-9 * (double)total_ns / (double)count;
-    pace->sums = lab_arena_alloc(arena, count + 1, sizeof *pace->sums);
-    pace->squares = lab_arena_alloc(arena, count + 1, sizeof *pace->squares);
-    pace->middles_ns = lab_arena_alloc(arena, count, sizeof *pace->middles_ns);
+    rank_time->mean_s = 1e-9 * (double)total_ns / (double)count;
+    rank_time->sums = lab_arena_alloc(arena, count + 1, sizeof *rank_time->sums);
+    rank_time->squares = lab_arena_alloc(arena, count + 1, sizeof *rank_time->squares);
+    rank_time->middles_ns = lab_arena_alloc(arena, count, sizeof *rank_time->middles_ns);
     for (size_t i = 0; i < count; i++) {
-        double off = 1e-9 * (double)took_ns(&spans[i]) - pace->mean_s;
-        pace->sums[i + 1] = pace->sums[i] + off;
-        pace->squares[i + 1] = pace->squares[i] + off * off;
-        pace->middles_ns[i] = spans[i].start_ns + took_ns(&spans[i]) / 2;
+        double off = 1e-9 * (double)took_ns(&spans[i]) - rank_time->mean_s;
+        rank_time->sums[i + 1] = rank_time->sums[i] + off;
+        rank_time->squares[i + 1] = rank_time->squares[i] + off * off;
+        rank_time->middles_ns[i] = spans[i].start_ns + took_ns(&spans[i]) / 2;
     }
 }
 
@@ -50,35 +50,35 @@ static bool same_point(const struct lab_study_run *a, const struct lab_study_run
     return strcmp(a->point, b->point) == 0 && strcmp(a->phase, b->phase) == 0;
 }
 
-static void set_points(struct lab_paces *paces) {
-    for (int i = 0; i < paces->count; i++) {
-        struct lab_pace *pace = &paces->items[i];
-        pace->point = -1;
-        for (int k = 0; k < i && pace->point < 0; k++)
-            if (same_point(pace->run, paces->items[k].run))
-                pace->point = paces->items[k].point;
-        if (pace->point < 0)
-            pace->point = paces->point_count++;
+static void set_points(struct lab_rank_times *rank_times) {
+    for (int i = 0; i < rank_times->count; i++) {
+        struct lab_rank_time *rank_time = &rank_times->items[i];
+        rank_time->point = -1;
+        for (int k = 0; k < i && rank_time->point < 0; k++)
+            if (same_point(rank_time->run, rank_times->items[k].run))
+                rank_time->point = rank_times->items[k].point;
+        if (rank_time->point < 0)
+            rank_time->point = rank_times->point_count++;
     }
-    for (int i = 0; i < paces->count; i++) {
+    for (int i = 0; i < rank_times->count; i++) {
         double total_s = 0, count = 0;
-        for (int k = 0; k < paces->count; k++) {
-            if (paces->items[k].point != paces->items[i].point)
+        for (int k = 0; k < rank_times->count; k++) {
+            if (rank_times->items[k].point != rank_times->items[i].point)
                 continue;
-            total_s += paces->items[k].mean_s * (double)paces->items[k].count;
-            count += (double)paces->items[k].count;
+            total_s += rank_times->items[k].mean_s * (double)rank_times->items[k].count;
+            count += (double)rank_times->items[k].count;
         }
-        paces->items[i].point_s = total_s / count;
+        rank_times->items[i].point_s = total_s / count;
     }
 }
 
-void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
-                    struct lab_arena *arena, struct lab_paces *ret_paces) {
+void lab_rank_times_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
+                         struct lab_arena *arena, struct lab_rank_times *ret_rank_times) {
     int ranks = 0;
     for (int i = 0; i < run_count; i++)
         ranks += runs[i]->rank_count;
-    *ret_paces = (struct lab_paces){
-        .items = lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *ret_paces->items),
+    *ret_rank_times = (struct lab_rank_times){
+        .items = lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *ret_rank_times->items),
         .gpu_id = gpu_id,
         .gpu = -1,
         .device = ""};
@@ -87,36 +87,36 @@ void lab_paces_make(const struct lab_study_run *const *runs, int run_count, int 
             const struct lab_study_rank *rank = &runs[i]->ranks[r];
             if (rank->gpu_id != gpu_id)
                 continue;
-            ret_paces->gpu = lab_resource_gpu(rank);
-            ret_paces->device = lab_study_device_title(rank->device, arena);
+            ret_rank_times->gpu = lab_resource_gpu(rank);
+            ret_rank_times->device = lab_study_device_title(rank->device, arena);
             bool iterations = rank->iterations && rank->iteration_count > 1;
-            ret_paces->without_iterations += !iterations;
-            ret_paces->without_samples += iterations && !runs[i]->recording;
+            ret_rank_times->without_iterations += !iterations;
+            ret_rank_times->without_samples += iterations && !runs[i]->recording;
             if (!iterations || !runs[i]->recording)
                 continue;
-            struct lab_pace *pace = &ret_paces->items[ret_paces->count];
-            *pace = (struct lab_pace){.run = runs[i], .rank = rank};
-            make_sums(pace, arena);
-            ret_paces->count += pace->mean_s > 0;
+            struct lab_rank_time *rank_time = &ret_rank_times->items[ret_rank_times->count];
+            *rank_time = (struct lab_rank_time){.run = runs[i], .rank = rank};
+            make_sums(rank_time, arena);
+            ret_rank_times->count += rank_time->mean_s > 0;
         }
     }
-    set_points(ret_paces);
+    set_points(ret_rank_times);
 }
 
 /* --- the iterations of a window --- */
 
 /* The first time from `first` on whose middle lies behind `time_ns`; `count` if none does. In growing
  * steps, since the next window is near. */
-static size_t find_behind(const struct lab_pace *pace, size_t first, int64_t time_ns) {
+static size_t find_behind(const struct lab_rank_time *rank_time, size_t first, int64_t time_ns) {
     size_t low = first, step = 1;
-    while (low + step < pace->count && pace->middles_ns[low + step] <= time_ns) {
+    while (low + step < rank_time->count && rank_time->middles_ns[low + step] <= time_ns) {
         low += step;
         step *= 2;
     }
-    size_t high = low + step < pace->count ? low + step : pace->count;
+    size_t high = low + step < rank_time->count ? low + step : rank_time->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (pace->middles_ns[middle] > time_ns)
+        if (rank_time->middles_ns[middle] > time_ns)
             high = middle;
         else
             low = middle + 1;
@@ -131,25 +131,25 @@ static void grow(struct lab_windows *windows) {
     windows->time = lab_mem_resize(windows->time, room, sizeof *windows->time);
     windows->spread = lab_mem_resize(windows->spread, room, sizeof *windows->spread);
     windows->until_ns = lab_mem_resize(windows->until_ns, room, sizeof *windows->until_ns);
-    windows->pace = lab_mem_resize(windows->pace, room, sizeof *windows->pace);
+    windows->rank_time = lab_mem_resize(windows->rank_time, room, sizeof *windows->rank_time);
 }
 
-static void add_window(struct lab_windows *windows, const struct lab_paces *paces, int number,
-                       size_t first, size_t behind, int64_t until_ns, double x) {
-    const struct lab_pace *pace = &paces->items[number];
+static void add_window(struct lab_windows *windows, const struct lab_rank_times *rank_times,
+                       int number, size_t first, size_t behind, int64_t until_ns, double x) {
+    const struct lab_rank_time *rank_time = &rank_times->items[number];
     if (behind <= first || isnan(x))
         return;
     if (windows->count == windows->capacity)
         grow(windows);
-    double n = (double)(behind - first), sum = pace->sums[behind] - pace->sums[first],
-           squares = pace->squares[behind] - pace->squares[first];
+    double n = (double)(behind - first), sum = rank_time->sums[behind] - rank_time->sums[first],
+           squares = rank_time->squares[behind] - rank_time->squares[first];
     double variance = n < SPREAD_LEAST ? (double)NAN : fmax(0, squares - sum * sum / n) / (n - 1);
     size_t at = windows->count++;
     windows->x[at] = x;
-    windows->time[at] = (pace->mean_s + sum / n) / pace->point_s;
-    windows->spread[at] = sqrt(variance) / pace->point_s;
+    windows->time[at] = (rank_time->mean_s + sum / n) / rank_time->point_s;
+    windows->spread[at] = sqrt(variance) / rank_time->point_s;
     windows->until_ns[at] = until_ns;
-    windows->pace[at] = number;
+    windows->rank_time[at] = number;
 }
 
 /* --- readings --- */
@@ -175,9 +175,9 @@ static size_t find_tick(const struct lab_track *track, int64_t time_ns) {
     return low;
 }
 
-static bool find_column(const struct lab_pace *pace, const struct lab_resource *resource,
+static bool find_column(const struct lab_rank_time *rank_time, const struct lab_resource *resource,
                         struct column *ret_column) {
-    const struct lab_recording *recording = pace->run->recording;
+    const struct lab_recording *recording = rank_time->run->recording;
     for (int i = 0; i < recording->track_count; i++) {
         const struct lab_track *track = &recording->tracks[i];
         bool gpu = track->entity.kind == LAB_ENTITY_GPU || track->entity.kind == LAB_ENTITY_MIG;
@@ -189,8 +189,8 @@ static bool find_column(const struct lab_pace *pace, const struct lab_resource *
         *ret_column = (struct column){.track = track,
                                       .values = track->values[column],
                                       .valid = track->valid[column],
-                                      .first = find_tick(track, pace->from_ns),
-                                      .behind = find_tick(track, pace->until_ns),
+                                      .first = find_tick(track, rank_time->from_ns),
+                                      .behind = find_tick(track, rank_time->until_ns),
                                       .metric = lab_metric(resource->metric),
                                       .bit = resource->bit};
         if (ret_column->behind > ret_column->first)
@@ -243,9 +243,10 @@ static int64_t spacing_ns(const struct column *column, int64_t *ret_least_ns) {
 /* --- windows --- */
 
 /* Between readings; several together where one is too short. */
-static void fill_by_readings(struct lab_windows *windows, const struct lab_paces *paces, int number,
-                             const struct column *column, int64_t apart_ns, int64_t least_ns) {
-    const struct lab_pace *pace = &paces->items[number];
+static void fill_by_readings(struct lab_windows *windows, const struct lab_rank_times *rank_times,
+                             int number, const struct column *column, int64_t apart_ns,
+                             int64_t least_ns) {
+    const struct lab_rank_time *rank_time = &rank_times->items[number];
     const int64_t *times_ns = column->track->times_ns;
     int64_t early_ns = (int64_t)(EARLY_SHARE * (double)apart_ns), from_ns = 0;
     size_t before = column->behind, start = 0;
@@ -259,7 +260,7 @@ static void fill_by_readings(struct lab_windows *windows, const struct lab_paces
         before = i;
         if (isnan(value)) {
             from_ns = times_ns[i];
-            start = find_behind(pace, start, from_ns);
+            start = find_behind(rank_time, start, from_ns);
             sum = count = 0;
             continue;
         }
@@ -267,8 +268,8 @@ static void fill_by_readings(struct lab_windows *windows, const struct lab_paces
         count++;
         if (times_ns[i] - from_ns < least_ns - early_ns)
             continue;
-        size_t behind = find_behind(pace, start, times_ns[i]);
-        add_window(windows, paces, number, start, behind, times_ns[i], sum / count);
+        size_t behind = find_behind(rank_time, start, times_ns[i]);
+        add_window(windows, rank_times, number, start, behind, times_ns[i], sum / count);
         from_ns = times_ns[i];
         start = behind;
         sum = count = 0;
@@ -276,26 +277,26 @@ static void fill_by_readings(struct lab_windows *windows, const struct lab_paces
 }
 
 /* Each iteration a window: of the readings within it. */
-static void fill_by_iterations(struct lab_windows *windows, const struct lab_paces *paces,
+static void fill_by_iterations(struct lab_windows *windows, const struct lab_rank_times *rank_times,
                                int number, const struct column *column) {
-    const struct lab_pace *pace = &paces->items[number];
+    const struct lab_rank_time *rank_time = &rank_times->items[number];
     const int64_t *times_ns = column->track->times_ns;
     size_t before = column->behind, i = column->first;
-    for (size_t k = 0; k < pace->count; k++) {
+    for (size_t k = 0; k < rank_time->count; k++) {
         double sum = 0, count = 0;
-        for (; i < column->behind && times_ns[i] <= pace->spans[k].end_ns; i++) {
+        for (; i < column->behind && times_ns[i] <= rank_time->spans[k].end_ns; i++) {
             if (!column->valid[i])
                 continue;
             double value = before < column->behind && times_ns[i] > times_ns[before]
                                ? value_of(column, i, before)
                                : (double)NAN;
             before = i;
-            if (isnan(value) || times_ns[i] <= pace->spans[k].start_ns)
+            if (isnan(value) || times_ns[i] <= rank_time->spans[k].start_ns)
                 continue;
             sum += value;
             count++;
         }
-        add_window(windows, paces, number, k, k + 1, pace->spans[k].end_ns,
+        add_window(windows, rank_times, number, k, k + 1, rank_time->spans[k].end_ns,
                    count > 0 ? sum / count : (double)NAN);
     }
 }
@@ -309,30 +310,30 @@ void lab_windows_release(struct lab_windows *windows) {
     lab_mem_free(windows->time);
     lab_mem_free(windows->spread);
     lab_mem_free(windows->until_ns);
-    lab_mem_free(windows->pace);
+    lab_mem_free(windows->rank_time);
     lab_windows_init(windows);
 }
 
-bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces,
+bool lab_windows_fill(struct lab_windows *windows, const struct lab_rank_times *rank_times,
                       const struct lab_resource *resource, int64_t least_ns) {
     windows->count = 0;
     windows->length_s = 0;
-    for (int p = 0; p < paces->count; p++) {
+    for (int p = 0; p < rank_times->count; p++) {
         struct column column;
         int64_t own_ns;
-        if (!find_column(&paces->items[p], resource, &column))
+        if (!find_column(&rank_times->items[p], resource, &column))
             continue;
         int64_t apart_ns = spacing_ns(&column, &own_ns);
         int64_t length_ns = own_ns > least_ns ? own_ns : least_ns;
         if (apart_ns <= 0)
             continue;
-        bool long_ones = paces->items[p].mean_s > 1e-9 * (double)length_ns;
+        bool long_ones = rank_times->items[p].mean_s > 1e-9 * (double)length_ns;
         if (long_ones)
-            fill_by_iterations(windows, paces, p, &column);
+            fill_by_iterations(windows, rank_times, p, &column);
         else
-            fill_by_readings(windows, paces, p, &column, apart_ns, length_ns);
-        windows->length_s =
-            fmax(windows->length_s, long_ones ? paces->items[p].mean_s : 1e-9 * (double)length_ns);
+            fill_by_readings(windows, rank_times, p, &column, apart_ns, length_ns);
+        windows->length_s = fmax(windows->length_s, long_ones ? rank_times->items[p].mean_s
+                                                              : 1e-9 * (double)length_ns);
     }
     return windows->count > 0;
 }
@@ -340,39 +341,39 @@ bool lab_windows_fill(struct lab_windows *windows, const struct lab_paces *paces
 #define CONSTANT 1e-9 /* of the largest value: what rounding leaves */
 
 /* Points differ in how much they vary as they do in how long they take: each is held against itself. */
-static void scale_spread(struct lab_windows *windows, const struct lab_paces *paces) {
-    double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
-    double *counts = sums + paces->point_count;
+static void scale_spread(struct lab_windows *windows, const struct lab_rank_times *rank_times) {
+    double *sums = lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
+    double *counts = sums + rank_times->point_count;
     for (size_t i = 0; i < windows->count; i++) {
-        int point = paces->items[windows->pace[i]].point;
+        int point = rank_times->items[windows->rank_time[i]].point;
         if (isnan(windows->spread[i]))
             continue;
         sums[point] += windows->spread[i];
         counts[point]++;
     }
     for (size_t i = 0; i < windows->count; i++) {
-        int point = paces->items[windows->pace[i]].point;
+        int point = rank_times->items[windows->rank_time[i]].point;
         if (sums[point] > 0)
             windows->spread[i] /= sums[point] / counts[point];
     }
     lab_mem_free(sums);
 }
 
-bool lab_windows_centre(struct lab_windows *windows, const struct lab_paces *paces) {
-    double *sums = lab_mem_alloc(2 * (size_t)paces->point_count + 1, sizeof *sums);
-    double *counts = sums + paces->point_count, largest = 0, farthest = 0;
+bool lab_windows_centre(struct lab_windows *windows, const struct lab_rank_times *rank_times) {
+    double *sums = lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
+    double *counts = sums + rank_times->point_count, largest = 0, farthest = 0;
     for (size_t i = 0; i < windows->count; i++) {
-        int point = paces->items[windows->pace[i]].point;
+        int point = rank_times->items[windows->rank_time[i]].point;
         sums[point] += windows->x[i];
         counts[point]++;
         largest = fmax(largest, fabs(windows->x[i]));
     }
     for (size_t i = 0; i < windows->count; i++) {
-        int point = paces->items[windows->pace[i]].point;
+        int point = rank_times->items[windows->rank_time[i]].point;
         windows->x[i] -= sums[point] / counts[point];
         farthest = fmax(farthest, fabs(windows->x[i]));
     }
     lab_mem_free(sums);
-    scale_spread(windows, paces);
+    scale_spread(windows, rank_times);
     return farthest > CONSTANT * largest;
 }

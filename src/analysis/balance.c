@@ -3,7 +3,7 @@
  * utilisation and power, all through it, and what to do where they don't.
  */
 #include "analysis/balance/balance.h"
-#include "analysis/recording/analysis_watch_chart.h"
+#include "analysis/recording/recording_stats_chart.h"
 
 #include "base/str.h"
 
@@ -11,12 +11,12 @@
 #include <string.h>
 
 struct balance_config {
-    struct lab_watch_config watch;
+    struct lab_recording_stats_config stats;
     double window_s;
 };
 
 static const struct lab_option balance_options[] = {
-    LAB_WATCH_OPTIONS(balance_config),
+    LAB_RECORDING_STATS_OPTIONS(balance_config),
     {"window", LAB_OPTION_DURATION, offsetof(struct balance_config, window_s), .fallback = "0",
      .max = 1e9,
      .help = "how long a stretch of time is that has a balance of its own; 0 takes a "
@@ -40,15 +40,17 @@ enum {
 static const struct lab_analysis_column figure_columns[FIGURES] = {
     [DURATION] = {"duration_s", NULL, LAB_ANALYSIS_DURATION},
     [GPUS] = {"gpus", NULL, LAB_ANALYSIS_COUNT},
-    [TOGETHER + LAB_WATCH_MEMORY] = {"memory_total_mib", NULL, LAB_ANALYSIS_MEBIBYTES},
-    [TOGETHER + LAB_WATCH_UTILIZATION] = {"utilization_mean_percent", NULL, LAB_ANALYSIS_PERCENT},
-    [TOGETHER + LAB_WATCH_POWER] = {"power_total_w", NULL, LAB_ANALYSIS_WATTS},
-    [CV + LAB_WATCH_MEMORY] = {"memory_cv", NULL, LAB_ANALYSIS_SHARE, "Memory CV"},
-    [CV + LAB_WATCH_UTILIZATION] = {"utilization_cv", NULL, LAB_ANALYSIS_SHARE, "Utilisation CV"},
-    [CV + LAB_WATCH_POWER] = {"power_cv", NULL, LAB_ANALYSIS_SHARE, "Power CV"},
-    [GRADE + LAB_WATCH_MEMORY] = {"memory_grade", NULL, LAB_ANALYSIS_TEXT},
-    [GRADE + LAB_WATCH_UTILIZATION] = {"utilization_grade", NULL, LAB_ANALYSIS_TEXT},
-    [GRADE + LAB_WATCH_POWER] = {"power_grade", NULL, LAB_ANALYSIS_TEXT},
+    [TOGETHER + LAB_RECORDING_STATS_MEMORY] = {"memory_total_mib", NULL, LAB_ANALYSIS_MEBIBYTES},
+    [TOGETHER +
+        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_mean_percent", NULL, LAB_ANALYSIS_PERCENT},
+    [TOGETHER + LAB_RECORDING_STATS_POWER] = {"power_total_w", NULL, LAB_ANALYSIS_WATTS},
+    [CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", NULL, LAB_ANALYSIS_SHARE, "Memory CV"},
+    [CV + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", NULL, LAB_ANALYSIS_SHARE,
+                                              "Utilisation CV"},
+    [CV + LAB_RECORDING_STATS_POWER] = {"power_cv", NULL, LAB_ANALYSIS_SHARE, "Power CV"},
+    [GRADE + LAB_RECORDING_STATS_MEMORY] = {"memory_grade", NULL, LAB_ANALYSIS_TEXT},
+    [GRADE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_grade", NULL, LAB_ANALYSIS_TEXT},
+    [GRADE + LAB_RECORDING_STATS_POWER] = {"power_grade", NULL, LAB_ANALYSIS_TEXT},
     [RATE] = {"rate_per_s", "Throughput", LAB_ANALYSIS_PER_SECOND, "Throughput"},
     [RATE_UNIT] = {"rate_unit", NULL, LAB_ANALYSIS_TEXT},
     [DRIFT] = {"over_time", "Over time", LAB_ANALYSIS_TEXT},
@@ -65,45 +67,48 @@ static const struct lab_analysis_column figure_columns[FIGURES] = {
         }                                                                                          \
     }
 static const struct lab_analysis_column gpu_columns[LAB_BALANCED][GPU_COLUMNS] = {
-    [LAB_WATCH_MEMORY] = METRIC_COLUMNS("mib", LAB_ANALYSIS_MEBIBYTES),
-    [LAB_WATCH_UTILIZATION] = METRIC_COLUMNS("percent", LAB_ANALYSIS_PERCENT),
-    [LAB_WATCH_POWER] = METRIC_COLUMNS("w", LAB_ANALYSIS_WATTS),
+    [LAB_RECORDING_STATS_MEMORY] = METRIC_COLUMNS("mib", LAB_ANALYSIS_MEBIBYTES),
+    [LAB_RECORDING_STATS_UTILIZATION] = METRIC_COLUMNS("percent", LAB_ANALYSIS_PERCENT),
+    [LAB_RECORDING_STATS_POWER] = METRIC_COLUMNS("w", LAB_ANALYSIS_WATTS),
 };
 
 enum { WINDOW_FROM, WINDOW_UNTIL, WINDOW_CV, WINDOW_COLUMNS = WINDOW_CV + LAB_BALANCED };
 static const struct lab_analysis_column window_columns[WINDOW_COLUMNS] = {
     [WINDOW_FROM] = {"from_s", "From", LAB_ANALYSIS_DURATION},
     [WINDOW_UNTIL] = {"until_s", "To", LAB_ANALYSIS_DURATION},
-    [WINDOW_CV + LAB_WATCH_MEMORY] = {"memory_cv", "Memory CV", LAB_ANALYSIS_SHARE},
-    [WINDOW_CV + LAB_WATCH_UTILIZATION] = {"utilization_cv", "Utilisation CV", LAB_ANALYSIS_SHARE},
-    [WINDOW_CV + LAB_WATCH_POWER] = {"power_cv", "Power CV", LAB_ANALYSIS_SHARE},
+    [WINDOW_CV + LAB_RECORDING_STATS_MEMORY] = {"memory_cv", "Memory CV", LAB_ANALYSIS_SHARE},
+    [WINDOW_CV +
+        LAB_RECORDING_STATS_UTILIZATION] = {"utilization_cv", "Utilisation CV", LAB_ANALYSIS_SHARE},
+    [WINDOW_CV + LAB_RECORDING_STATS_POWER] = {"power_cv", "Power CV", LAB_ANALYSIS_SHARE},
 };
 
 /* --- tables --- */
 
-static int label_columns(const struct lab_watch *watch) {
+static int label_columns(const struct lab_recording_stats *stats) {
     int most = 0;
-    for (int g = 0; g < watch->gpu_count; g++) {
-        int columns = (int)strlen(watch->gpus[g].name) + 1;
+    for (int g = 0; g < stats->gpu_count; g++) {
+        int columns = (int)strlen(stats->gpus[g].name) + 1;
         most = columns > most ? columns : most;
     }
     return most;
 }
 
-static int value_columns(const struct lab_watch *watch, int metric) {
+static int value_columns(const struct lab_recording_stats *stats, int metric) {
     int most = 0;
-    for (int g = 0; g < watch->gpu_count; g++) {
+    for (int g = 0; g < stats->gpu_count; g++) {
         char text[64];
-        int length = snprintf(text, sizeof text, "%.1f", watch->gpus[g].figures[metric].mean);
-        most = length > most && !isnan(watch->gpus[g].figures[metric].mean) ? length : most;
+        int length = snprintf(text, sizeof text, "%.1f", stats->gpus[g].figures[metric].mean);
+        most = length > most && !isnan(stats->gpus[g].figures[metric].mean) ? length : most;
     }
     return most;
 }
 
-static const char *balance_line(double cv, const struct lab_watch *watch, struct lab_arena *arena) {
+static const char *balance_line(double cv, const struct lab_recording_stats *stats,
+                                struct lab_arena *arena) {
     if (!isnan(cv))
-        return lab_arena_printf(arena, "Balance: CV = %.1f %% (%s)", 100 * cv, lab_watch_grade(cv));
-    return watch->gpu_count < 2 ? "Balance: needs two GPUs" : "Balance: – (nothing to compare)";
+        return lab_arena_printf(arena, "Balance: CV = %.1f %% (%s)", 100 * cv,
+                                lab_recording_stats_grade(cv));
+    return stats->gpu_count < 2 ? "Balance: needs two GPUs" : "Balance: – (nothing to compare)";
 }
 
 /*
@@ -113,13 +118,13 @@ static const char *balance_line(double cv, const struct lab_watch *watch, struct
  */
 static const char *const *metric_lines(const struct lab_balance *balance, int metric,
                                        struct lab_arena *arena) {
-    const struct lab_watch *watch = balance->watch;
-    const struct lab_watch_kind *kind = &lab_watch_kinds[metric];
-    const char **lines = lab_arena_alloc(arena, (size_t)watch->gpu_count + 3, sizeof *lines);
-    int count = 0, label = label_columns(watch), width = value_columns(watch, metric);
-    for (int g = 0; g < watch->gpu_count; g++) {
-        const struct lab_watch_gpu *gpu = &watch->gpus[g];
-        const struct lab_watch_figures *figures = &gpu->figures[metric];
+    const struct lab_recording_stats *stats = balance->stats;
+    const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
+    const char **lines = lab_arena_alloc(arena, (size_t)stats->gpu_count + 3, sizeof *lines);
+    int count = 0, label = label_columns(stats), width = value_columns(stats, metric);
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
+        const struct lab_recording_stats_figures *figures = &gpu->figures[metric];
         const char *name = lab_arena_printf(arena, "%s:", gpu->name);
         lines[count++] = figures->count == 0
                              ? lab_arena_printf(arena, "%-*s –", label, name)
@@ -127,18 +132,18 @@ static const char *const *metric_lines(const struct lab_balance *balance, int me
                                                 figures->mean, kind->unit, figures->deviation);
     }
     lines[count++] = lab_arena_printf(arena, "%s  %.1f %s", kind->adds_up ? "Total:" : "Mean: ",
-                                      lab_watch_together(watch, metric), kind->unit);
-    lines[count++] = balance_line(balance->cv[metric], watch, arena);
+                                      lab_recording_stats_together(stats, metric), kind->unit);
+    lines[count++] = balance_line(balance->cv[metric], stats, arena);
     return lines;
 }
 
 static struct lab_analysis_table metric_table(const struct lab_balance *balance, int metric,
                                               struct lab_arena *arena) {
-    const struct lab_watch *watch = balance->watch;
+    const struct lab_recording_stats *stats = balance->stats;
     struct lab_analysis_cell *cells =
-        lab_arena_alloc(arena, (size_t)watch->gpu_count * GPU_COLUMNS, sizeof *cells);
-    for (int g = 0; g < watch->gpu_count; g++) {
-        const struct lab_watch_gpu *gpu = &watch->gpus[g];
+        lab_arena_alloc(arena, (size_t)stats->gpu_count * GPU_COLUMNS, sizeof *cells);
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
         struct lab_analysis_cell *row = cells + (ptrdiff_t)g * GPU_COLUMNS;
         row[0] = lab_analysis_figure(gpu->track->entity.index);
         row[1] = lab_analysis_figure(gpu->figures[metric].mean);
@@ -146,19 +151,19 @@ static struct lab_analysis_table metric_table(const struct lab_balance *balance,
         row[3] = lab_analysis_figure(gpu->figures[metric].peak);
     }
     return (struct lab_analysis_table){
-        .key = lab_watch_kinds[metric].key,
-        .title = lab_watch_kinds[metric].title,
+        .key = lab_recording_stats_kinds[metric].key,
+        .title = lab_recording_stats_kinds[metric].title,
         .columns = gpu_columns[metric],
         .column_count = GPU_COLUMNS,
         .cells = cells,
-        .row_count = watch->gpu_count,
+        .row_count = stats->gpu_count,
         .lines = metric_lines(balance, metric, arena),
     };
 }
 
 static struct lab_analysis_table window_table(const struct lab_balance *balance,
                                               struct lab_arena *arena) {
-    double length_s = balance->watch->duration_s / balance->windows;
+    double length_s = balance->stats->duration_s / balance->windows;
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)balance->windows * WINDOW_COLUMNS, sizeof *cells);
     for (int w = 0; w < balance->windows; w++) {
@@ -178,61 +183,62 @@ static struct lab_analysis_table window_table(const struct lab_balance *balance,
 
 /* --- the whole --- */
 
-static void add_charts(const struct lab_watch *watches, int count, struct lab_arena *arena,
-                       struct lab_analysis_result *result) {
+static void add_charts(const struct lab_recording_stats *all_stats, int count,
+                       struct lab_arena *arena, struct lab_analysis_result *result) {
     struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
     result->charts = charts;
     result->chart_count +=
-        lab_watch_chart_balance(watches, count, result->simulated, arena, charts);
-    result->chart_count += lab_watch_chart_breakdown(watches, count, result->simulated, arena,
-                                                     charts + result->chart_count);
+        lab_recording_stats_chart_balance(all_stats, count, result->simulated, arena, charts);
+    result->chart_count += lab_recording_stats_chart_breakdown(all_stats, count, result->simulated,
+                                                               arena, charts + result->chart_count);
 }
 
 static struct lab_analysis_part make_part(const struct lab_balance *balance,
                                           struct lab_arena *arena) {
-    const struct lab_watch *watch = balance->watch;
+    const struct lab_recording_stats *stats = balance->stats;
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     struct lab_analysis_table *tables = lab_arena_alloc(arena, LAB_BALANCED + 1, sizeof *tables);
     int table_count = 0;
     for (int m = 0; m < LAB_BALANCED; m++) {
-        cells[TOGETHER + m] = lab_analysis_figure(lab_watch_together(watch, m));
+        cells[TOGETHER + m] = lab_analysis_figure(lab_recording_stats_together(stats, m));
         cells[CV + m] = lab_analysis_figure(balance->cv[m]);
-        cells[GRADE + m] = lab_analysis_text(lab_watch_grade(balance->cv[m]));
-        if (!isnan(lab_watch_together(watch, m)))
+        cells[GRADE + m] = lab_analysis_text(lab_recording_stats_grade(balance->cv[m]));
+        if (!isnan(lab_recording_stats_together(stats, m)))
             tables[table_count++] = metric_table(balance, m, arena);
     }
     bool windows = balance->windows > 1 && lab_balance_worst(balance) >= 0;
     if (windows)
         tables[table_count++] = window_table(balance, arena);
-    cells[DURATION] = lab_analysis_figure(watch->duration_s);
-    cells[GPUS] = lab_analysis_figure(watch->gpu_count);
-    lab_watch_set_rate(watch->source->rate, watch->source->rate_unit, &cells[RATE],
-                       &cells[RATE_UNIT]);
+    cells[DURATION] = lab_analysis_figure(stats->duration_s);
+    cells[GPUS] = lab_analysis_figure(stats->gpu_count);
+    lab_recording_stats_set_rate(stats->source->rate, stats->source->rate_unit, &cells[RATE],
+                                 &cells[RATE_UNIT]);
     cells[DRIFT] = lab_analysis_text(windows ? lab_balance_over_time(balance, arena) : NULL);
     cells[ADVICE] = lab_analysis_text(lab_balance_advice(balance, arena));
     return (struct lab_analysis_part){
-        .name = watch->source->name,
-        .about = lab_watch_about(&watch, 1, arena),
+        .name = stats->source->name,
+        .about = lab_recording_stats_about(&stats, 1, arena),
         .answer = lab_balance_answer(balance, arena),
         .cells = cells,
         .tables = tables,
         .table_count = table_count,
-        .notes = lab_balance_notes(watch, arena),
+        .notes = lab_balance_notes(stats, arena),
     };
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int balance_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     const struct balance_config *config = opaque;
-    struct lab_watch *watches;
-    if (lab_watch_all(input, &config->watch, arena, &watches, err) < 0)
+    struct lab_recording_stats *all_stats;
+    if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
     int count = input->recording_count;
     struct lab_balance *balances = lab_arena_alloc(arena, (size_t)count, sizeof *balances);
     struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
     const char **notes = lab_arena_alloc(arena, 4, sizeof *notes);
     for (int i = 0; i < count; i++) {
-        balances[i] = lab_balance_make(&watches[i], config->window_s, arena);
+        balances[i] = lab_balance_make(&all_stats[i], config->window_s, arena);
         parts[i] = make_part(&balances[i], arena);
     }
     lab_balance_add_rate_note(balances, count, notes, arena);
@@ -243,10 +249,10 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .column_count = FIGURES,
         .parts = parts,
         .part_count = count,
-        .simulated = lab_watch_simulated(input),
+        .simulated = lab_recording_stats_simulated(input),
         .notes = notes,
     };
-    add_charts(watches, count, arena, ret_result);
+    add_charts(all_stats, count, arena, ret_result);
     return 0;
 }
 
@@ -261,5 +267,5 @@ const struct lab_analysis lab_analysis_balance = {
     .options = balance_options,
     .config_size = sizeof(struct balance_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,
-    .run = run,
+    .run = balance_run,
 };

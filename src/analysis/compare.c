@@ -11,12 +11,12 @@
 #include <math.h>
 
 struct compare_config {
-    struct lab_watch_config watch;
+    struct lab_recording_stats_config stats;
     int64_t bins;
 };
 
 static const struct lab_option compare_options[] = {
-    LAB_WATCH_OPTIONS(compare_config),
+    LAB_RECORDING_STATS_OPTIONS(compare_config),
     {"bins", LAB_OPTION_INT, offsetof(struct compare_config, bins), .fallback = "10", .min = 0,
      .max = LAB_HISTOGRAM_BINS_MAX, .help = "of the histograms; 0 leaves them out"},
     {NULL},
@@ -25,7 +25,7 @@ static const struct lab_option compare_options[] = {
 /* --- what is compared --- */
 
 enum { /* beyond the metrics over time */
-       PEAK_MEMORY = LAB_WATCH_METRICS,
+       PEAK_MEMORY = LAB_RECORDING_STATS_METRICS,
        PEAK_TEMPERATURE,
        ENERGY,
        DURATION,
@@ -39,11 +39,11 @@ struct compared {
 };
 
 static const struct compared compared[COMPARED] = {
-    [LAB_WATCH_MEMORY] = {"memory", "Memory", "memory", "MB", 1},
-    [LAB_WATCH_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%", 1},
-    [LAB_WATCH_POWER] = {"power", "Power", "power", "W", 1},
-    [LAB_WATCH_TEMPERATURE] = {"temperature", "Temperature", "temperature", "°C", 1},
-    [LAB_WATCH_CLOCK] = {"sm_clock", "SM clock", "SM clock", "MHz", 0},
+    [LAB_RECORDING_STATS_MEMORY] = {"memory", "Memory", "memory", "MB", 1},
+    [LAB_RECORDING_STATS_UTILIZATION] = {"utilization", "Utilisation", "utilisation", "%", 1},
+    [LAB_RECORDING_STATS_POWER] = {"power", "Power", "power", "W", 1},
+    [LAB_RECORDING_STATS_TEMPERATURE] = {"temperature", "Temperature", "temperature", "°C", 1},
+    [LAB_RECORDING_STATS_CLOCK] = {"sm_clock", "SM clock", "SM clock", "MHz", 0},
     [PEAK_MEMORY] = {"memory_peak", "Peak memory", "peak memory", "MB", 1},
     [PEAK_TEMPERATURE] = {"temperature_peak", "Hottest", "highest temperature", "°C", 0},
     [ENERGY] = {"energy", "Energy", "energy", "J", 0},
@@ -53,36 +53,44 @@ static const struct compared compared[COMPARED] = {
 
 /* In the order in which they are shown. */
 static const int shown_order[COMPARED] = {
-    RATE,   LAB_WATCH_UTILIZATION, LAB_WATCH_MEMORY,      PEAK_MEMORY,      LAB_WATCH_POWER,
-    ENERGY, LAB_WATCH_CLOCK,       LAB_WATCH_TEMPERATURE, PEAK_TEMPERATURE, DURATION,
+    RATE,
+    LAB_RECORDING_STATS_UTILIZATION,
+    LAB_RECORDING_STATS_MEMORY,
+    PEAK_MEMORY,
+    LAB_RECORDING_STATS_POWER,
+    ENERGY,
+    LAB_RECORDING_STATS_CLOCK,
+    LAB_RECORDING_STATS_TEMPERATURE,
+    PEAK_TEMPERATURE,
+    DURATION,
 };
 
-static double single_value(const struct lab_watch *watch, int what) {
+static double single_value(const struct lab_recording_stats *stats, int what) {
     double hottest = NAN;
     bool integrated;
     switch (what) {
     case PEAK_MEMORY:
-        return watch->peak_total_mib;
+        return stats->peak_total_mib;
     case PEAK_TEMPERATURE:
-        for (int g = 0; g < watch->gpu_count; g++)
-            hottest = fmax(hottest, watch->gpus[g].figures[LAB_WATCH_TEMPERATURE].peak);
+        for (int g = 0; g < stats->gpu_count; g++)
+            hottest = fmax(hottest, stats->gpus[g].figures[LAB_RECORDING_STATS_TEMPERATURE].peak);
         return hottest;
     case ENERGY:
-        return lab_watch_energy(watch, &integrated);
+        return lab_recording_stats_energy(stats, &integrated);
     case DURATION:
-        return watch->duration_s;
+        return stats->duration_s;
     default:
-        return watch->source->rate;
+        return stats->source->rate;
     }
 }
 
-static struct lab_change_side make_side(const struct lab_watch_label *label, int what,
+static struct lab_change_side make_side(const struct lab_recording_stats_label *label, int what,
                                         struct lab_arena *arena) {
-    if (what < LAB_WATCH_METRICS)
+    if (what < LAB_RECORDING_STATS_METRICS)
         return lab_change_side_make(label, what, -1, arena);
     double *values = lab_arena_alloc(arena, (size_t)label->count, sizeof *values);
     for (int i = 0; i < label->count; i++)
-        values[i] = single_value(label->watches[i], what);
+        values[i] = single_value(label->all_stats[i], what);
     return lab_change_side_single(values, label->count);
 }
 
@@ -113,7 +121,8 @@ enum {
 #define TITLE_COLUMNS 12 /* that a label may take as the title of a column */
 
 /* Long labels would push figures off the screen: those are A and B in tables. */
-static bool is_brief(const struct lab_watch_label *first, const struct lab_watch_label *second) {
+static bool is_brief(const struct lab_recording_stats_label *first,
+                     const struct lab_recording_stats_label *second) {
     return lab_str_columns(first->name) <= TITLE_COLUMNS &&
            lab_str_columns(second->name) <= TITLE_COLUMNS;
 }
@@ -148,21 +157,21 @@ static const struct lab_analysis_column *metric_columns(const char *first, const
 enum { GPU, GPU_CHANGE, GPU_TEXT = GPU_CHANGE + BY_GPU, GPU_COLUMNS = GPU_TEXT + BY_GPU };
 static const struct lab_analysis_column gpu_columns[GPU_COLUMNS] = {
     [GPU] = {"gpu", "GPU", LAB_ANALYSIS_COUNT},
-    [GPU_CHANGE +
-        LAB_WATCH_MEMORY] = {"memory_change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [GPU_CHANGE + LAB_WATCH_UTILIZATION] = {"utilization_change", NULL, LAB_ANALYSIS_CHANGE,
-                                            .with_interval = true},
-    [GPU_CHANGE +
-        LAB_WATCH_POWER] = {"power_change", NULL, LAB_ANALYSIS_CHANGE, .with_interval = true},
-    [GPU_TEXT + LAB_WATCH_MEMORY] = {NULL, "Memory", LAB_ANALYSIS_FIGURE},
-    [GPU_TEXT + LAB_WATCH_UTILIZATION] = {NULL, "Utilisation", LAB_ANALYSIS_FIGURE},
-    [GPU_TEXT + LAB_WATCH_POWER] = {NULL, "Power", LAB_ANALYSIS_FIGURE},
+    [GPU_CHANGE + LAB_RECORDING_STATS_MEMORY] = {"memory_change", NULL, LAB_ANALYSIS_CHANGE,
+                                                 .with_interval = true},
+    [GPU_CHANGE + LAB_RECORDING_STATS_UTILIZATION] = {"utilization_change", NULL,
+                                                      LAB_ANALYSIS_CHANGE, .with_interval = true},
+    [GPU_CHANGE + LAB_RECORDING_STATS_POWER] = {"power_change", NULL, LAB_ANALYSIS_CHANGE,
+                                                .with_interval = true},
+    [GPU_TEXT + LAB_RECORDING_STATS_MEMORY] = {NULL, "Memory", LAB_ANALYSIS_FIGURE},
+    [GPU_TEXT + LAB_RECORDING_STATS_UTILIZATION] = {NULL, "Utilisation", LAB_ANALYSIS_FIGURE},
+    [GPU_TEXT + LAB_RECORDING_STATS_POWER] = {NULL, "Power", LAB_ANALYSIS_FIGURE},
 };
 
 /* --- a pair --- */
 
 struct pair {
-    const struct lab_watch_label *first, *second;
+    const struct lab_recording_stats_label *first, *second;
     struct lab_change changes[COMPARED];
 };
 
@@ -218,8 +227,8 @@ static struct lab_analysis_table metric_table(const struct pair *pair, struct la
 }
 
 static struct lab_analysis_table gpu_table(const struct pair *pair, struct lab_arena *arena) {
-    int indices[LAB_WATCH_GPUS_MAX];
-    int count = lab_watch_label_gpus(pair->second, indices);
+    int indices[LAB_RECORDING_STATS_GPUS_MAX];
+    int count = lab_recording_stats_label_gpus(pair->second, indices);
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
@@ -268,7 +277,7 @@ static const char *bar(double share, struct lab_arena *arena) {
 
 static const struct lab_analysis_column *bin_columns(int metric, const struct pair *pair,
                                                      struct lab_arena *arena) {
-    const struct lab_watch_kind *kind = &lab_watch_kinds[metric];
+    const struct lab_recording_stats_kind *kind = &lab_recording_stats_kinds[metric];
     struct lab_analysis_column *columns = lab_arena_alloc(arena, BIN_COLUMNS, sizeof *columns);
     columns[BIN_FROM] = (struct lab_analysis_column){
         lab_arena_printf(arena, "from_%s", kind->key_unit), NULL, LAB_ANALYSIS_NUMBER};
@@ -307,9 +316,9 @@ static bool histogram_table(const struct pair *pair, int metric, int bins, struc
         row[BIN_SECOND_BAR] = lab_analysis_text(bar(h->second[i], arena));
     }
     *ret_table = (struct lab_analysis_table){
-        .key = lab_arena_printf(arena, "%s_histogram", lab_watch_kinds[metric].key),
+        .key = lab_arena_printf(arena, "%s_histogram", lab_recording_stats_kinds[metric].key),
         .title = lab_arena_printf(arena, "%s of single GPUs: share of the samples",
-                                  lab_watch_kinds[metric].title),
+                                  lab_recording_stats_kinds[metric].title),
         .columns = bin_columns(metric, pair, arena),
         .column_count = BIN_COLUMNS,
         .cells = cells,
@@ -330,7 +339,8 @@ static void add_difference(struct lab_str *text, const struct compared *what,
 
 /* "b against a: power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in utilisation." */
 static const char *make_answer(const struct pair *pair, struct lab_arena *arena) {
-    static const int main_ones[] = {RATE, LAB_WATCH_UTILIZATION, LAB_WATCH_MEMORY, LAB_WATCH_POWER};
+    static const int main_ones[] = {RATE, LAB_RECORDING_STATS_UTILIZATION,
+                                    LAB_RECORDING_STATS_MEMORY, LAB_RECORDING_STATS_POWER};
     enum { MAIN = sizeof main_ones / sizeof *main_ones };
     int differences = 0, same = 0;
     struct lab_str text, rest;
@@ -363,13 +373,13 @@ static struct lab_analysis_part make_part(const struct pair *pair, int bins,
                                           struct lab_arena *arena) {
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     struct lab_analysis_table *tables = lab_arena_alloc(arena, BY_GPU + 2, sizeof *tables);
-    const struct lab_watch **both =
+    const struct lab_recording_stats **both =
         lab_arena_alloc(arena, (size_t)(pair->first->count + pair->second->count), sizeof *both);
     int table_count = 0, watch_count = 0;
     for (int i = 0; i < pair->first->count; i++)
-        both[watch_count++] = pair->first->watches[i];
+        both[watch_count++] = pair->first->all_stats[i];
     for (int i = 0; i < pair->second->count; i++)
-        both[watch_count++] = pair->second->watches[i];
+        both[watch_count++] = pair->second->all_stats[i];
     tables[table_count++] = metric_table(pair, arena);
     struct lab_analysis_table gpus = gpu_table(pair, arena);
     if (gpus.row_count > 1)
@@ -388,7 +398,7 @@ static struct lab_analysis_part make_part(const struct pair *pair, int bins,
         .cells = cells,
         .tables = tables,
         .table_count = table_count,
-        .notes = lab_watch_notes(both, watch_count, 0, arena),
+        .notes = lab_recording_stats_notes(both, watch_count, 0, arena),
     };
 }
 
@@ -464,14 +474,15 @@ static struct lab_chart make_chart(const struct pair *pairs, int count, bool sim
 
 /* --- the whole --- */
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int compare_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     const struct compare_config *config = opaque;
-    struct lab_watch *watches;
-    struct lab_watch_label *labels;
-    if (lab_watch_all(input, &config->watch, arena, &watches, err) < 0)
+    struct lab_recording_stats *all_stats;
+    struct lab_recording_stats_label *labels;
+    if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
-    int count = lab_watch_labels(watches, input->recording_count, arena, &labels);
+    int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
     if (count < 2)
         return lab_err_set(err, LAB_ERR_USER,
                            "only %s is there: name two recordings or labels to compare, e.g. "
@@ -485,7 +496,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         for (int what = 0; what < COMPARED; what++) {
             struct lab_change_side first = make_side(pair.first, what, arena),
                                    second = make_side(pair.second, what, arena);
-            bool degrees = what == LAB_WATCH_TEMPERATURE || what == PEAK_TEMPERATURE;
+            bool degrees = what == LAB_RECORDING_STATS_TEMPERATURE || what == PEAK_TEMPERATURE;
             pair.changes[what] = degrees ? lab_change_make_absolute(&first, &second)
                                          : lab_change_make(&first, &second);
         }
@@ -502,7 +513,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .column_count = FIGURES,
         .parts = parts,
         .part_count = count - 1,
-        .simulated = lab_watch_simulated(input),
+        .simulated = lab_recording_stats_simulated(input),
         .notes = notes,
     };
     struct lab_chart *chart = lab_arena_alloc(arena, 1, sizeof *chart);
@@ -524,5 +535,5 @@ const struct lab_analysis lab_analysis_compare = {
     .options = compare_options,
     .config_size = sizeof(struct compare_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,
-    .run = run,
+    .run = compare_run,
 };

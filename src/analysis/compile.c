@@ -393,8 +393,9 @@ static void judge(struct all *all, struct lab_arena *arena) {
     }
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int compile_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
     const struct compile_config *config = opaque;
@@ -436,7 +437,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-static int interest(const struct lab_study_table *study) {
+static int compile_interest(const struct lab_study_table *study) {
     return lab_study_setting_values(study, "compile_model") > 1 ? 85 : 0;
 }
 
@@ -453,6 +454,6 @@ const struct lab_analysis lab_analysis_compile = {
     .config_size = sizeof(struct compile_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = compile_interest,
+    .run = compile_run,
 };

@@ -309,8 +309,9 @@ static const char *const *make_notes(const struct contention *made) {
     return add_plan_notes(made->study, notes, count, most), notes;
 }
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int contention_run(const void *config, const struct lab_analysis_input *input,
+                          struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                          struct lab_err *err) {
     (void)config;
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
@@ -338,7 +339,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 }
 
 /* A study whose plan has phases, rather than one whose runs merely have names for them. */
-static int interest(const struct lab_study_table *study) {
+static int contention_interest(const struct lab_study_table *study) {
     for (int i = 1; i < study->run_count && lab_study_has_phases(study); i++)
         if (strcmp(study->runs[i].phase, study->runs[0].phase) != 0)
             return 100;
@@ -365,6 +366,6 @@ const struct lab_analysis lab_analysis_contention = {
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = contention_interest,
+    .run = contention_run,
 };

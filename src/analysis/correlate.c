@@ -123,38 +123,42 @@ static const struct lab_analysis_column device_columns[DEVICE_COLUMNS] = {
 
 /* --- tables --- */
 
-static const char *role_name(const struct lab_tie *tie) {
-    return lab_tie_is_suspect(tie)             ? "a cause"
-           : tie->role == LAB_RESOURCE_OUTSIDE ? "a consequence"
-           : tie->role == LAB_RESOURCE_STATE   ? "a consequence"
-                                               : "its own pace";
+static const char *role_name(const struct lab_resource_correlation *correlation) {
+    return lab_resource_correlation_is_suspect(correlation) ? "a cause"
+           : correlation->role == LAB_RESOURCE_OUTSIDE      ? "a consequence"
+           : correlation->role == LAB_RESOURCE_STATE        ? "a consequence"
+                                                            : "its own pace";
 }
 
-static void fill_tie(struct lab_analysis_cell *row, const struct lab_ties *ties,
-                     const struct lab_tie *tie, struct lab_arena *arena) {
-    bool lag = tie->lag.tried > 0;
-    row[TIE_DEVICE] = lab_analysis_text(ties->paces.device);
-    row[TIE_GPU_ID] = lab_analysis_figure(ties->paces.gpu_id);
-    row[TIE_KEY] = lab_analysis_text(lab_resource_key(&tie->resource, arena));
-    row[TIE_RESOURCE] = lab_analysis_text(lab_resource_title(&tie->resource, arena));
-    row[TIE_FIGURE] = lab_analysis_text(tie->figure == LAB_TIE_TIME ? "time" : "spread");
-    row[TIE_WORDS] = lab_analysis_text(tie->figure == LAB_TIE_TIME
-                                           ? (tie->spearman.r > 0 ? "longer" : "shorter")
-                                           : (tie->spearman.r > 0 ? "more spread" : "less spread"));
-    row[TIE_RHO] = (struct lab_analysis_cell){.value = tie->spearman.r,
-                                              .low = tie->spearman.interval.low,
-                                              .high = tie->spearman.interval.high,
-                                              .confidence = tie->spearman.interval.confidence};
-    row[TIE_RHO_TEXT] = lab_analysis_text(lab_finding_figure(&tie->spearman, arena));
-    row[TIE_P] = lab_analysis_figure(tie->spearman.p);
-    row[TIE_P_ADJUSTED] = lab_analysis_figure(tie->p_adjusted);
-    row[TIE_R] = lab_analysis_figure(tie->pearson.r);
-    row[TIE_R_P] = lab_analysis_figure(tie->pearson.p);
-    row[TIE_WINDOWS] = lab_analysis_figure((double)tie->windows);
-    row[TIE_EFFECTIVE] = lab_analysis_figure(floor(tie->effective));
-    row[TIE_WINDOW_S] = lab_analysis_figure(tie->window_s);
-    row[TIE_LAG] = lab_analysis_figure(lag ? (double)tie->lag.lag * tie->window_s : (double)NAN);
-    row[TIE_ROLE] = lab_analysis_text(role_name(tie));
+static void fill_tie(struct lab_analysis_cell *row,
+                     const struct lab_resource_correlations *correlations,
+                     const struct lab_resource_correlation *correlation, struct lab_arena *arena) {
+    bool lag = correlation->lag.tried > 0;
+    row[TIE_DEVICE] = lab_analysis_text(correlations->rank_times.device);
+    row[TIE_GPU_ID] = lab_analysis_figure(correlations->rank_times.gpu_id);
+    row[TIE_KEY] = lab_analysis_text(lab_resource_key(&correlation->resource, arena));
+    row[TIE_RESOURCE] = lab_analysis_text(lab_resource_title(&correlation->resource, arena));
+    row[TIE_FIGURE] = lab_analysis_text(correlation->figure == LAB_TIE_TIME ? "time" : "spread");
+    row[TIE_WORDS] =
+        lab_analysis_text(correlation->figure == LAB_TIE_TIME
+                              ? (correlation->spearman.r > 0 ? "longer" : "shorter")
+                              : (correlation->spearman.r > 0 ? "more spread" : "less spread"));
+    row[TIE_RHO] =
+        (struct lab_analysis_cell){.value = correlation->spearman.r,
+                                   .low = correlation->spearman.interval.low,
+                                   .high = correlation->spearman.interval.high,
+                                   .confidence = correlation->spearman.interval.confidence};
+    row[TIE_RHO_TEXT] = lab_analysis_text(lab_finding_figure(&correlation->spearman, arena));
+    row[TIE_P] = lab_analysis_figure(correlation->spearman.p);
+    row[TIE_P_ADJUSTED] = lab_analysis_figure(correlation->p_adjusted);
+    row[TIE_R] = lab_analysis_figure(correlation->pearson.r);
+    row[TIE_R_P] = lab_analysis_figure(correlation->pearson.p);
+    row[TIE_WINDOWS] = lab_analysis_figure((double)correlation->windows);
+    row[TIE_EFFECTIVE] = lab_analysis_figure(floor(correlation->effective));
+    row[TIE_WINDOW_S] = lab_analysis_figure(correlation->window_s);
+    row[TIE_LAG] = lab_analysis_figure(lag ? (double)correlation->lag.lag * correlation->window_s
+                                           : (double)NAN);
+    row[TIE_ROLE] = lab_analysis_text(role_name(correlation));
 }
 
 static struct lab_analysis_table finding_table(const struct lab_finding *findings, int count,
@@ -162,7 +166,8 @@ static struct lab_analysis_table finding_table(const struct lab_finding *finding
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++)
-        fill_tie(cells + (ptrdiff_t)i * TIE_COLUMNS, findings[i].ties, findings[i].tie, arena);
+        fill_tie(cells + (ptrdiff_t)i * TIE_COLUMNS, findings[i].correlations,
+                 findings[i].correlation, arena);
     return (struct lab_analysis_table){.key = "findings",
                                        .title = "What goes together with the iterations",
                                        .columns = tie_columns,
@@ -171,17 +176,17 @@ static struct lab_analysis_table finding_table(const struct lab_finding *finding
                                        .row_count = count};
 }
 
-static struct lab_analysis_table all_table(const struct lab_ties *ties, int device_count,
-                                           struct lab_arena *arena) {
+static struct lab_analysis_table all_table(const struct lab_resource_correlations *correlations,
+                                           int device_count, struct lab_arena *arena) {
     int count = 0;
     for (int d = 0; d < device_count; d++)
-        count += ties[d].count;
+        count += correlations[d].count;
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * TIE_COLUMNS + 1, sizeof *cells);
     struct lab_analysis_cell *row = cells;
     for (int d = 0; d < device_count; d++)
-        for (int i = 0; i < ties[d].count; i++, row += TIE_COLUMNS)
-            fill_tie(row, &ties[d], &ties[d].items[i], arena);
+        for (int i = 0; i < correlations[d].count; i++, row += TIE_COLUMNS)
+            fill_tie(row, &correlations[d], &correlations[d].items[i], arena);
     return (struct lab_analysis_table){.key = "tested",
                                        .columns = tie_columns,
                                        .column_count = TIE_COLUMNS,
@@ -189,21 +194,23 @@ static struct lab_analysis_table all_table(const struct lab_ties *ties, int devi
                                        .row_count = count};
 }
 
-static struct lab_analysis_table spike_table(const struct lab_ties *ties, int device_count, int top,
-                                             struct lab_arena *arena) {
+static struct lab_analysis_table spike_table(const struct lab_resource_correlations *correlations,
+                                             int device_count, int top, struct lab_arena *arena) {
     int count = 0;
     for (int d = 0; d < device_count; d++)
-        for (int i = 0; i < ties[d].spike_count; i++)
-            count += ties[d].spikes[i].found;
+        for (int i = 0; i < correlations[d].spike_count; i++)
+            count += correlations[d].spikes[i].found;
     count = count < top ? count : top;
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * SPIKE_COLUMNS + 1, sizeof *cells);
     int made = 0;
     for (int d = 0; d < device_count; d++)
-        for (int i = 0; i < ties[d].spike_count && ties[d].spikes[i].found && made < count; i++) {
-            const struct lab_spikes *spikes = &ties[d].spikes[i];
+        for (int i = 0;
+             i < correlations[d].spike_count && correlations[d].spikes[i].found && made < count;
+             i++) {
+            const struct lab_spikes *spikes = &correlations[d].spikes[i];
             struct lab_analysis_cell *row = cells + (ptrdiff_t)made++ * SPIKE_COLUMNS;
-            row[SPIKE_DEVICE] = lab_analysis_text(ties[d].paces.device);
+            row[SPIKE_DEVICE] = lab_analysis_text(correlations[d].rank_times.device);
             row[SPIKE_KEY] = lab_analysis_text(lab_resource_key(&spikes->resource, arena));
             row[SPIKE_RESOURCE] = lab_analysis_text(lab_resource_title(&spikes->resource, arena));
             row[SPIKE_EVENTS] = lab_analysis_figure(spikes->events);
@@ -222,27 +229,27 @@ static struct lab_analysis_table spike_table(const struct lab_ties *ties, int de
                                        .row_count = made};
 }
 
-static int count_found(const struct lab_ties *ties) {
+static int count_found(const struct lab_resource_correlations *correlations) {
     int count = 0;
-    while (count < ties->count && ties->items[count].found)
+    while (count < correlations->count && correlations->items[count].found)
         count++;
     return count;
 }
 
-static struct lab_analysis_table device_table(const struct lab_ties *ties, int device_count,
-                                              struct lab_arena *arena) {
+static struct lab_analysis_table device_table(const struct lab_resource_correlations *correlations,
+                                              int device_count, struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)device_count * DEVICE_COLUMNS + 1, sizeof *cells);
     for (int d = 0; d < device_count; d++) {
         struct lab_analysis_cell *row = cells + (ptrdiff_t)d * DEVICE_COLUMNS;
-        row[DEVICE_NAME] = lab_analysis_text(ties[d].paces.device);
-        row[DEVICE_RUNS] = lab_analysis_figure(ties[d].paces.count);
-        row[DEVICE_WINDOWS] = lab_analysis_figure((double)ties[d].windows);
-        row[DEVICE_WINDOW_S] = lab_analysis_figure(ties[d].window_s);
-        row[DEVICE_RESOURCES] = lab_analysis_figure(ties[d].resource_count);
-        row[DEVICE_CONSTANT] = lab_analysis_figure(ties[d].constant_count);
-        row[DEVICE_SHORT] = lab_analysis_figure(ties[d].short_count);
-        row[DEVICE_FOUND] = lab_analysis_figure(count_found(&ties[d]));
+        row[DEVICE_NAME] = lab_analysis_text(correlations[d].rank_times.device);
+        row[DEVICE_RUNS] = lab_analysis_figure(correlations[d].rank_times.count);
+        row[DEVICE_WINDOWS] = lab_analysis_figure((double)correlations[d].windows);
+        row[DEVICE_WINDOW_S] = lab_analysis_figure(correlations[d].window_s);
+        row[DEVICE_RESOURCES] = lab_analysis_figure(correlations[d].resource_count);
+        row[DEVICE_CONSTANT] = lab_analysis_figure(correlations[d].constant_count);
+        row[DEVICE_SHORT] = lab_analysis_figure(correlations[d].short_count);
+        row[DEVICE_FOUND] = lab_analysis_figure(count_found(&correlations[d]));
     }
     return (struct lab_analysis_table){.key = "devices",
                                        .title = "By device",
@@ -256,7 +263,7 @@ static struct lab_analysis_table device_table(const struct lab_ties *ties, int d
 
 struct correlated {
     const struct lab_study_table *study;
-    struct lab_ties *ties; /* of each device */
+    struct lab_resource_correlations *correlations; /* of each device */
     int device_count;
     struct lab_finding *findings;
     int finding_count;
@@ -305,20 +312,22 @@ static void correlate_study(struct correlated *made, int64_t gpu) {
     made->device_count = list_devices(runs, run_count, ids, DEVICES_MAX);
     if (gpu >= 0)
         made->device_count = only(ids, made->device_count, gpu);
-    made->ties = lab_arena_alloc(made->arena, (size_t)made->device_count + 1, sizeof *made->ties);
+    made->correlations =
+        lab_arena_alloc(made->arena, (size_t)made->device_count + 1, sizeof *made->correlations);
     for (int d = 0; d < made->device_count; d++) {
-        lab_ties_make(runs, run_count, ids[d], (size_t)(BUDGET / made->device_count), made->arena,
-                      &made->ties[d]);
-        made->questions += made->ties[d].count;
-        made->resources += made->ties[d].resource_count;
-        made->constant += made->ties[d].constant_count;
-        made->merged += made->ties[d].merged;
-        made->without_iterations += made->ties[d].paces.without_iterations;
-        made->without_samples += made->ties[d].paces.without_samples;
+        lab_resource_correlations_make(runs, run_count, ids[d],
+                                       (size_t)(BUDGET / made->device_count), made->arena,
+                                       &made->correlations[d]);
+        made->questions += made->correlations[d].count;
+        made->resources += made->correlations[d].resource_count;
+        made->constant += made->correlations[d].constant_count;
+        made->merged += made->correlations[d].merged;
+        made->without_iterations += made->correlations[d].rank_times.without_iterations;
+        made->without_samples += made->correlations[d].rank_times.without_samples;
     }
-    lab_ties_adjust(made->ties, made->device_count);
+    lab_resource_correlations_adjust(made->correlations, made->device_count);
     made->finding_count =
-        lab_findings_make(made->ties, made->device_count, made->arena, &made->findings);
+        lab_findings_make(made->correlations, made->device_count, made->arena, &made->findings);
 }
 
 static const char *capital(const char *sentence, struct lab_arena *arena) {
@@ -353,7 +362,7 @@ static const char *make_answer(const struct correlated *made) {
                                 "changed, and of the others there are too few windows.",
                                 made->resources, made->constant);
     if (made->finding_count == 0) {
-        double least = lab_finding_least(made->ties, made->device_count);
+        double least = lab_finding_least(made->correlations, made->device_count);
         return least > 0.95
                    ? lab_arena_printf(arena,
                                       "Nothing that was sampled goes together with the iterations' "
@@ -368,7 +377,7 @@ static const char *make_answer(const struct correlated *made) {
                          made->resources, least);
     }
     const char *first = capital(lab_finding_words(&made->findings[0], arena), arena);
-    if (!lab_tie_is_suspect(made->findings[0].tie))
+    if (!lab_resource_correlation_is_suspect(made->findings[0].correlation))
         return lab_arena_printf(arena,
                                 "Nothing that could be a cause goes together with the iterations' "
                                 "times by ρ = %.1f or more. What follows from their own pace does: "
@@ -413,10 +422,12 @@ static const char *const *spike_notes(const struct correlated *made) {
     const char **notes = lab_arena_alloc(arena, (size_t)made->device_count + 1, sizeof *notes);
     int count = 0;
     for (int d = 0; d < made->device_count; d++)
-        if (made->ties[d].spike_count > 0 && made->ties[d].spikes[0].found)
-            notes[count++] = lab_arena_printf(
-                arena, "%s.",
-                capital(lab_spikes_words(&made->ties[d], &made->ties[d].spikes[0], arena), arena));
+        if (made->correlations[d].spike_count > 0 && made->correlations[d].spikes[0].found)
+            notes[count++] =
+                lab_arena_printf(arena, "%s.",
+                                 capital(lab_spikes_words(&made->correlations[d],
+                                                          &made->correlations[d].spikes[0], arena),
+                                         arena));
     return notes;
 }
 
@@ -436,10 +447,10 @@ static struct lab_analysis_part make_part(const struct correlated *made, int top
     tables[table_count++] = finding_table(made->findings, shown, arena);
     if (shown == 0)
         tables[0].title = NULL;
-    tables[table_count++] = spike_table(made->ties, made->device_count, top, arena);
+    tables[table_count++] = spike_table(made->correlations, made->device_count, top, arena);
     if (made->device_count > 0)
-        tables[table_count++] = device_table(made->ties, made->device_count, arena);
-    tables[table_count++] = all_table(made->ties, made->device_count, arena);
+        tables[table_count++] = device_table(made->correlations, made->device_count, arena);
+    tables[table_count++] = all_table(made->correlations, made->device_count, arena);
     return (struct lab_analysis_part){.name = made->study->name,
                                       .answer = make_answer(made),
                                       .cells = cells,
@@ -465,8 +476,9 @@ static int add_charts(const struct correlated *made, int number, struct lab_char
     return count;
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int correlate_run(const void *opaque, const struct lab_analysis_input *input,
+                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                         struct lab_err *err) {
     const struct correlate_config *config = opaque;
     int count = input->study_count;
     if (count == 0)
@@ -496,7 +508,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-static int interest(const struct lab_study_table *study) {
+static int correlate_interest(const struct lab_study_table *study) {
     return study->run_count > 0 ? 10 : 0;
 }
 
@@ -517,6 +529,6 @@ const struct lab_analysis lab_analysis_correlate = {
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES |
              LAB_STUDY_WITH_CONFIGURATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = correlate_interest,
+    .run = correlate_run,
 };

@@ -90,8 +90,8 @@ static struct lab_analysis_part make_part(const struct lab_crossover_feed *feed,
     int known = 0;
     for (int m = 0; m < feed->model_count; m++)
         known += feed->models[m].bound != LAB_CROSSOVER_UNKNOWN;
-    cells[TURN] =
-        figure(feed->turn.at / 1e9, feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9);
+    cells[TURN] = figure(feed->crossover.at / 1e9, feed->crossover.interval.low / 1e9,
+                         feed->crossover.interval.high / 1e9);
     cells[TURN].text = "GFLOP a sample";
     cells[BELOW] = lab_analysis_text(feed->below < 0 ? NULL : feed->models[feed->below].name);
     cells[ABOVE] = lab_analysis_text(feed->above < 0 ? NULL : feed->models[feed->above].name);
@@ -106,17 +106,17 @@ static struct lab_analysis_part make_part(const struct lab_crossover_feed *feed,
 
 /* --- notes --- */
 
-static bool any_source(const struct lab_crossover_feed *feeds, int count,
+static bool any_source(const struct lab_crossover_feed *data_paths, int count,
                        enum lab_crossover_source source) {
     for (int i = 0; i < count; i++)
-        for (int m = 0; m < feeds[i].model_count; m++)
-            if (feeds[i].models[m].source == source)
+        for (int m = 0; m < data_paths[i].model_count; m++)
+            if (data_paths[i].models[m].source == source)
                 return true;
     return false;
 }
 
 static const char *const *make_notes(const struct lab_analysis_input *input,
-                                     const struct lab_crossover_feed *feeds, int count,
+                                     const struct lab_crossover_feed *data_paths, int count,
                                      struct lab_arena *arena) {
     enum { OF_A_STUDY = 8, OWN = 4 };
     const char **notes =
@@ -129,7 +129,7 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
                                 ? own[i]
                                 : lab_arena_printf(arena, "%s: %s", input->studies[s].name, own[i]);
     }
-    if (any_source(feeds, count, LAB_CROSSOVER_TIMINGS))
+    if (any_source(data_paths, count, LAB_CROSSOVER_TIMINGS))
         notes[made++] = "Where a run left no spans, copies are taken from its bandwidths, one "
                         "direction after the other: where both overlap, they take less.";
     if (count > 0)
@@ -141,8 +141,9 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
     return notes;
 }
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int crossover_run(const void *config, const struct lab_analysis_input *input,
+                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                         struct lab_err *err) {
     (void)config;
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
@@ -153,12 +154,12 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
         const struct lab_study_table *study = &input->studies[s];
         const char *prefix =
             input->study_count == 1 ? "" : lab_arena_printf(arena, "%s: ", study->name);
-        struct lab_crossover_feed *feeds;
-        int own = lab_crossover_feeds(study, prefix, arena, &feeds);
+        struct lab_crossover_feed *data_paths;
+        int own = lab_crossover_data_paths(study, prefix, arena, &data_paths);
         simulated |= study->simulated;
         for (int i = 0; i < own; i++) {
             LAB_MEM_GROW(&all, count, &capacity);
-            all[count++] = feeds[i];
+            all[count++] = data_paths[i];
         }
     }
     struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count + 1, sizeof *parts);
@@ -183,7 +184,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 /* --- the analysis --- */
 
 /* Models of different work that copy something; of two or more there is something to tell. */
-static int interest(const struct lab_study_table *study) {
+static int crossover_interest(const struct lab_study_table *study) {
     double seen[3];
     int count = 0;
     for (int i = 0; i < study->run_count && count < 3; i++) {
@@ -215,6 +216,6 @@ const struct lab_analysis lab_analysis_crossover = {
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = crossover_interest,
+    .run = crossover_run,
 };

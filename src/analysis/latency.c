@@ -358,8 +358,9 @@ static bool is_simulated(const struct lab_trace *trace) {
     return device && lab_str_starts(device, "sim:");
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int latency_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     const struct latency_config *config = opaque;
     struct lab_analysis_part *parts = NULL;
     int count = 0, capacity = 0, note_count = 0;
@@ -409,5 +410,5 @@ const struct lab_analysis lab_analysis_latency = {
     .options = latency_options,
     .config_size = sizeof(struct latency_config),
     .source = LAB_ANALYSIS_OF_TRACES,
-    .run = run,
+    .run = latency_run,
 };

@@ -3,7 +3,7 @@
  * average and at its peak, and by how much the others need more.
  */
 #include "analysis/analysis_change.h"
-#include "analysis/recording/analysis_watch_chart.h"
+#include "analysis/recording/recording_stats_chart.h"
 
 #include "base/str.h"
 
@@ -11,10 +11,11 @@
 #include <stdlib.h>
 
 struct memory_config {
-    struct lab_watch_config watch;
+    struct lab_recording_stats_config stats;
 };
 
-static const struct lab_option memory_options[] = {LAB_WATCH_OPTIONS(memory_config), {NULL}};
+static const struct lab_option memory_options[] = {LAB_RECORDING_STATS_OPTIONS(memory_config),
+                                                   {NULL}};
 
 #define ALIKE 0.05 /* a bound below it: as much, for who chooses by it */
 
@@ -50,31 +51,31 @@ static const struct lab_analysis_column best_columns[GPU_COLUMNS] = MEMORY_COLUM
 /* --- a label --- */
 
 struct memory { /* of a label */
-    const struct lab_watch_label *label;
+    const struct lab_recording_stats_label *label;
     double total, peak, peaks, fullest; /* means over the recordings; of the peaks the largest */
     int fullest_gpu;
     struct lab_change change; /* against the best */
 };
 
-static struct memory describe(const struct lab_watch_label *label) {
+static struct memory describe(const struct lab_recording_stats_label *label) {
     struct memory memory = {
         .label = label, .total = 0, .peak = NAN, .peaks = NAN, .fullest = NAN, .fullest_gpu = -1};
     int known = 0;
     for (int i = 0; i < label->count; i++) {
-        const struct lab_watch *watch = label->watches[i];
-        double total = lab_watch_together(watch, LAB_WATCH_MEMORY), peaks = NAN;
-        for (int g = 0; g < watch->gpu_count; g++) {
-            double peak = watch->gpus[g].figures[LAB_WATCH_MEMORY].peak;
-            double share = peak / watch->gpus[g].capacity_mib;
+        const struct lab_recording_stats *stats = label->all_stats[i];
+        double total = lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY), peaks = NAN;
+        for (int g = 0; g < stats->gpu_count; g++) {
+            double peak = stats->gpus[g].figures[LAB_RECORDING_STATS_MEMORY].peak;
+            double share = peak / stats->gpus[g].capacity_mib;
             if (!isnan(peak))
                 peaks = (isnan(peaks) ? 0 : peaks) + peak;
             if (isnan(share) || share <= memory.fullest)
                 continue;
             memory.fullest = share;
-            memory.fullest_gpu = watch->gpus[g].track->entity.index;
+            memory.fullest_gpu = stats->gpus[g].track->entity.index;
         }
         memory.peaks = fmax(memory.peaks, peaks); /* fmax passes NaN over */
-        memory.peak = fmax(memory.peak, watch->peak_total_mib);
+        memory.peak = fmax(memory.peak, stats->peak_total_mib);
         if (isnan(total))
             continue;
         memory.total += total;
@@ -98,13 +99,14 @@ struct pooled { /* one GPU over the recordings of a label */
 };
 
 /* Mean of the recordings' means, mean of their deviations, the largest peak. */
-static struct pooled pool(const struct lab_watch_label *label, int index) {
+static struct pooled pool(const struct lab_recording_stats_label *label, int index) {
     struct pooled pooled = {0, 0, NAN, NAN};
     int known = 0;
     for (int i = 0; i < label->count; i++)
-        for (int g = 0; g < label->watches[i]->gpu_count; g++) {
-            const struct lab_watch_gpu *gpu = &label->watches[i]->gpus[g];
-            const struct lab_watch_figures *figures = &gpu->figures[LAB_WATCH_MEMORY];
+        for (int g = 0; g < label->all_stats[i]->gpu_count; g++) {
+            const struct lab_recording_stats_gpu *gpu = &label->all_stats[i]->gpus[g];
+            const struct lab_recording_stats_figures *figures =
+                &gpu->figures[LAB_RECORDING_STATS_MEMORY];
             if (gpu->track->entity.index != index || figures->count == 0)
                 continue;
             pooled.mean += figures->mean;
@@ -120,8 +122,8 @@ static struct pooled pool(const struct lab_watch_label *label, int index) {
 
 static struct lab_analysis_table gpu_table(const struct memory *memory, const struct memory *best,
                                            struct lab_arena *arena) {
-    int indices[LAB_WATCH_GPUS_MAX];
-    int count = lab_watch_label_gpus(memory->label, indices);
+    int indices[LAB_RECORDING_STATS_GPUS_MAX];
+    int count = lab_recording_stats_label_gpus(memory->label, indices);
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
@@ -135,10 +137,10 @@ static struct lab_analysis_table gpu_table(const struct memory *memory, const st
         row[GPU_CHANGE] = lab_analysis_figure(NAN);
         if (memory == best)
             continue;
-        struct lab_change_side first = lab_change_side_make(best->label, LAB_WATCH_MEMORY,
+        struct lab_change_side first = lab_change_side_make(best->label, LAB_RECORDING_STATS_MEMORY,
                                                             indices[i], arena),
-                               second = lab_change_side_make(memory->label, LAB_WATCH_MEMORY,
-                                                             indices[i], arena);
+                               second = lab_change_side_make(
+                                   memory->label, LAB_RECORDING_STATS_MEMORY, indices[i], arena);
         struct lab_change change = lab_change_make(&first, &second);
         row[GPU_CHANGE] = lab_change_cell(&change);
     }
@@ -196,7 +198,7 @@ static struct lab_analysis_part make_part(const struct memory *memory, const str
                                           struct lab_arena *arena) {
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     struct lab_analysis_table *table = lab_arena_alloc(arena, 1, sizeof *table);
-    const struct lab_watch_label *label = memory->label;
+    const struct lab_recording_stats_label *label = memory->label;
     *table = gpu_table(memory, best, arena);
     cells[RECORDINGS] = lab_analysis_figure(label->count);
     cells[TOTAL] = lab_analysis_figure(memory->total);
@@ -212,12 +214,12 @@ static struct lab_analysis_part make_part(const struct memory *memory, const str
         memory == best ? "best" : lab_change_verdict_name(memory->change.verdict));
     return (struct lab_analysis_part){
         .name = label->name,
-        .about = lab_watch_about(label->watches, label->count, arena),
+        .about = lab_recording_stats_about(label->all_stats, label->count, arena),
         .answer = make_answer(memory, best, arena),
         .cells = cells,
         .tables = table,
         .table_count = table->row_count > 0,
-        .notes = lab_watch_notes(label->watches, label->count, 0, arena),
+        .notes = lab_recording_stats_notes(label->all_stats, label->count, 0, arena),
     };
 }
 
@@ -227,25 +229,26 @@ static struct lab_analysis_part make_part(const struct memory *memory, const str
 static void add_charts(const struct memory *memories, int count, struct lab_arena *arena,
                        struct lab_analysis_result *result) {
     struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
-    const struct lab_watch_label **labels =
+    const struct lab_recording_stats_label **labels =
         lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
     for (int i = 0; i < count; i++)
         labels[i] = memories[i].label;
     result->charts = charts;
     result->chart_count +=
-        lab_watch_chart_comparison(labels, count, result->simulated, arena, charts);
-    result->chart_count += lab_watch_chart_timeline(labels, count, result->simulated, arena,
-                                                    charts + result->chart_count);
+        lab_recording_stats_chart_comparison(labels, count, result->simulated, arena, charts);
+    result->chart_count += lab_recording_stats_chart_timeline(labels, count, result->simulated,
+                                                              arena, charts + result->chart_count);
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int memory_run(const void *opaque, const struct lab_analysis_input *input,
+                      struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                      struct lab_err *err) {
     const struct memory_config *config = opaque;
-    struct lab_watch *watches;
-    struct lab_watch_label *labels;
-    if (lab_watch_all(input, &config->watch, arena, &watches, err) < 0)
+    struct lab_recording_stats *all_stats;
+    struct lab_recording_stats_label *labels;
+    if (lab_recording_stats_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
-    int count = lab_watch_labels(watches, input->recording_count, arena, &labels);
+    int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
     struct memory *memories = lab_arena_alloc(arena, (size_t)count, sizeof *memories);
     struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
     const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
@@ -253,10 +256,10 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         memories[i] = describe(&labels[i]);
     qsort(memories, (size_t)count, sizeof *memories, by_total);
     struct lab_change_side best =
-        lab_change_side_make(memories[0].label, LAB_WATCH_MEMORY, -1, arena);
+        lab_change_side_make(memories[0].label, LAB_RECORDING_STATS_MEMORY, -1, arena);
     for (int i = 0; i < count; i++) {
         struct lab_change_side side =
-            lab_change_side_make(memories[i].label, LAB_WATCH_MEMORY, -1, arena);
+            lab_change_side_make(memories[i].label, LAB_RECORDING_STATS_MEMORY, -1, arena);
         memories[i].change = lab_change_make(&best, &side);
     }
     for (int i = 0; i < count; i++)
@@ -270,7 +273,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .column_count = FIGURES,
         .parts = parts,
         .part_count = count,
-        .simulated = lab_watch_simulated(input),
+        .simulated = lab_recording_stats_simulated(input),
         .notes = notes,
     };
     add_charts(memories, count, arena, ret_result);
@@ -287,5 +290,5 @@ const struct lab_analysis lab_analysis_memory = {
     .options = memory_options,
     .config_size = sizeof(struct memory_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,
-    .run = run,
+    .run = memory_run,
 };

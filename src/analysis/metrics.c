@@ -344,8 +344,9 @@ static bool make_chart(const struct metric *metric, const struct lab_study_table
 
 /* --- the whole --- */
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int metrics_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     (void)opaque;
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
@@ -381,7 +382,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 }
 
 /* A program's figures are what its study was made for. */
-static int interest(const struct lab_study_table *study) {
+static int metrics_interest(const struct lab_study_table *study) {
     for (int i = 0; i < study->run_count; i++)
         if (study->runs[i].metric_count > 0)
             return 70;
@@ -398,6 +399,6 @@ const struct lab_analysis lab_analysis_metrics = {
     .options = metrics_options,
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
-    .interest = interest,
-    .run = run,
+    .interest = metrics_interest,
+    .run = metrics_run,
 };

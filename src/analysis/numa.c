@@ -241,8 +241,9 @@ static const char *const *make_notes(const struct lab_numa_grid *grids, int coun
     return notes;
 }
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int numa_run(const void *config, const struct lab_analysis_input *input,
+                    struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                    struct lab_err *err) {
     (void)config;
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "nothing to analyse: no study");
@@ -283,7 +284,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 /* --- the analysis --- */
 
 /* Whether some device was fed from several nodes. */
-static int interest(const struct lab_study_table *study) {
+static int numa_interest(const struct lab_study_table *study) {
     if (lab_study_has_phases(study))
         return 0;
     for (int i = 0; i < study->run_count; i++)
@@ -313,6 +314,6 @@ const struct lab_analysis lab_analysis_numa = {
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = numa_interest,
+    .run = numa_run,
 };

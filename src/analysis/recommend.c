@@ -407,8 +407,9 @@ static const char *lacking(const struct lab_analysis_input *input, const char *m
                : "No run that could be used is done: there is nothing to recommend yet.";
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int recommend_run(const void *opaque, const struct lab_analysis_input *input,
+                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                         struct lab_err *err) {
     const struct recommend_config *config = opaque;
     struct lab_place_group *groups;
     if (input->study_count == 0)
@@ -439,7 +440,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 
 #define INTEREST 40 /* others answer a study's own question; this one what to do about it */
 
-static int interest(const struct lab_study_table *study) {
+static int recommend_interest(const struct lab_study_table *study) {
     if (lab_study_has_phases(study))
         return 0;
     for (int i = 0; i < study->run_count; i++)
@@ -470,6 +471,6 @@ const struct lab_analysis lab_analysis_recommend = {
     .config_size = sizeof(struct recommend_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS, /* or one run's interval would be another one in a report */
-    .interest = interest,
-    .run = run,
+    .interest = recommend_interest,
+    .run = recommend_run,
 };

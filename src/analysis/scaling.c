@@ -292,8 +292,9 @@ static int add_study(const struct scaling_config *config, const struct lab_analy
 
 #define NOTES_OF_STUDY 16
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int scaling_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
     size_t room = 1;
@@ -329,7 +330,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
 }
 
 /* A whole series says most; models that differ in several keys still make a law. */
-static int interest(const struct lab_study_table *study) {
+static int scaling_interest(const struct lab_study_table *study) {
     struct lab_arena arena;
     struct lab_study_point *points;
     struct lab_study_group *groups;
@@ -366,6 +367,6 @@ const struct lab_analysis lab_analysis_scaling = {
     .config_size = sizeof(struct scaling_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = scaling_interest,
+    .run = scaling_run,
 };

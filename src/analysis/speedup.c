@@ -186,7 +186,7 @@ static struct lab_analysis_table law_table(const struct lab_gangs *gangs, struct
         lab_arena_alloc(arena, (size_t)gangs->work_count * LAW_COLUMNS + 1, sizeof *cells);
     int rows = 0;
     for (int w = 0; w < gangs->work_count; w++) {
-        const struct lab_work *work = &gangs->works[w];
+        const struct lab_gang_work *work = &gangs->works[w];
         if (work->usl.state != LAB_FIT_OK)
             continue;
         struct lab_analysis_cell *row = cells + (ptrdiff_t)rows++ * LAW_COLUMNS;
@@ -217,7 +217,7 @@ static struct lab_analysis_table even_table(const struct lab_gangs *gangs,
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)gangs->even_count * EVEN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < gangs->even_count; i++) {
-        const struct lab_break_even *even = &gangs->evens[i];
+        const struct lab_break_even *even = &gangs->break_even[i];
         struct lab_analysis_cell *row = cells + (ptrdiff_t)i * EVEN_COLUMNS;
         row[EVEN_SIZE] = lab_analysis_figure(even->size);
         row[EVEN_AXIS] = lab_analysis_text(axes[even->axis]);
@@ -409,7 +409,7 @@ static const char *const *part_notes(const struct lab_gangs *gangs, struct lab_a
             lab_arena_printf(arena, "%d of %d gangs have no run on one device to be compared with.",
                              alone, gangs->count);
     for (int w = 0; w < gangs->work_count; w++) {
-        const struct lab_work *work = &gangs->works[w];
+        const struct lab_gang_work *work = &gangs->works[w];
         if (work->sizes >= 3 && work->usl.state != LAB_FIT_OK)
             notes[count++] = lab_arena_printf(
                 arena, "%s: throughput over devices follows no Universal Scalability Law.",
@@ -441,8 +441,9 @@ static struct lab_analysis_part make_part(const struct lab_study_table *study,
                                       .notes = part_notes(gangs, arena)};
 }
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int speedup_run(const void *config, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     (void)config;
     int count = input->study_count;
     if (count == 0)
@@ -473,7 +474,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-static int interest(const struct lab_study_table *study) {
+static int speedup_interest(const struct lab_study_table *study) {
     if (lab_study_has_phases(study))
         return 0;
     for (int i = 1; i < study->run_count; i++)
@@ -499,6 +500,6 @@ const struct lab_analysis lab_analysis_speedup = {
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = speedup_interest,
+    .run = speedup_run,
 };

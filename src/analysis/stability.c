@@ -3,7 +3,7 @@
  * clocks that were held back. A figure of a run that doesn't is a mean over different states.
  */
 #include "analysis/analysis.h"
-#include "analysis/stability/course.h"
+#include "analysis/stability/rate_series.h"
 
 #include "base/str.h"
 
@@ -94,28 +94,28 @@ static const struct lab_analysis_column change_columns[CHANGE_COLUMNS] = {
 
 /* --- tables --- */
 
-static struct lab_analysis_table run_table(const struct lab_course *courses, int count,
+static struct lab_analysis_table run_table(const struct lab_rate_series *all_rate_series, int count,
                                            struct lab_arena *arena) {
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * RUN_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++) {
-        const struct lab_course *course = &courses[i];
+        const struct lab_rate_series *rate_series = &all_rate_series[i];
         struct lab_analysis_cell *row = cells + (ptrdiff_t)i * RUN_COLUMNS;
-        row[RUN_NAME] = lab_analysis_text(course->name);
-        row[RUN_DEVICE] = lab_analysis_text(course->device);
-        row[RUN_COUNT] = lab_analysis_figure((double)course->rank->iteration_count);
-        row[RUN_TIME] = lab_analysis_figure(course->median_s);
-        row[RUN_CLASS] = lab_analysis_text(lab_steady_name(course->steady));
-        row[RUN_FROM] = lab_analysis_figure(course->steady_from_s);
-        row[RUN_DRIFT] = (struct lab_analysis_cell){.value = course->drift,
-                                                    .low = course->drift_low,
-                                                    .high = course->drift_high,
+        row[RUN_NAME] = lab_analysis_text(rate_series->name);
+        row[RUN_DEVICE] = lab_analysis_text(rate_series->device);
+        row[RUN_COUNT] = lab_analysis_figure((double)rate_series->rank->iteration_count);
+        row[RUN_TIME] = lab_analysis_figure(rate_series->median_s);
+        row[RUN_CLASS] = lab_analysis_text(lab_steady_name(rate_series->steady));
+        row[RUN_FROM] = lab_analysis_figure(rate_series->steady_from_s);
+        row[RUN_DRIFT] = (struct lab_analysis_cell){.value = rate_series->drift,
+                                                    .low = rate_series->drift_low,
+                                                    .high = rate_series->drift_high,
                                                     .confidence = 0.95};
-        row[RUN_DRIFT_P] = lab_analysis_figure(course->drift_p_adjusted);
-        row[RUN_MEMORY] = lab_analysis_figure(course->memory_s);
-        row[RUN_CHANGES] = lab_analysis_figure(course->change_count);
-        row[RUN_HELD] = lab_analysis_figure(course->held_s);
-        row[RUN_WHY] = lab_analysis_text(course->held_why);
+        row[RUN_DRIFT_P] = lab_analysis_figure(rate_series->drift_p_adjusted);
+        row[RUN_MEMORY] = lab_analysis_figure(rate_series->memory_s);
+        row[RUN_CHANGES] = lab_analysis_figure(rate_series->change_count);
+        row[RUN_HELD] = lab_analysis_figure(rate_series->held_s);
+        row[RUN_WHY] = lab_analysis_text(rate_series->held_why);
     }
     return (struct lab_analysis_table){
         .key = "runs",
@@ -126,20 +126,20 @@ static struct lab_analysis_table run_table(const struct lab_course *courses, int
         .row_count = count};
 }
 
-static struct lab_analysis_table change_table(const struct lab_course *courses, int count,
-                                              struct lab_arena *arena) {
+static struct lab_analysis_table change_table(const struct lab_rate_series *all_rate_series,
+                                              int count, struct lab_arena *arena) {
     int rows = 0;
     for (int i = 0; i < count; i++)
-        rows += courses[i].change_count;
+        rows += all_rate_series[i].change_count;
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)rows * CHANGE_COLUMNS + 1, sizeof *cells);
     struct lab_analysis_cell *row = cells;
     for (int i = 0; i < count; i++)
-        for (int c = 0; c < courses[i].change_count; c++, row += CHANGE_COLUMNS) {
-            const struct lab_course_change *change = &courses[i].changes[c];
-            row[CHANGE_RUN] = lab_analysis_text(courses[i].name);
+        for (int c = 0; c < all_rate_series[i].change_count; c++, row += CHANGE_COLUMNS) {
+            const struct lab_rate_series_change *change = &all_rate_series[i].changes[c];
+            row[CHANGE_RUN] = lab_analysis_text(all_rate_series[i].name);
             row[CHANGE_AT] = lab_analysis_figure(change->at_s);
-            row[CHANGE_AT_TEXT] = lab_analysis_text(lab_course_moment(change->at_s, arena));
+            row[CHANGE_AT_TEXT] = lab_analysis_text(lab_rate_series_moment(change->at_s, arena));
             row[CHANGE_BEFORE] = lab_analysis_figure(change->before_s);
             row[CHANGE_AFTER] = lab_analysis_figure(change->after_s);
             row[CHANGE_SHARE] = lab_analysis_figure(change->after_s / change->before_s - 1);
@@ -162,56 +162,60 @@ static struct lab_analysis_table change_table(const struct lab_course *courses, 
 
 struct stability {
     const struct lab_study_table *study;
-    struct lab_course *courses;
+    struct lab_rate_series *all_rate_series;
     int count, known, unsteady, warmups, drifts, changes, with_held, held_runs, blind;
     double held_s, bound; /* no drift is larger than that; NaN = unknown */
     double least;
 };
 
-static void count_in(struct stability *made, const struct lab_course *course) {
-    made->changes += course->change_count;
-    made->drifts += course->drifts;
-    made->unsteady += !lab_course_is_steady(course);
-    made->warmups += course->steady == LAB_STEADY_WARMUP;
-    made->known += course->steady != LAB_STEADY_UNKNOWN;
-    made->with_held += !isnan(course->held_s);
-    made->held_runs += course->held_s > 0;
-    if (!isnan(course->held_s))
-        made->held_s += course->held_s;
-    made->blind += course->steady != LAB_STEADY_UNKNOWN && course->blind;
-    if (!course->blind)
-        made->bound = fmax(made->bound, fmax(fabs(course->drift_low), fabs(course->drift_high)));
+static void count_in(struct stability *made, const struct lab_rate_series *rate_series) {
+    made->changes += rate_series->change_count;
+    made->drifts += rate_series->drifts;
+    made->unsteady += !lab_rate_series_is_steady(rate_series);
+    made->warmups += rate_series->steady == LAB_STEADY_WARMUP;
+    made->known += rate_series->steady != LAB_STEADY_UNKNOWN;
+    made->with_held += !isnan(rate_series->held_s);
+    made->held_runs += rate_series->held_s > 0;
+    if (!isnan(rate_series->held_s))
+        made->held_s += rate_series->held_s;
+    made->blind += rate_series->steady != LAB_STEADY_UNKNOWN && rate_series->blind;
+    if (!rate_series->blind)
+        made->bound =
+            fmax(made->bound, fmax(fabs(rate_series->drift_low), fabs(rate_series->drift_high)));
 }
 
 static void look_at(struct stability *made, struct lab_arena *arena) {
     int ranks = 0;
     for (int i = 0; i < made->study->run_count; i++)
         ranks += made->study->runs[i].rank_count;
-    made->courses = lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *made->courses);
+    made->all_rate_series =
+        lab_arena_alloc(arena, (size_t)ranks + 1, sizeof *made->all_rate_series);
     made->bound = NAN;
     for (int i = 0; i < made->study->run_count; i++) {
         const struct lab_study_run *run = &made->study->runs[i];
         for (int r = 0; run->used && r < run->rank_count; r++)
-            lab_course_make(run, &run->ranks[r], made->least, arena, &made->courses[made->count++]);
+            lab_rate_series_make(run, &run->ranks[r], made->least, arena,
+                                 &made->all_rate_series[made->count++]);
     }
-    lab_courses_adjust(made->courses, made->count, made->least);
+    lab_rate_series_adjust(made->all_rate_series, made->count, made->least);
     for (int i = 0; i < made->count; i++)
-        count_in(made, &made->courses[i]);
+        count_in(made, &made->all_rate_series[i]);
 }
 
-static const struct lab_course *worst_course(const struct stability *made) {
-    const struct lab_course *worst = NULL;
+static const struct lab_rate_series *worst_rate_series(const struct stability *made) {
+    const struct lab_rate_series *worst = NULL;
     double most = -1;
     for (int i = 0; i < made->count; i++) {
-        const struct lab_course *course = &made->courses[i];
-        double weight = course->drifts ? fabs(course->drift) : 0;
-        for (int c = 0; c < course->change_count; c++)
+        const struct lab_rate_series *rate_series = &made->all_rate_series[i];
+        double weight = rate_series->drifts ? fabs(rate_series->drift) : 0;
+        for (int c = 0; c < rate_series->change_count; c++)
             weight =
-                fmax(weight, fabs(log(course->changes[c].after_s / course->changes[c].before_s)));
-        if (lab_course_is_steady(course) || weight <= most)
+                fmax(weight,
+                     fabs(log(rate_series->changes[c].after_s / rate_series->changes[c].before_s)));
+        if (lab_rate_series_is_steady(rate_series) || weight <= most)
             continue;
         most = weight;
-        worst = course;
+        worst = rate_series;
     }
     return worst;
 }
@@ -238,7 +242,7 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
     const char *runs = made->count == 1 ? "The run" : "The runs";
     if (told && made->blind > 0)
         runs = lab_arena_printf(arena, "%d of %d runs", made->known - made->blind, made->count);
-    const struct lab_course *worst = worst_course(made);
+    const struct lab_rate_series *worst = worst_rate_series(made);
     if (!worst) {
         if (!told)
             lab_str_printf(&text, "%s %s too short to tell a drift from how pace wanders by itself",
@@ -254,11 +258,11 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
         if (!isnan(made->bound))
             lab_str_printf(&text, ", no drift larger than %.1f %%", ceil(1000 * made->bound) / 10);
     } else if (made->count == 1) {
-        lab_str_printf(&text, "The run isn't steady: it %s", lab_course_words(worst, arena));
+        lab_str_printf(&text, "The run isn't steady: it %s", lab_rate_series_words(worst, arena));
     } else {
         lab_str_printf(&text, "%d of %d runs %s steady; the worst, %s: %s", made->unsteady,
                        made->count, made->unsteady == 1 ? "isn't" : "aren't", worst->name,
-                       lab_course_words(worst, arena));
+                       lab_rate_series_words(worst, arena));
     }
     if (told && made->blind > 0)
         lab_str_printf(&text, "; %d %s too short to tell drifts", made->blind,
@@ -274,9 +278,10 @@ static const char *const *part_notes(const struct stability *made, struct lab_ar
     const char **notes = lab_arena_alloc(arena, (size_t)made->count + 1, sizeof *notes);
     int count = 0;
     for (int i = 0; i < made->count && made->count > 1; i++)
-        if (!lab_course_is_steady(&made->courses[i]))
-            notes[count++] = lab_arena_printf(arena, "%s: %s.", made->courses[i].name,
-                                              lab_course_words(&made->courses[i], arena));
+        if (!lab_rate_series_is_steady(&made->all_rate_series[i]))
+            notes[count++] =
+                lab_arena_printf(arena, "%s: %s.", made->all_rate_series[i].name,
+                                 lab_rate_series_words(&made->all_rate_series[i], arena));
     return notes;
 }
 
@@ -313,8 +318,8 @@ static struct lab_analysis_part make_part(const struct stability *made, struct l
     cells[DRIFTS].text = cells[CHANGES].text;
     cells[HELD] = lab_analysis_figure(made->with_held ? made->held_s : (double)NAN);
     cells[HELD].text = "of all runs, by power, heat or others' clocks";
-    tables[0] = run_table(made->courses, made->count, arena);
-    tables[1] = change_table(made->courses, made->count, arena);
+    tables[0] = run_table(made->all_rate_series, made->count, arena);
+    tables[1] = change_table(made->all_rate_series, made->count, arena);
     return (struct lab_analysis_part){.name = made->study->name,
                                       .answer = make_answer(made, arena),
                                       .cells = cells,
@@ -323,8 +328,9 @@ static struct lab_analysis_part make_part(const struct stability *made, struct l
                                       .notes = part_notes(made, arena)};
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int stability_run(const void *opaque, const struct lab_analysis_input *input,
+                         struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                         struct lab_err *err) {
     const struct stability_config *config = opaque;
     int count = input->study_count;
     if (count == 0)
@@ -344,8 +350,8 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         result.simulated |= made.study->simulated;
         const char *name = i > 0 ? lab_arena_printf(arena, "stability_%d", i + 1) : "stability";
         result.chart_count +=
-            lab_course_chart(made.courses, made.count, name, made.study->simulated, arena,
-                             &charts[result.chart_count]);
+            lab_rate_series_chart(made.all_rate_series, made.count, name, made.study->simulated,
+                                  arena, &charts[result.chart_count]);
         if (i == 0) {
             result.answer = parts[0].answer;
             result.notes = whole_notes(&made, arena);
@@ -355,7 +361,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-static int interest(const struct lab_study_table *study) {
+static int stability_interest(const struct lab_study_table *study) {
     if (lab_study_has_phases(study))
         return 0;
     if (lab_str_equal(study->option, "stability"))
@@ -378,6 +384,6 @@ const struct lab_analysis lab_analysis_stability = {
     .config_size = sizeof(struct stability_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES,
-    .interest = interest,
-    .run = run,
+    .interest = stability_interest,
+    .run = stability_run,
 };

@@ -3,8 +3,8 @@
  * page. All recordings of a label count; the newest is marked.
  */
 #include "analysis/analysis_timeline.h"
-#include "analysis/recording/analysis_watch.h"
-#include "analysis/recording/analysis_watch_chart.h"
+#include "analysis/recording/recording_stats.h"
+#include "analysis/recording/recording_stats_chart.h"
 
 #include "base/str.h"
 
@@ -14,10 +14,11 @@
 #include <time.h>
 
 struct summary_config {
-    struct lab_watch_config watch;
+    struct lab_recording_stats_config stats;
 };
 
-static const struct lab_option summary_options[] = {LAB_WATCH_OPTIONS(summary_config), {NULL}};
+static const struct lab_option summary_options[] = {LAB_RECORDING_STATS_OPTIONS(summary_config),
+                                                    {NULL}};
 
 enum {
     RECORDINGS,
@@ -133,22 +134,22 @@ static double mean_of(const struct tally *tally) {
 
 /* --- tables --- */
 
-static void fill_gpu_row(const struct lab_watch_label *label, int index,
+static void fill_gpu_row(const struct lab_recording_stats_label *label, int index,
                          struct lab_analysis_cell *row) {
     struct tally t[GPU_COLUMNS];
     for (int c = 0; c < GPU_COLUMNS; c++)
         t[c] = TALLY_INIT;
     for (int i = 0; i < label->count; i++)
-        for (int g = 0; g < label->watches[i]->gpu_count; g++) {
-            const struct lab_watch_gpu *gpu = &label->watches[i]->gpus[g];
+        for (int g = 0; g < label->all_stats[i]->gpu_count; g++) {
+            const struct lab_recording_stats_gpu *gpu = &label->all_stats[i]->gpus[g];
             if (gpu->track->entity.index != index)
                 continue;
-            count_in(&t[GPU_MEMORY], gpu->figures[LAB_WATCH_MEMORY].mean);
-            count_in(&t[GPU_PEAK], gpu->figures[LAB_WATCH_MEMORY].peak);
-            count_in(&t[GPU_UTILIZATION], gpu->figures[LAB_WATCH_UTILIZATION].mean);
-            count_in(&t[GPU_POWER], gpu->figures[LAB_WATCH_POWER].mean);
+            count_in(&t[GPU_MEMORY], gpu->figures[LAB_RECORDING_STATS_MEMORY].mean);
+            count_in(&t[GPU_PEAK], gpu->figures[LAB_RECORDING_STATS_MEMORY].peak);
+            count_in(&t[GPU_UTILIZATION], gpu->figures[LAB_RECORDING_STATS_UTILIZATION].mean);
+            count_in(&t[GPU_POWER], gpu->figures[LAB_RECORDING_STATS_POWER].mean);
             count_in(&t[GPU_ENERGY], gpu->energy_j);
-            count_in(&t[GPU_TEMPERATURE], gpu->figures[LAB_WATCH_TEMPERATURE].peak);
+            count_in(&t[GPU_TEMPERATURE], gpu->figures[LAB_RECORDING_STATS_TEMPERATURE].peak);
             count_in(&t[GPU_THROTTLED], gpu->throttled_s);
             count_in(&t[GPU_MISSING], gpu->missing_s);
             count_in(&t[GPU_GAPS], gpu->gap_count);
@@ -165,10 +166,10 @@ static void fill_gpu_row(const struct lab_watch_label *label, int index,
     row[GPU_GAPS] = lab_analysis_figure(sum_of(&t[GPU_GAPS]));
 }
 
-static struct lab_analysis_table gpu_table(const struct lab_watch_label *label,
+static struct lab_analysis_table gpu_table(const struct lab_recording_stats_label *label,
                                            struct lab_arena *arena) {
-    int indices[LAB_WATCH_GPUS_MAX];
-    int count = lab_watch_label_gpus(label, indices);
+    int indices[LAB_RECORDING_STATS_GPUS_MAX];
+    int count = lab_recording_stats_label_gpus(label, indices);
     struct lab_analysis_cell *cells =
         lab_arena_alloc(arena, (size_t)count * GPU_COLUMNS + 1, sizeof *cells);
     for (int i = 0; i < count; i++)
@@ -181,13 +182,13 @@ static struct lab_analysis_table gpu_table(const struct lab_watch_label *label,
                                        .row_count = count};
 }
 
-static int64_t wall_of(const struct lab_watch *watch) {
-    return lab_recording_wall_ns(watch->source->recording, watch->start_ns);
+static int64_t wall_of(const struct lab_recording_stats *stats) {
+    return lab_recording_wall_ns(stats->source->recording, stats->start_ns);
 }
 
 static int by_newest(const void *a, const void *b) {
-    const struct lab_watch *x = *(const struct lab_watch *const *)a;
-    const struct lab_watch *y = *(const struct lab_watch *const *)b;
+    const struct lab_recording_stats *x = *(const struct lab_recording_stats *const *)a;
+    const struct lab_recording_stats *y = *(const struct lab_recording_stats *const *)b;
     int64_t wall_x = wall_of(x), wall_y = wall_of(y);
     if (wall_x != wall_y)
         return wall_x < wall_y ? 1 : -1;
@@ -195,8 +196,8 @@ static int by_newest(const void *a, const void *b) {
 }
 
 /* "2026-11-15T10:42:03Z": the same wherever it is read. */
-static const char *start_text(const struct lab_watch *watch, struct lab_arena *arena) {
-    time_t seconds = (time_t)(wall_of(watch) / 1000000000);
+static const char *start_text(const struct lab_recording_stats *stats, struct lab_arena *arena) {
+    time_t seconds = (time_t)(wall_of(stats) / 1000000000);
     struct tm parts;
     char text[32];
     if (!gmtime_r(&seconds, &parts) || !strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts))
@@ -204,26 +205,28 @@ static const char *start_text(const struct lab_watch *watch, struct lab_arena *a
     return lab_arena_strdup(arena, text);
 }
 
-static struct lab_analysis_table recording_table(const struct lab_watch_label *label,
+static struct lab_analysis_table recording_table(const struct lab_recording_stats_label *label,
                                                  struct lab_arena *arena) {
     size_t count = (size_t)label->count;
-    const struct lab_watch **sorted = lab_arena_alloc(arena, count, sizeof *sorted);
+    const struct lab_recording_stats **sorted = lab_arena_alloc(arena, count, sizeof *sorted);
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, count * REC_COLUMNS, sizeof *cells);
-    memcpy(sorted, label->watches, count * sizeof *sorted);
+    memcpy(sorted, label->all_stats, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_newest);
     for (int i = 0; i < label->count; i++) {
-        const struct lab_watch *watch = sorted[i];
+        const struct lab_recording_stats *stats = sorted[i];
         struct lab_analysis_cell *row = cells + (ptrdiff_t)i * REC_COLUMNS;
         bool integrated;
-        row[REC] = lab_analysis_text(watch->source->name);
-        row[REC_START] = lab_analysis_text(start_text(watch, arena));
+        row[REC] = lab_analysis_text(stats->source->name);
+        row[REC_START] = lab_analysis_text(start_text(stats, arena));
         row[REC_NEWEST] = lab_analysis_figure(i == 0);
-        row[REC_DURATION] = lab_analysis_figure(watch->duration_s);
-        row[REC_MEMORY] = lab_analysis_figure(lab_watch_together(watch, LAB_WATCH_MEMORY));
-        row[REC_UTILIZATION] =
-            lab_analysis_figure(lab_watch_together(watch, LAB_WATCH_UTILIZATION));
-        row[REC_POWER] = lab_analysis_figure(lab_watch_together(watch, LAB_WATCH_POWER));
-        row[REC_ENERGY] = lab_analysis_figure(lab_watch_energy(watch, &integrated));
+        row[REC_DURATION] = lab_analysis_figure(stats->duration_s);
+        row[REC_MEMORY] =
+            lab_analysis_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY));
+        row[REC_UTILIZATION] = lab_analysis_figure(
+            lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION));
+        row[REC_POWER] =
+            lab_analysis_figure(lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER));
+        row[REC_ENERGY] = lab_analysis_figure(lab_recording_stats_energy(stats, &integrated));
     }
     return (struct lab_analysis_table){.key = "files",
                                        .title = label->count > 1 ? "Recordings" : NULL,
@@ -259,7 +262,7 @@ static struct lab_analysis_cell with_text(double value, const char *text) {
     return cell;
 }
 
-static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *label,
+static const struct lab_analysis_cell *make_cells(const struct lab_recording_stats_label *label,
                                                   struct lab_arena *arena) {
     struct lab_analysis_cell *cells = lab_arena_alloc(arena, FIGURES, sizeof *cells);
     struct tally t[FIGURES];
@@ -269,25 +272,26 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
     for (int c = 0; c < FIGURES; c++)
         t[c] = TALLY_INIT;
     for (int i = 0; i < label->count; i++) {
-        const struct lab_watch *watch = label->watches[i];
+        const struct lab_recording_stats *stats = label->all_stats[i];
         bool integrated;
-        count_in(&t[DURATION], watch->duration_s);
-        count_in(&t[MEMORY], lab_watch_together(watch, LAB_WATCH_MEMORY));
-        count_in(&t[PEAK], watch->peak_total_mib);
-        count_in(&t[UTILIZATION], lab_watch_together(watch, LAB_WATCH_UTILIZATION));
-        count_in(&t[POWER], lab_watch_together(watch, LAB_WATCH_POWER));
-        count_in(&t[ENERGY], lab_watch_energy(watch, &integrated));
-        count_in(&t[THROTTLED], lab_watch_throttled(watch));
-        count_in(&t[BALANCE], lab_watch_cv_of(watch, LAB_WATCH_MEMORY));
-        count_in(&t[RATE], watch->source->rate);
-        count_in(&t[CPU], watch->cpu_percent);
-        count_in(&t[HOST], watch->host_peak_mib);
+        count_in(&t[DURATION], stats->duration_s);
+        count_in(&t[MEMORY], lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY));
+        count_in(&t[PEAK], stats->peak_total_mib);
+        count_in(&t[UTILIZATION],
+                 lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION));
+        count_in(&t[POWER], lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER));
+        count_in(&t[ENERGY], lab_recording_stats_energy(stats, &integrated));
+        count_in(&t[THROTTLED], lab_recording_stats_throttled(stats));
+        count_in(&t[BALANCE], lab_recording_stats_cv_of(stats, LAB_RECORDING_STATS_MEMORY));
+        count_in(&t[RATE], stats->source->rate);
+        count_in(&t[CPU], stats->cpu_percent);
+        count_in(&t[HOST], stats->host_peak_mib);
         any_integrated |= integrated;
-        rate_unit = rate_unit ? rate_unit : watch->source->rate_unit;
-        for (int g = 0; g < watch->gpu_count; g++) {
-            count_in(&t[TEMPERATURE], watch->gpus[g].figures[LAB_WATCH_TEMPERATURE].peak);
-            count_in(&t[GAPS], watch->gpus[g].missing_s);
-            reasons |= watch->gpus[g].reasons;
+        rate_unit = rate_unit ? rate_unit : stats->source->rate_unit;
+        for (int g = 0; g < stats->gpu_count; g++) {
+            count_in(&t[TEMPERATURE], stats->gpus[g].figures[LAB_RECORDING_STATS_TEMPERATURE].peak);
+            count_in(&t[GAPS], stats->gpus[g].missing_s);
+            reasons |= stats->gpus[g].reasons;
         }
     }
     cells[RECORDINGS] = lab_analysis_figure(label->count);
@@ -304,10 +308,10 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
     cells[GAPS] =
         with_text(t[GAPS].sum > 0 ? t[GAPS].sum : (double)NAN, "of all GPUs' time gave nothing");
     double cv = mean_of(&t[BALANCE]);
-    cells[BALANCE] = with_text(
-        cv,
-        isnan(cv) ? NULL : lab_arena_printf(arena, "CV between GPUs (%s)", lab_watch_grade(cv)));
-    lab_watch_set_rate(mean_of(&t[RATE]), rate_unit, &cells[RATE], &cells[RATE_UNIT]);
+    cells[BALANCE] = with_text(cv, isnan(cv) ? NULL
+                                             : lab_arena_printf(arena, "CV between GPUs (%s)",
+                                                                lab_recording_stats_grade(cv)));
+    lab_recording_stats_set_rate(mean_of(&t[RATE]), rate_unit, &cells[RATE], &cells[RATE_UNIT]);
     cells[CPU] = with_text(mean_of(&t[CPU]), "busy on average");
     cells[HOST] = with_text(t[HOST].peak, "at its peak");
     return cells;
@@ -315,7 +319,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_watch_label *
 
 /* --- words --- */
 
-static const char *make_answer(const struct lab_watch_label *label,
+static const char *make_answer(const struct lab_recording_stats_label *label,
                                const struct lab_analysis_cell *cells, struct lab_arena *arena) {
     struct lab_str text;
     lab_str_init(&text);
@@ -343,7 +347,7 @@ static const char *make_answer(const struct lab_watch_label *label,
     return copy;
 }
 
-static struct lab_analysis_part make_part(const struct lab_watch_label *label,
+static struct lab_analysis_part make_part(const struct lab_recording_stats_label *label,
                                           struct lab_arena *arena) {
     struct lab_analysis_table *tables = lab_arena_alloc(arena, 2, sizeof *tables);
     const struct lab_analysis_cell *cells = make_cells(label, arena);
@@ -354,12 +358,12 @@ static struct lab_analysis_part make_part(const struct lab_watch_label *label,
     tables[table_count++] = recording_table(label, arena);
     return (struct lab_analysis_part){
         .name = label->name,
-        .about = lab_watch_about(label->watches, label->count, arena),
+        .about = lab_recording_stats_about(label->all_stats, label->count, arena),
         .answer = make_answer(label, cells, arena),
         .cells = cells,
         .tables = tables,
         .table_count = table_count,
-        .notes = lab_watch_notes(label->watches, label->count, 0, arena),
+        .notes = lab_recording_stats_notes(label->all_stats, label->count, 0, arena),
     };
 }
 
@@ -396,8 +400,9 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
 /* --- the whole --- */
 
 /* Of one recording, what the machine did; of several, how their labels differ. */
-static void add_charts(const struct lab_analysis_input *input, const struct lab_watch_label *labels,
-                       int count, struct lab_arena *arena, struct lab_analysis_result *result) {
+static void add_charts(const struct lab_analysis_input *input,
+                       const struct lab_recording_stats_label *labels, int count,
+                       struct lab_arena *arena, struct lab_analysis_result *result) {
     struct lab_chart *charts = lab_arena_alloc(arena, 2, sizeof *charts);
     result->charts = charts;
     if (input->recording_count == 1)
@@ -405,17 +410,18 @@ static void add_charts(const struct lab_analysis_input *input, const struct lab_
                                                  result->simulated, arena, charts);
     else
         result->chart_count +=
-            lab_watch_chart_usage(labels, count, result->simulated, arena, charts);
+            lab_recording_stats_chart_usage(labels, count, result->simulated, arena, charts);
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int summary_run(const void *opaque, const struct lab_analysis_input *input,
+                       struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                       struct lab_err *err) {
     const struct summary_config *config = opaque;
-    struct lab_watch *watches;
-    struct lab_watch_label *labels;
-    if (lab_watch_make_all(input, &config->watch, arena, &watches, err) < 0)
+    struct lab_recording_stats *all_stats;
+    struct lab_recording_stats_label *labels;
+    if (lab_recording_stats_make_all(input, &config->stats, arena, &all_stats, err) < 0)
         return -1;
-    int count = lab_watch_labels(watches, input->recording_count, arena, &labels);
+    int count = lab_recording_stats_labels(all_stats, input->recording_count, arena, &labels);
     struct lab_analysis_part *parts = lab_arena_alloc(arena, (size_t)count, sizeof *parts);
     const char **notes = lab_arena_alloc(arena, 2, sizeof *notes);
     for (int i = 0; i < count; i++)
@@ -432,7 +438,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
         .column_count = FIGURES,
         .parts = parts,
         .part_count = count,
-        .simulated = lab_watch_simulated(input),
+        .simulated = lab_recording_stats_simulated(input),
         .notes = notes,
     };
     add_charts(input, labels, count, arena, ret_result);
@@ -450,5 +456,5 @@ const struct lab_analysis lab_analysis_summary = {
     .options = summary_options,
     .config_size = sizeof(struct summary_config),
     .source = LAB_ANALYSIS_OF_RECORDINGS,
-    .run = run,
+    .run = summary_run,
 };

@@ -161,8 +161,9 @@ static void add_study(const struct lab_study_table *study, struct lab_arena *are
     }
 }
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int training_run(const void *config, const struct lab_analysis_input *input,
+                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                        struct lab_err *err) {
     (void)config;
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
@@ -196,7 +197,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
 #define INTEREST 95
 
 /* Models in training, each on one device and on several. */
-static int interest(const struct lab_study_table *study) {
+static int training_interest(const struct lab_study_table *study) {
     bool one = false, many = false;
     for (int i = 0; i < study->run_count; i++) {
         const struct lab_study_run *run = &study->runs[i];
@@ -224,6 +225,6 @@ const struct lab_analysis lab_analysis_training = {
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = training_interest,
+    .run = training_run,
 };

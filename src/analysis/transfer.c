@@ -455,8 +455,9 @@ static void add_study(const struct transfer_config *config, const struct lab_ana
         parts->notes[parts->note_count++] = notes[i];
 }
 
-static int run(const void *opaque, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int transfer_run(const void *opaque, const struct lab_analysis_input *input,
+                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                        struct lab_err *err) {
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study was given");
     size_t room = (size_t)input->study_count + 1;
@@ -486,7 +487,7 @@ static int run(const void *opaque, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-static int interest(const struct lab_study_table *study) {
+static int transfer_interest(const struct lab_study_table *study) {
     int said = lab_study_setting_values(study, "tensor_shape") > 1 ? 40 : 0;
     said += lab_study_setting_values(study, "batch_size") > 1 ? 25 : 0;
     said += lab_study_setting_values(study, "memory_size_mb") > 1 ? 25 : 0;
@@ -509,6 +510,6 @@ const struct lab_analysis lab_analysis_transfer = {
     .config_size = sizeof(struct transfer_config),
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS,
-    .interest = interest,
-    .run = run,
+    .interest = transfer_interest,
+    .run = transfer_run,
 };

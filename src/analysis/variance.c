@@ -373,8 +373,9 @@ static const char *const *make_notes(const struct lab_analysis_input *input,
     return notes;
 }
 
-static int run(const void *config, const struct lab_analysis_input *input, struct lab_arena *arena,
-               struct lab_analysis_result *ret_result, struct lab_err *err) {
+static int variance_run(const void *config, const struct lab_analysis_input *input,
+                        struct lab_arena *arena, struct lab_analysis_result *ret_result,
+                        struct lab_err *err) {
     (void)config;
     if (input->study_count == 0)
         return lab_err_set(err, LAB_ERR_USER, "there is nothing to analyse: no study");
@@ -428,7 +429,7 @@ static int run(const void *config, const struct lab_analysis_input *input, struc
     return 0;
 }
 
-static int interest(const struct lab_study_table *study) {
+static int variance_interest(const struct lab_study_table *study) {
     for (int i = 1; i < study->run_count; i++)
         if (strcmp(study->runs[i].phase, study->runs[0].phase) != 0)
             return lab_str_equal(study->option, "contention") ? 95 : 85;
@@ -451,6 +452,6 @@ const struct lab_analysis lab_analysis_variance = {
     .config_size = 1,
     .source = LAB_ANALYSIS_OF_STUDIES,
     .needs = LAB_STUDY_WITH_ITERATIONS | LAB_STUDY_WITH_SAMPLES | LAB_STUDY_WITH_FILES,
-    .interest = interest,
-    .run = run,
+    .interest = variance_interest,
+    .run = variance_run,
 };

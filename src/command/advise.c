@@ -453,7 +453,7 @@ static int advise(const struct lab_command_call *call, const struct lab_machine 
     return result;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int advise_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     struct lab_machine *machine;
     if (lab_machine_open(NULL, &machine, err) < 0)
@@ -496,5 +496,5 @@ const struct lab_command lab_command_advise = {
     .config_size = sizeof(struct advise_config),
     .max_words = -1,
     .examples = examples,
-    .run = run,
+    .run = advise_run,
 };

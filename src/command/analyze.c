@@ -321,7 +321,7 @@ static int read_input(const struct lab_command_call *call, const struct lab_anal
 static int tell_finding(const struct lab_analysis *analysis,
                         const struct lab_analysis_result *result, int *ret_status,
                         struct lab_err *err) {
-    if (result->finding == LAB_ANALYSIS_UNASKED && !result->lacks)
+    if (result->finding == LAB_ANALYSIS_NOT_REQUESTED && !result->lacks)
         return lab_err_set(err, LAB_ERR_USER,
                            "--fail: %s says how much, not whether; contention does",
                            analysis->name);
@@ -334,7 +334,7 @@ static int tell_finding(const struct lab_analysis *analysis,
     return 0;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int analyze_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct analyze_config *config = call->config;
     if (config->markdown && call->console->json)
         return lab_err_set(err, LAB_ERR_USER, "--markdown and --json exclude each other");
@@ -366,8 +366,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     return status;
 }
 
-static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
-                                                 struct lab_err *err) {
+static const struct lab_manual_section *analyze_sections(struct lab_arena *arena, const char *word,
+                                                         struct lab_err *err) {
     bool all = lab_str_equal(word, LAB_COMMAND_ALL_WORDS);
     if (word && !all && !lab_analysis_find(word, err))
         return NULL;
@@ -388,7 +388,7 @@ static const struct lab_manual_section *sections(struct lab_arena *arena, const 
     return list;
 }
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *analyze_complete(struct lab_arena *arena) {
     int count = 0;
     while (lab_analyses[count])
         count++;
@@ -398,7 +398,7 @@ static const char *const *complete(struct lab_arena *arena) {
     return names;
 }
 
-static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+static const struct lab_option *analyze_word_keys(const char *word, struct lab_arena *arena) {
     (void)arena;
     const struct lab_analysis *analysis = lab_analysis_find(word, NULL);
     return analysis ? analysis->options : NULL;
@@ -439,8 +439,8 @@ const struct lab_command lab_command_analyze = {
     .config_size = sizeof(struct analyze_config),
     .max_words = -1,
     .examples = examples,
-    .sections = sections,
-    .complete = complete,
-    .word_keys = word_keys,
-    .run = run,
+    .sections = analyze_sections,
+    .complete = analyze_complete,
+    .word_keys = analyze_word_keys,
+    .run = analyze_run,
 };

@@ -219,7 +219,7 @@ static void print_workloads(const struct lab_command_call *call) {
     lab_str_release(&text);
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int bench_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     if (call->word_count == 0) {
         print_workloads(call);
         return 0;
@@ -252,7 +252,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 
 /* --- manual --- */
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *bench_complete(struct lab_arena *arena) {
     int count = 0;
     while (lab_workloads[count])
         count++;
@@ -262,7 +262,7 @@ static const char *const *complete(struct lab_arena *arena) {
     return names;
 }
 
-static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+static const struct lab_option *bench_word_keys(const char *word, struct lab_arena *arena) {
     const struct lab_workload *workload = lab_workload_find(word, NULL);
     return workload ? make_keys(workload, arena).table : NULL;
 }
@@ -276,8 +276,8 @@ static struct lab_manual_section workload_section(const struct lab_workload *wor
     return (struct lab_manual_section){title, text, make_keys(workload, arena).table};
 }
 
-static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
-                                                 struct lab_err *err) {
+static const struct lab_manual_section *bench_sections(struct lab_arena *arena, const char *word,
+                                                       struct lab_err *err) {
     int count = 0;
     while (lab_workloads[count])
         count++;
@@ -327,8 +327,8 @@ const struct lab_command lab_command_bench = {
     .uses_device = true,
     .max_words = -1,
     .examples = examples,
-    .sections = sections,
-    .complete = complete,
-    .word_keys = word_keys,
-    .run = run,
+    .sections = bench_sections,
+    .complete = bench_complete,
+    .word_keys = bench_word_keys,
+    .run = bench_run,
 };

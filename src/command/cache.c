@@ -144,7 +144,7 @@ static int share(const struct lab_command_call *call, struct lab_err *err) {
                : lab_cache_import_tuning(call->console, call->arena, call->words[2], err);
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int cache_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     if (check_word(call->words[0], actions, err) || check_word(call->words[1], caches, err))
         return -1;
@@ -162,7 +162,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
                   : clear_kernels(call, err);
 }
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *cache_complete(struct lab_arena *arena) {
     (void)arena;
     return actions;
 }
@@ -193,6 +193,6 @@ const struct lab_command lab_command_cache = {
     .min_words = 2,
     .max_words = 3,
     .examples = examples,
-    .complete = complete,
-    .run = run,
+    .complete = cache_complete,
+    .run = cache_run,
 };

@@ -3,12 +3,13 @@
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *completion_complete(struct lab_arena *arena) {
     (void)arena;
     return shells;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int completion_run(const struct lab_command_call *call, int *ret_status,
+                          struct lab_err *err) {
     (void)ret_status;
     struct lab_str script;
     lab_str_init(&script);
@@ -46,6 +47,6 @@ const struct lab_command lab_command_completion = {
     .min_words = 1,
     .max_words = 1,
     .examples = examples,
-    .complete = complete,
-    .run = run,
+    .complete = completion_complete,
+    .run = completion_run,
 };

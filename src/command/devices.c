@@ -107,8 +107,8 @@ static int show(const struct lab_command_call *call, const struct lab_machine *m
     const char *selector = call->shared->device;
     if (machine_of(call, &machine, err) < 0)
         return -1;
-    int count = selector ? lab_support_selected(machine, selector, call->arena, &backends, err)
-                         : lab_support_backends(machine, call->arena, &backends);
+    int count = selector ? lab_device_selected(machine, selector, call->arena, &backends, err)
+                         : lab_device_backends(machine, call->arena, &backends);
     if (count < 0)
         return -1;
     if (call->console->json)
@@ -118,7 +118,7 @@ static int show(const struct lab_command_call *call, const struct lab_machine *m
     return 0;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int devices_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct devices_config *config = call->config;
     struct lab_machine *machine;
@@ -133,8 +133,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     return result;
 }
 
-static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
-                                                 struct lab_err *err) {
+static const struct lab_manual_section *devices_sections(struct lab_arena *arena, const char *word,
+                                                         struct lab_err *err) {
     if (word && !lab_str_equal(word, LAB_COMMAND_ALL_WORDS)) {
         lab_err_set(err, LAB_ERR_USER, "help devices: no further page '%s'", word);
         return NULL;
@@ -187,6 +187,6 @@ const struct lab_command lab_command_devices = {
                    "node), cpu:0/2 (node 0 in halves), sim:l40s-10 (a simulated machine, which is "
                    "then shown)",
     .examples = examples,
-    .sections = sections,
-    .run = run,
+    .sections = devices_sections,
+    .run = devices_run,
 };

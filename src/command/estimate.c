@@ -177,7 +177,7 @@ static bool is_on_disk(const struct lab_command_call *call, const struct lab_con
     return strchr(word, '/') && !strpbrk(word, "=~,()");
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int estimate_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct estimate_config *config = call->config;
     struct lab_config_path path = lab_run_path(config->config_dir, call->arena);
@@ -191,12 +191,12 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 
 /* --- manual --- */
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *estimate_complete(struct lab_arena *arena) {
     static const struct lab_config_path built_in;
     return lab_config_options(&built_in, "experiment", arena);
 }
 
-static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+static const struct lab_option *estimate_word_keys(const char *word, struct lab_arena *arena) {
     (void)arena;
     (void)word;
     return lab_plan_keys;
@@ -232,7 +232,7 @@ const struct lab_command lab_command_estimate = {
     .uses_device = true,
     .max_words = -1,
     .examples = examples,
-    .complete = complete,
-    .word_keys = word_keys,
-    .run = run,
+    .complete = estimate_complete,
+    .word_keys = estimate_word_keys,
+    .run = estimate_run,
 };

@@ -200,7 +200,7 @@ static int check_target(const char *path, const char *output, struct lab_err *er
     return 0;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int export_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct export_config *config = call->config;
     bool to_stdout = !config->output || lab_str_equal(config->output, "-");
@@ -253,5 +253,5 @@ const struct lab_command lab_command_export = {
     .config_size = sizeof(struct export_config),
     .max_words = 1,
     .examples = examples,
-    .run = run,
+    .run = export_run,
 };

@@ -247,7 +247,7 @@ static int serve(struct exporter *exporter, const struct lab_sampler_config *con
     return result;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int exporter_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct exporter_config *config = call->config;
     struct exporter exporter = {.call = call, .place.fd = -1};
@@ -260,8 +260,8 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
                   .interval_ns = (int64_t)(config->interval_s * (double)LAB_NS_PER_S),
                   .root = "",
                   .speed = 1}};
-    int result = lab_support_watched_gpus(machine, call->shared->device, call->arena, &sampler.gpus,
-                                          &sampler.gpu_count, err);
+    int result = lab_device_watched_gpus(machine, call->shared->device, call->arena, &sampler.gpus,
+                                         &sampler.gpu_count, err);
     if (result == 0)
         result = lab_listen_open(config->listen ? config->listen : "", DEFAULT_PORT,
                                  &exporter.place, err);
@@ -305,5 +305,5 @@ const struct lab_command lab_command_exporter = {
     .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only",
     .max_words = 0,
     .examples = examples,
-    .run = run,
+    .run = exporter_run,
 };

@@ -71,7 +71,7 @@ static void print_json(const struct lab_command_call *call) {
     lab_console_print_json(call->console, all);
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int help_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct help_config *config = call->config;
     if (config->man && call->word_count)
@@ -96,7 +96,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     return 0;
 }
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *help_complete(struct lab_arena *arena) {
     return lab_command_names(arena);
 }
 
@@ -116,6 +116,6 @@ const struct lab_command lab_command_help = {
     .config_size = sizeof(struct help_config),
     .max_words = 2,
     .examples = examples,
-    .complete = complete,
-    .run = run,
+    .complete = help_complete,
+    .run = help_run,
 };

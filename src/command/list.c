@@ -64,7 +64,7 @@ static void print_text(const struct lab_command_call *call, const struct lab_stu
     lab_str_release(&text);
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int list_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status, (void)err;
     const struct list_config *config = call->config;
     const char *const *paths;
@@ -96,5 +96,5 @@ const struct lab_command lab_command_list = {
     .options = list_options,
     .config_size = sizeof(struct list_config),
     .examples = examples,
-    .run = run,
+    .run = list_run,
 };

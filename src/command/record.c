@@ -128,7 +128,7 @@ static void say_begin(const struct lab_command_call *call, const struct lab_reco
         lab_console_note("no GPU is recorded, only the host: %s", why);
     if (call->console->quiet)
         return;
-    const char *hidden = why || session->host_only ? NULL : lab_support_visible_note(call->arena);
+    const char *hidden = why || session->host_only ? NULL : lab_device_visible_note(call->arena);
     if (hidden)
         lab_console_note("%s", hidden);
     lab_str_init(&interval);
@@ -233,7 +233,7 @@ static int finish(const struct lab_command_call *call, struct lab_record_session
     return 0;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int record_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct record_config *config = call->config;
     struct lab_record_request request;
     struct lab_record_session session;
@@ -292,5 +292,5 @@ const struct lab_command lab_command_record = {
     .max_words = -1, /* refused with a word of advice */
     .takes_rest = true,
     .examples = examples,
-    .run = run,
+    .run = record_run,
 };

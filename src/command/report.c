@@ -261,7 +261,7 @@ static void open_page(const struct lab_command_call *call, const char *path) {
 
 /* --- the command --- */
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int report_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct report_config *config = call->config;
     struct lab_study_view view;
@@ -319,5 +319,5 @@ const struct lab_command lab_command_report = {
     .config_size = sizeof(struct report_config),
     .max_words = -1,
     .examples = examples,
-    .run = run,
+    .run = report_run,
 };

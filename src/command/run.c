@@ -436,7 +436,7 @@ static int check_actions(const struct run_config *config, struct lab_err *err) {
     return 0;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int run_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct run_config *config = call->config;
     if (check_actions(config, err) < 0)
         return -1;
@@ -468,19 +468,19 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 
 /* --- manual --- */
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *run_complete(struct lab_arena *arena) {
     static const struct lab_config_path built_in;
     return lab_config_options(&built_in, "experiment", arena);
 }
 
-static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+static const struct lab_option *run_word_keys(const char *word, struct lab_arena *arena) {
     (void)arena;
     (void)word;
     return lab_plan_keys;
 }
 
-static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
-                                                 struct lab_err *err) {
+static const struct lab_manual_section *run_sections(struct lab_arena *arena, const char *word,
+                                                     struct lab_err *err) {
     struct lab_config_path path = lab_run_path(NULL, arena);
     struct lab_manual_section *all = lab_arena_alloc(arena, 3, sizeof *all);
     const char *yaml, *origin;
@@ -494,7 +494,7 @@ static const struct lab_manual_section *sections(struct lab_arena *arena, const 
     }
     struct lab_str text;
     lab_str_init(&text);
-    const char *const *names = complete(arena);
+    const char *const *names = run_complete(arena);
     for (int i = 0; names[i]; i++)
         if (lab_run_read_study(&path, names[i], arena, &yaml, &length, &origin, err) == 0)
             lab_str_printf(&text, "%s: %s\n\n", names[i], lab_run_summary(yaml, arena));
@@ -549,8 +549,8 @@ const struct lab_command lab_command_run = {
     .uses_device = true,
     .max_words = -1,
     .examples = examples,
-    .sections = sections,
-    .complete = complete,
-    .word_keys = word_keys,
-    .run = run,
+    .sections = run_sections,
+    .complete = run_complete,
+    .word_keys = run_word_keys,
+    .run = run_run,
 };

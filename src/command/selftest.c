@@ -296,7 +296,7 @@ static int test(const struct lab_command_call *call, const struct lab_machine *m
     return result;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int selftest_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     struct lab_machine *machine;
     if (lab_machine_open(NULL, &machine, err) < 0)
         return -1;
@@ -330,5 +330,5 @@ const struct lab_command lab_command_selftest = {
     .config_size = sizeof(struct selftest_config),
     .uses_device = true,
     .examples = examples,
-    .run = run,
+    .run = selftest_run,
 };

@@ -145,7 +145,7 @@ static int print_config(const struct lab_command_call *call, const struct lab_st
 
 /* --- the command --- */
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int show_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     const struct show_config *config = call->config;
     struct lab_study_view view;
@@ -174,7 +174,7 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
     return 0;
 }
 
-static const char *const *complete(struct lab_arena *arena) {
+static const char *const *show_complete(struct lab_arena *arena) {
     static const struct lab_config_path built_in;
     return lab_config_options(&built_in, "experiment", arena);
 }
@@ -201,6 +201,6 @@ const struct lab_command lab_command_show = {
     .config_size = sizeof(struct show_config),
     .max_words = 1,
     .examples = examples,
-    .complete = complete,
-    .run = run,
+    .complete = show_complete,
+    .run = show_run,
 };

@@ -265,7 +265,7 @@ static int follow_studies(const struct lab_command_call *call, struct lab_study_
     return result;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int status_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct status_config *config = call->config;
     const char *word = call->word_count ? call->words[0] : NULL;
     struct lab_study_watch watch;
@@ -313,5 +313,5 @@ const struct lab_command lab_command_status = {
     .config_size = sizeof(struct status_config),
     .max_words = 1,
     .examples = examples,
-    .run = run,
+    .run = status_run,
 };

@@ -182,7 +182,7 @@ static int check(const struct lab_command_call *call, struct lab_err *err) {
     return 0;
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int top_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     const struct top_config *config = call->config;
     struct lab_top_source source;
     if (check(call, err) < 0 || (config->demo && lab_nvml_use_demo(err) < 0))
@@ -239,5 +239,5 @@ const struct lab_command lab_command_top = {
     .device_help = "which GPUs: cuda (all), cuda:0, cuda:1,3; cpu = the host only",
     .max_words = 1,
     .examples = examples,
-    .run = run,
+    .run = top_run,
 };

@@ -43,7 +43,7 @@ static bool is_tunable(const struct lab_workload *workload) {
 
 /* --- the list of kernels --- */
 
-static const char *const *kernel_names(struct lab_arena *arena) {
+static const char *const *tune_complete(struct lab_arena *arena) {
     int count = 0, kept = 0;
     while (lab_workloads[count])
         count++;
@@ -84,7 +84,7 @@ static const struct lab_workload *find_kernel(const char *name, struct lab_arena
     const struct lab_workload *workload = lab_workload_find(name, NULL);
     if (workload && is_tunable(workload))
         return workload;
-    const char *const *names = kernel_names(arena);
+    const char *const *names = tune_complete(arena);
     const char *nearest = workload ? NULL : lab_str_nearest(name, names);
     struct lab_str text;
     lab_str_init(&text);
@@ -204,7 +204,7 @@ static void print_result(const struct lab_command_call *call,
     lab_str_release(&text);
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int tune_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     if (call->word_count == 0) {
         print_kernels(call);
         return 0;
@@ -235,13 +235,13 @@ static int run(const struct lab_command_call *call, int *ret_status, struct lab_
 
 /* --- manual --- */
 
-static const struct lab_option *word_keys(const char *word, struct lab_arena *arena) {
+static const struct lab_option *tune_word_keys(const char *word, struct lab_arena *arena) {
     const struct lab_workload *workload = find_kernel(word, arena, NULL);
     return workload ? workload->options : NULL;
 }
 
-static const struct lab_manual_section *sections(struct lab_arena *arena, const char *word,
-                                                 struct lab_err *err) {
+static const struct lab_manual_section *tune_sections(struct lab_arena *arena, const char *word,
+                                                      struct lab_err *err) {
     int count = 0, kept = 0;
     while (lab_workloads[count])
         count++;
@@ -294,8 +294,8 @@ const struct lab_command lab_command_tune = {
     .uses_device = true,
     .max_words = -1,
     .examples = examples,
-    .sections = sections,
-    .complete = kernel_names,
-    .word_keys = word_keys,
-    .run = run,
+    .sections = tune_sections,
+    .complete = tune_complete,
+    .word_keys = tune_word_keys,
+    .run = tune_run,
 };

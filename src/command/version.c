@@ -56,7 +56,7 @@ static void read_libraries(struct lab_arena *arena, struct library libraries[LIB
         libraries[1].version += strlen("OpenBLAS ");
 }
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int version_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)ret_status;
     (void)err;
     struct library libraries[LIBRARY_COUNT];
@@ -87,5 +87,5 @@ const struct lab_command lab_command_version = {
     .name = "version",
     .summary = "show the version, the compiler and the libraries",
     .usage = "",
-    .run = run,
+    .run = version_run,
 };

@@ -7,7 +7,7 @@
 #include "run/frame.h"
 #include "worker/worker.h"
 
-static int run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
+static int worker_run(const struct lab_command_call *call, int *ret_status, struct lab_err *err) {
     (void)call;
     int status = lab_worker_run(LAB_WORKER_FD, err);
     if (status < 0)
@@ -25,5 +25,5 @@ const struct lab_command lab_command_worker = {
         "crashes, hangs or is killed can then harm nothing but itself. It ends with its runner\n"
         "and is of no use by hand; 'gpulab bench' measures a single workload.",
     .hidden = true,
-    .run = run,
+    .run = worker_run,
 };

@@ -1,7 +1,7 @@
 /* device_info.c */
 #include "device/device_info.h"
 
-struct lab_report_device lab_support_device(const struct lab_device_ref *ref) {
+struct lab_report_device lab_device_describe(const struct lab_device_ref *ref) {
     return (struct lab_report_device){
         .name = ref->name,
         .description = ref->description,
@@ -29,13 +29,13 @@ static struct lab_report_backend report_backend(const struct lab_backend *backen
     int count = 0;
     for (int i = 0; i < list->count; i++)
         if (list->items[i].backend == backend)
-            devices[count++] = lab_support_device(&list->items[i]);
+            devices[count++] = lab_device_describe(&list->items[i]);
     return (struct lab_report_backend){
         .name = backend->name, .help = backend->help, .devices = devices, .device_count = count};
 }
 
-int lab_support_backends(const struct lab_machine *machine, struct lab_arena *arena,
-                         struct lab_report_backend **ret_backends) {
+int lab_device_backends(const struct lab_machine *machine, struct lab_arena *arena,
+                        struct lab_report_backend **ret_backends) {
     struct lab_report_backend *backends =
         lab_arena_alloc(arena, (size_t)count_backends(), sizeof *backends);
     int count = 0;
@@ -58,9 +58,9 @@ int lab_support_backends(const struct lab_machine *machine, struct lab_arena *ar
     return count;
 }
 
-int lab_support_selected(const struct lab_machine *machine, const char *selector,
-                         struct lab_arena *arena, struct lab_report_backend **ret_backends,
-                         struct lab_err *err) {
+int lab_device_selected(const struct lab_machine *machine, const char *selector,
+                        struct lab_arena *arena, struct lab_report_backend **ret_backends,
+                        struct lab_err *err) {
     struct lab_device_list list;
     if (lab_device_select(machine, selector, arena, &list, err) < 0)
         return -1;

@@ -57,9 +57,9 @@ static int add_named(const char *word, struct lab_arena *arena, struct chosen *c
     return 0;
 }
 
-int lab_support_watched_gpus(const struct lab_machine *machine, const char *selector,
-                             struct lab_arena *arena, const int **ret_gpus, int *ret_count,
-                             struct lab_err *err) {
+int lab_device_watched_gpus(const struct lab_machine *machine, const char *selector,
+                            struct lab_arena *arena, const int **ret_gpus, int *ret_count,
+                            struct lab_err *err) {
     struct chosen chosen = {0};
     bool all = !selector || lab_str_equal(selector, "auto");
     const char *word = NULL;
@@ -80,7 +80,7 @@ int lab_support_watched_gpus(const struct lab_machine *machine, const char *sele
     return 0;
 }
 
-const char *lab_support_visible_note(struct lab_arena *arena) {
+const char *lab_device_visible_note(struct lab_arena *arena) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     if (!visible)
         return NULL;

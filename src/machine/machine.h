@@ -66,8 +66,8 @@ void lab_memory_unmap(void *memory, size_t size_bytes); /* accepts NULL */
 
 /* --- for programs that a thread starts --- */
 
-/* How a thread was bound before lab_bind_lend; sized for as many CPUs and nodes as Linux can have. */
-struct lab_bind_loan {
+/* How a thread was bound before lab_affinity_guard_begin; sized for as many CPUs and nodes as Linux can have. */
+struct lab_affinity_guard {
     unsigned long cpus[8192 / (8 * sizeof(long))], nodes[1024 / (8 * sizeof(long))];
     int policy;
     bool has_cpus, has_policy;
@@ -79,9 +79,9 @@ struct lab_bind_loan {
  * node's memory (-1: as it was). Needs no machine: a worker may not have read it. CPUs that can't be
  * had are an error; a kernel without memory policies is logged, since all its memory is alike.
  */
-int lab_bind_lend(const struct lab_cpus *cpus, int node, struct lab_bind_loan *ret_loan,
-                  struct lab_err *err);
-void lab_bind_take_back(struct lab_bind_loan *loan); /* the second time does nothing */
+int lab_affinity_guard_begin(const struct lab_cpus *cpus, int node,
+                             struct lab_affinity_guard *ret_guard, struct lab_err *err);
+void lab_affinity_guard_end(struct lab_affinity_guard *guard); /* the second time does nothing */
 
 /* --- proof --- */
 

@@ -60,7 +60,7 @@ struct track { /* a subject on its way */
     bool warm, steady;
 
     double first_s;
-    int64_t stretch;    /* of the last round, before the limit cut it */
+    int64_t chunk;      /* of the last round, before the limit cut it */
     double iteration_s; /* of the last stretch, by the clock; NaN = nothing ran yet */
     double measured_s;
     size_t checked; /* count when precision was computed */
@@ -126,31 +126,31 @@ static void shuffle(struct loop *loop) {
 }
 
 /* How many iterations the next stretch should have if time were no matter. */
-static int64_t wanted_stretch(const struct loop *loop, const struct track *track) {
-    if (loop->plan->stretch_iterations > 0)
-        return loop->plan->stretch_iterations;
+static int64_t wanted_chunk(const struct loop *loop, const struct track *track) {
+    if (loop->plan->chunk_iterations > 0)
+        return loop->plan->chunk_iterations;
     if (isnan(track->iteration_s))
         return 1;
     double limit_s = timed(loop) ? loop->plan->duration_s : loop->plan->limit_s;
     double share_s = limit_s / loop->count * STRETCH_LIMIT_SHARE;
     double least = fmin(STRETCH_LEAST, floor(share_s / track->iteration_s));
     least = fmax(least, STRETCH_LONG_LEAST);
-    double wanted = fmax(loop->plan->stretch_s / track->iteration_s, least);
-    double most = fmin(STRETCH_MOST, (double)track->stretch * STRETCH_GROWTH);
+    double wanted = fmax(loop->plan->chunk_s / track->iteration_s, least);
+    double most = fmin(STRETCH_MOST, (double)track->chunk * STRETCH_GROWTH);
     int64_t size = (int64_t)fmin(wanted, most);
     /* stretches of one length compare best: small changes aren't followed */
-    bool near = 2 * size >= track->stretch && size <= 2 * track->stretch;
-    return near && track->stretch > 1 ? track->stretch : size;
+    bool near = 2 * size >= track->chunk && size <= 2 * track->chunk;
+    return near && track->chunk > 1 ? track->chunk : size;
 }
 
 /* The next stretch within `left_s` and `left_count`; 0 = nothing more fits. */
-static int next_stretch(const struct loop *loop, struct track *track, double left_s,
-                        int64_t left_count, int *ret_size, struct lab_err *err) {
+static int next_chunk(const struct loop *loop, struct track *track, double left_s,
+                      int64_t left_count, int *ret_size, struct lab_err *err) {
     const struct lab_measure_plan *plan = loop->plan;
-    int64_t size = wanted_stretch(loop, track);
+    int64_t size = wanted_chunk(loop, track);
     if (plan->agree && plan->agree(plan->agree_state, size, &size, err) != 0)
         return lab_err_context(err, "%s", track->subject->name);
-    track->stretch = size;
+    track->chunk = size;
     if ((double)size * track->iteration_s > left_s)
         size = left_s < track->iteration_s ? 0 : (int64_t)(left_s / track->iteration_s);
     *ret_size = (int)(size < left_count ? size : left_count);
@@ -188,7 +188,7 @@ static void watch_clock(const struct loop *loop, struct track *track) {
 }
 
 /* Runs one stretch; its records lie behind the `count` kept so far, which stays as it is. */
-static int run_stretch(struct loop *loop, struct track *track, int size, struct lab_err *err) {
+static int run_chunk(struct loop *loop, struct track *track, int size, struct lab_err *err) {
     if (track->count + (size_t)size > track->capacity) {
         track->capacity = 2 * track->count + (size_t)size;
         track->records = lab_mem_resize(track->records, track->capacity, sizeof *track->records);
@@ -242,7 +242,7 @@ static int warm_once(struct loop *loop, struct track *track, struct lab_err *err
     int64_t left_count =
         by_test ? INT32_MAX : loop->plan->warmup_iterations - track->warmup_iterations;
     int size = 0;
-    if (next_stretch(loop, track, left_s, left_count, &size, err) != 0)
+    if (next_chunk(loop, track, left_s, left_count, &size, err) != 0)
         return -1;
     if (size == 0) {
         /* few, long iterations: better judged by few than not at all */
@@ -250,7 +250,7 @@ static int warm_once(struct loop *loop, struct track *track, struct lab_err *err
         track->steady = !by_test || warmed_up(track, 0);
         return 0;
     }
-    if (run_stretch(loop, track, size, err) != 0)
+    if (run_chunk(loop, track, size, err) != 0)
         return -1;
     track->warmup_iterations += size;
     track->warmup_s += track->iteration_s * size;
@@ -267,7 +267,7 @@ static int warm_once(struct loop *loop, struct track *track, struct lab_err *err
     lab_mem_free(series);
     /* clocks take tens of milliseconds to rise: a whole stretch must have passed before it is asked
      * (or a clock that hardly moves have been read often enough) */
-    if (track->warmup_s >= loop->plan->stretch_s || track->warmup_iterations >= STRETCH_MOST)
+    if (track->warmup_s >= loop->plan->chunk_s || track->warmup_iterations >= STRETCH_MOST)
         track->warm = track->steady = warmed_up(track, WARMUP_VALUES_LEAST);
     return 0;
 }
@@ -312,8 +312,8 @@ static bool done(const struct loop *loop, const struct track *track) {
 static void keep_stretch(struct track *track, int size) {
     int step = track->subject->before ? 1 : size;
     for (int i = 0; i < size; i += step) {
-        const struct lab_iteration *stretch = track->records + track->count;
-        track->measured_s += (double)(stretch[step - 1].end_ns - stretch[0].start_ns) * 1e-9;
+        const struct lab_iteration *chunk = track->records + track->count;
+        track->measured_s += (double)(chunk[step - 1].end_ns - chunk[0].start_ns) * 1e-9;
         track->count += (size_t)step;
         LAB_MEM_GROW(&track->ends, track->end_count, &track->end_capacity);
         track->ends[track->end_count++] = (int)track->count;
@@ -329,14 +329,14 @@ static int measure_once(struct loop *loop, struct track *track, bool *ret_ran,
     int64_t most = counted(loop) ? plan->iterations : max_iterations(loop);
     int64_t left_count = most - (int64_t)track->count;
     int size = 0;
-    if (next_stretch(loop, track, left_to_measure_s(loop), left_count, &size, err) != 0)
+    if (next_chunk(loop, track, left_to_measure_s(loop), left_count, &size, err) != 0)
         return -1;
     if (size <= 0 && track->count == 0)
         size = 1; /* whatever the warm-up left of the limit, something is measured */
     *ret_ran = size > 0;
     if (size <= 0)
         return 0;
-    if (run_stretch(loop, track, size, err) != 0)
+    if (run_chunk(loop, track, size, err) != 0)
         return -1;
     keep_stretch(track, size);
     watch_clock(loop, track);
@@ -475,7 +475,7 @@ static void fill_series(const struct loop *loop, const struct track *track,
         n = lab_measure_stages(m->iterations, m->count, (enum lab_stage)stage, x);
         m->stages[stage] = lab_summarize(x, n, confidence);
     }
-    n = lab_measure_intervals(m->iterations, m->stretch_ends, m->stretch_count, x);
+    n = lab_measure_intervals(m->iterations, m->chunk_ends, m->chunk_count, x);
     m->interval = lab_summarize(x, n, confidence);
     if (lab_measure_by_intervals(n, m->count))
         drift = lab_measure_drift(x, n);
@@ -491,7 +491,7 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
     struct lab_measurement m = {
         .name = lab_arena_strdup(arena, track->subject->name),
         .count = track->count,
-        .stretch_count = track->end_count,
+        .chunk_count = track->end_count,
         .round_count = track->round_count,
         .clock_min_mhz = track->clock_min_mhz,
         .clock_max_mhz = track->clock_max_mhz,
@@ -503,12 +503,12 @@ static struct lab_measurement finish(const struct loop *loop, const struct track
         .conditions = *conditions,
     };
     m.iterations = lab_arena_alloc(arena, m.count, sizeof *m.iterations);
-    m.stretch_ends = lab_arena_alloc(arena, (size_t)m.stretch_count, sizeof *m.stretch_ends);
+    m.chunk_ends = lab_arena_alloc(arena, (size_t)m.chunk_count, sizeof *m.chunk_ends);
     m.round_ends = lab_arena_alloc(arena, (size_t)m.round_count, sizeof *m.round_ends);
     if (m.count > 0) {
         memcpy(m.iterations, track->records, m.count * sizeof *m.iterations);
         memcpy(m.round_ends, track->round_ends, (size_t)m.round_count * sizeof *m.round_ends);
-        memcpy(m.stretch_ends, track->ends, (size_t)m.stretch_count * sizeof *m.stretch_ends);
+        memcpy(m.chunk_ends, track->ends, (size_t)m.chunk_count * sizeof *m.chunk_ends);
     }
     fill_series(loop, track, &m);
     m.overlap = lab_measure_overlap(m.iterations, m.count);
@@ -550,7 +550,7 @@ int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *s
                                         .first_s = NAN,
                                         .clock_min_mhz = NAN,
                                         .clock_max_mhz = NAN,
-                                        .stretch = 1,
+                                        .chunk = 1,
                                         .iteration_s = NAN,
                                         .median_s = NAN,
                                         .precision = NAN};

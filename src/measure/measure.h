@@ -52,11 +52,11 @@ struct lab_measure_plan {
     double limit_s;         /* wall time of all subjects, warm-up (≤ a third) included (15) */
     int64_t iterations;     /* > 0: exactly so many of each subject, no stopping rule or limit */
     double duration_s;      /* > 0: so long after the warm-up instead, no stopping rule or limit */
-    int64_t warmup_iterations;  /* ≥ 0: exactly so many; -1: by test */
-    int64_t max_iterations;     /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
-    double stretch_s;           /* how long a stretch should take (0.1) */
-    int64_t stretch_iterations; /* > 0: a stretch has exactly so many instead, but for the last */
-    uint64_t seed;              /* of the order of subjects */
+    int64_t warmup_iterations; /* ≥ 0: exactly so many; -1: by test */
+    int64_t max_iterations;    /* kept at most, whatever time is left; 0 = 1,000,000 (64 MB) */
+    double chunk_s;            /* how long a stretch should take (0.1) */
+    int64_t chunk_iterations;  /* > 0: a stretch has exactly so many instead, but for the last */
+    uint64_t seed;             /* of the order of subjects */
     const struct lab_clock
         *clock; /* NULL = the machine's; with any other, conditions are unknown */
     /* optional: how fast the device's clock runs now, in MHz; asked after each stretch, 0 = unknown */
@@ -82,7 +82,7 @@ struct lab_measure_plan {
                                .min_iterations = 20,                                               \
                                .limit_s = 15,                                                      \
                                .warmup_iterations = -1,                                            \
-                               .stretch_s = 0.1,                                                   \
+                               .chunk_s = 0.1,                                                     \
                                .seed = 42})
 
 enum lab_measure_stop {
@@ -125,8 +125,8 @@ struct lab_measurement {
     const char *name;
     struct lab_iteration *iterations; /* measured ones, in order, in the arena */
     size_t count;
-    int *stretch_ends; /* index behind each stretch's last iteration */
-    int stretch_count;
+    int *chunk_ends; /* index behind each stretch's last iteration */
+    int chunk_count;
     int *round_ends; /* index behind the last iteration of each round; subjects share the rounds */
     int round_count;
     double clock_min_mhz, clock_max_mhz; /* seen after its stretches; NaN = unknown */

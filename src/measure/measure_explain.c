@@ -109,7 +109,7 @@ static void explain_slow_first(const struct lab_measurement *m, struct lab_str *
 static double drift_of(const struct lab_measurement *m) {
     double *x = lab_mem_resize(NULL, m->count, sizeof *x);
     size_t n = lab_measure_by_intervals(m->interval.n, m->count)
-                   ? lab_measure_intervals(m->iterations, m->stretch_ends, m->stretch_count, x)
+                   ? lab_measure_intervals(m->iterations, m->chunk_ends, m->chunk_count, x)
                    : lab_measure_latencies(m->iterations, m->count, x);
     double drift = lab_measure_drift(x, n);
     lab_mem_free(x);

@@ -10,8 +10,8 @@
 /* Series of an array of records: `ret_s` has room for `count` values; the number written returns.
  * Intervals pair iterations of the same stretch only. */
 size_t lab_measure_latencies(const struct lab_iteration *records, size_t count, double *ret_s);
-size_t lab_measure_intervals(const struct lab_iteration *records, const int *stretch_ends,
-                             int stretch_count, double *ret_s);
+size_t lab_measure_intervals(const struct lab_iteration *records, const int *chunk_ends,
+                             int chunk_count, double *ret_s);
 size_t lab_measure_stages(const struct lab_iteration *records, size_t count, enum lab_stage stage,
                           double *ret_s);
 /* Whether intervals are enough to decide on; otherwise latencies do. */

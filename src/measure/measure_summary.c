@@ -20,14 +20,14 @@ size_t lab_measure_latencies(const struct lab_iteration *records, size_t count, 
     return count;
 }
 
-size_t lab_measure_intervals(const struct lab_iteration *records, const int *stretch_ends,
-                             int stretch_count, double *ret_s) {
+size_t lab_measure_intervals(const struct lab_iteration *records, const int *chunk_ends,
+                             int chunk_count, double *ret_s) {
     size_t written = 0;
     int start = 0;
-    for (int s = 0; s < stretch_count; s++) {
-        for (int i = start + 1; i < stretch_ends[s]; i++)
+    for (int s = 0; s < chunk_count; s++) {
+        for (int i = start + 1; i < chunk_ends[s]; i++)
             ret_s[written++] = (double)(records[i].end_ns - records[i - 1].end_ns) * S_PER_NS;
-        start = stretch_ends[s];
+        start = chunk_ends[s];
     }
     return written;
 }

@@ -44,7 +44,7 @@ static double figure(const struct lab_chart_series *series, size_t i) {
 }
 
 /* First, least, most and last of a stretch, in their order. */
-static void add_stretch(const struct lab_chart_series *series, size_t from, size_t until,
+static void add_segment(const struct lab_chart_series *series, size_t from, size_t until,
                         struct lab_str *out) {
     size_t least = from, most = from;
     for (size_t i = from; i < until; i++) {
@@ -63,12 +63,11 @@ static void add_stretch(const struct lab_chart_series *series, size_t from, size
 static void add_series(const struct lab_chart_series *series, size_t most, struct lab_str *out) {
     bool whole =
         series->count <= most || series->mark == LAB_CHART_BARS || series->mark == LAB_CHART_BOXES;
-    size_t stretches = most / 4;
+    size_t segments = most / 4;
     for (size_t i = 0; whole && i < series->count; i++)
         add_point(series, i, out);
-    for (size_t k = 0; !whole && k < stretches; k++)
-        add_stretch(series, series->count * k / stretches, series->count * (k + 1) / stretches,
-                    out);
+    for (size_t k = 0; !whole && k < segments; k++)
+        add_segment(series, series->count * k / segments, series->count * (k + 1) / segments, out);
     if (series->count == 0)
         lab_str_add(out, " NaN NaN NaN NaN NaN NaN\n"); /* a block without a line is none */
 }

@@ -20,7 +20,7 @@
 #include "model/recording.h"
 #include "model/sample.h"
 
-struct lab_probe_board;
+struct lab_gpu_process_table;
 
 /* The sampler's own copy: lives as long as any lane may need it. */
 struct lab_probe_setup {
@@ -29,7 +29,8 @@ struct lab_probe_setup {
     int64_t interval_ns; /* between ticks */
     const char *root;   /* "" = this machine's /proc and /sys; tests bring a folder that has both */
     bool all_processes; /* list those without a GPU too */
-    struct lab_probe_board *board; /* the sampler's; NULL = nobody tells of processes on GPUs */
+    struct lab_gpu_process_table
+        *table; /* the sampler's; NULL = nobody tells of processes on GPUs */
     const struct lab_recording *recording; /* for `replay`; NULL otherwise */
     double speed;                          /* of a replay; 1 = as it was */
 };
@@ -116,8 +117,8 @@ struct lab_gpu_processes {
 };
 
 /* A copy in the arena; any thread. */
-int lab_probe_board_read(struct lab_probe_board *board, struct lab_arena *arena,
-                         struct lab_gpu_processes **ret_items);
+int lab_gpu_process_table_read(struct lab_gpu_process_table *table, struct lab_arena *arena,
+                               struct lab_gpu_processes **ret_items);
 
 extern const struct lab_probe *const lab_probes[]; /* NULL-terminated, generated */
 

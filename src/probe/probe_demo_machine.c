@@ -10,8 +10,8 @@ static struct lab_cpus part(const struct lab_cpus *cpus, int from, int until) {
     return (struct lab_cpus){.items = cpus->items + from, .count = until - from};
 }
 
-const struct lab_machine *lab_support_demo_machine(const struct lab_machine *machine,
-                                                   struct lab_arena *arena) {
+const struct lab_machine *lab_probe_demo_machine(const struct lab_machine *machine,
+                                                 struct lab_arena *arena) {
     const struct lab_node *whole = &machine->nodes[0];
     int half = whole->cpus.count / NODES;
     if (!lab_nvml_is_demo() || machine->node_count > 1 || half == 0)

@@ -11,7 +11,7 @@
 
 /* `machine` itself without the demonstration, with several nodes, or with a single CPU; else a copy in
  * the arena that refers to it. */
-const struct lab_machine *lab_support_demo_machine(const struct lab_machine *machine,
-                                                   struct lab_arena *arena);
+const struct lab_machine *lab_probe_demo_machine(const struct lab_machine *machine,
+                                                 struct lab_arena *arena);
 
 #endif

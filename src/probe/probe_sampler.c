@@ -159,7 +159,7 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
     sampler->setup.root =
         lab_arena_strdup(&sampler->arena, config->setup.root ? config->setup.root : "");
     sampler->setup.machine = sampler_copy_machine(&sampler->arena, config->setup.machine);
-    sampler->board = sampler->setup.board = lab_probe_board_open();
+    sampler->table = sampler->setup.table = lab_gpu_process_table_open();
     sampler->interval_ns = config->setup.interval_ns;
     sampler->patience_ns = config->patience_ns;
     if (sampler->patience_ns <= 0) {
@@ -189,7 +189,7 @@ static struct lab_sampler *make_sampler(const struct sampler_parts *parts,
     pthread_cond_init(&sampler->opened, &monotonic);
     sem_init(&sampler->watch_wake, 0, 0);
     pthread_condattr_destroy(&monotonic);
-    outlet_init(&sampler->outlet, 8);
+    sample_queue_init(&sampler->queue, 8);
     sampler->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     sampler->wall_offset_ns = parts->wall_offset_ns;
     return sampler;
@@ -224,8 +224,8 @@ void sampler_release(struct lab_sampler *sampler) {
         for (int k = 0; k < sampler->probes[i].text_count; k++)
             lab_mem_free(sampler->probes[i].texts[k]);
     lab_mem_free(sampler->probes);
-    lab_probe_board_close(sampler->board);
-    outlet_release(&sampler->outlet);
+    lab_gpu_process_table_close(sampler->table);
+    sample_queue_release(&sampler->queue);
     pthread_mutex_destroy(&sampler->mutex);
     pthread_cond_destroy(&sampler->ended);
     sem_destroy(&sampler->watch_wake);
@@ -253,9 +253,9 @@ void lab_sampler_close(struct lab_sampler *sampler) {
     sem_post(&sampler->watch_wake);
     for (int i = 0; i < sampler->lane_count; i++) {
         struct sampler_lane *lane = sampler->lanes[i];
-        pthread_mutex_lock(&lane->outlet.mutex);
+        pthread_mutex_lock(&lane->queue.mutex);
         lane->stop = true;
-        pthread_mutex_unlock(&lane->outlet.mutex);
+        pthread_mutex_unlock(&lane->queue.mutex);
         sem_post(&lane->wake);
     }
     pthread_mutex_lock(&sampler->mutex);

@@ -9,8 +9,8 @@
 #ifndef LAB_PROBE_PROBE_SAMPLER_H
 #define LAB_PROBE_PROBE_SAMPLER_H
 
-#include "probe/probe_board.h"
-#include "probe/probe_outlet.h"
+#include "probe/probe_gpu_process_table.h"
+#include "probe/probe_sample_queue.h"
 #include "probe/sampler.h"
 
 #include <semaphore.h>
@@ -78,8 +78,8 @@ struct sampler_lane {
     bool last;   /* speaks of what others found, the board: at an edge it reads after them */
     struct lab_probe_sink sink;
 
-    sem_t wake;           /* a condition would cost a second system call at each tick */
-    struct outlet outlet; /* its mutex guards what follows, too */
+    sem_t wake;                /* a condition would cost a second system call at each tick */
+    struct sample_queue queue; /* its mutex guards what follows, too */
     bool stop, edge;
     bool owes;                /* its reading of the last edge */
     int64_t reading_since_ns; /* -1 = it isn't reading */
@@ -97,7 +97,7 @@ struct sampler_lane {
     uint64_t staged_sequence;
     char *staged;
     size_t staged_bytes, staged_capacity;
-    struct outlet_notes staged_notes;
+    struct sample_queue_notes staged_notes;
 
     /* under the sampler's mutex */
     bool delivered; /* since the taker was woken */
@@ -127,7 +127,7 @@ struct lab_sampler {
     bool system_clock; /* one whose sleepers can be woken */
     struct lab_probe_setup setup;
     struct lab_arena arena; /* of the setup: copied, since a hanging lane outlives the caller's */
-    struct lab_probe_board *board;
+    struct lab_gpu_process_table *table;
     int *gpus; /* NULL = all */
     int gpu_count;
     struct lab_cpus cpus;
@@ -137,7 +137,7 @@ struct lab_sampler {
     int probe_count;
     struct sampler_lane **lanes; /* has room for the late ones from the start */
     atomic_int lane_count;
-    struct outlet outlet; /* the sampler's own events */
+    struct sample_queue queue; /* the sampler's own events */
 
     atomic_int owed; /* readings of an edge that those who speak last wait for */
 

@@ -53,18 +53,18 @@ static bool is_wanted(const struct sampler_lane *lane, const struct lab_entity *
     return entity->kind != LAB_ENTITY_GPU || sampler_wants_gpu(lane->sampler, entity->index);
 }
 
-static void stage_note(struct sampler_lane *lane, struct outlet_note *note) {
+static void stage_note(struct sampler_lane *lane, struct sample_queue_note *note) {
     note->sequence = lane->staged_sequence++;
-    outlet_notes_add(&lane->staged_notes, note);
+    sample_queue_notes_add(&lane->staged_notes, note);
 }
 
 static void tell_entity(struct sampler_lane *lane, const struct lane_entity *entity) {
     struct lab_entity told = entity->details;
     told.parent = sampler_number(lane, told.parent);
     if (is_gpu(&told))
-        lab_probe_board_add(lane->sampler->board, entity->number, &told);
-    stage_note(lane,
-               outlet_note_entity(lab_clock_now(lane->sampler->clock), entity->number, &told));
+        lab_gpu_process_table_add(lane->sampler->table, entity->number, &told);
+    stage_note(
+        lane, sample_queue_note_entity(lab_clock_now(lane->sampler->clock), entity->number, &told));
 }
 
 static void keep_details(struct sampler_lane *lane, struct lane_entity *entity,
@@ -92,7 +92,7 @@ static int sink_entity(void *state, const struct lab_entity *details) {
     bool fresh = local == lane->entity_count;
     if (!fresh && same_details(&lane->entities[local].details, details))
         return local;
-    pthread_mutex_lock(&lane->outlet.mutex);
+    pthread_mutex_lock(&lane->queue.mutex);
     if (fresh) {
         LAB_MEM_GROW(&lane->entities, lane->entity_count, &lane->entity_capacity);
         lane->entities[lane->entity_count++].number = -1;
@@ -100,7 +100,7 @@ static int sink_entity(void *state, const struct lab_entity *details) {
     keep_details(lane, &lane->entities[local], details);
     if (fresh && lane->wanted && is_wanted(lane, details))
         lane->entities[local].number = sampler_next_number(lane->sampler);
-    pthread_mutex_unlock(&lane->outlet.mutex);
+    pthread_mutex_unlock(&lane->queue.mutex);
     if (lane->entities[local].number >= 0)
         tell_entity(lane, &lane->entities[local]);
     return local;
@@ -113,13 +113,14 @@ static void sink_tick(void *state, int local, int64_t time_ns, const int64_t *va
     if (!entity || entity->number < 0)
         return;
     int columns = entity->details.column_count;
-    size_t bytes = outlet_tick_bytes(columns);
+    size_t bytes = sample_queue_tick_bytes(columns);
     if (lane->staged_bytes + bytes > lane->staged_capacity) {
         lane->staged_capacity = 2 * (lane->staged_bytes + bytes);
         lane->staged = lab_mem_resize(lane->staged, lane->staged_capacity, 1);
     }
-    struct outlet_tick *tick = (struct outlet_tick *)(lane->staged + lane->staged_bytes);
-    outlet_tick_fill(tick, columns, values, valid);
+    struct sample_queue_tick *tick =
+        (struct sample_queue_tick *)(lane->staged + lane->staged_bytes);
+    sample_queue_tick_fill(tick, columns, values, valid);
     tick->entity = entity->number;
     tick->sequence = lane->staged_sequence++;
     tick->time_ns = time_ns;
@@ -138,7 +139,7 @@ static void sink_event(void *state, int local, enum lab_event_kind kind, int64_t
                                      .kind = kind,
                                      .number = number,
                                      .text = text};
-    stage_note(lane, outlet_note_event(&event));
+    stage_note(lane, sample_queue_note_event(&event));
 }
 
 static void sink_gpu_processes(void *state, int local, const struct lab_gpu_process *items,
@@ -146,13 +147,13 @@ static void sink_gpu_processes(void *state, int local, const struct lab_gpu_proc
     struct sampler_lane *lane = state;
     int number = sampler_number(lane, local);
     if (number >= 0)
-        lab_probe_board_tell(lane->sampler->board, number, items, count);
+        lab_gpu_process_table_tell(lane->sampler->table, number, items, count);
 }
 
 /* A lane that has entities speaks of its own; one without, of those on the board. */
 static void sink_processes(void *state, const struct lab_process_list *list) {
     struct sampler_lane *lane = state;
-    struct outlet_note *note = outlet_note_processes(list);
+    struct sample_queue_note *note = sample_queue_note_processes(list);
     for (int i = 0; lane->entity_count > 0 && i < note->processes.count; i++) {
         struct lab_process_sample *process = &note->processes.items[i];
         int kept = 0;
@@ -172,7 +173,7 @@ static size_t ring_bytes(const struct sampler_lane *lane) {
     const struct lab_sampler *sampler = lane->sampler;
     size_t round = 0;
     for (int i = 0; i < lane->entity_count; i++)
-        round += outlet_tick_bytes(lane->entities[i].details.column_count);
+        round += sample_queue_tick_bytes(lane->entities[i].details.column_count);
     int64_t ticks = RING_SECONDS * LAB_NS_PER_S / sampler->interval_ns;
     ticks = ticks < RING_TICKS_MIN ? RING_TICKS_MIN : ticks;
     ticks = ticks > RING_TICKS_MAX ? RING_TICKS_MAX : ticks;
@@ -193,30 +194,30 @@ void lane_init(struct sampler_lane *lane, struct lab_sampler *sampler, struct sa
     lane->sink = (struct lab_probe_sink){sink_entity,        sink_tick,      sink_event,
                                          sink_gpu_processes, sink_processes, lane};
     sem_init(&lane->wake, 0, 0);
-    pthread_mutex_init(&lane->outlet.mutex, NULL); /* until the outlet's size is known */
+    pthread_mutex_init(&lane->queue.mutex, NULL); /* until the outlet's size is known */
     probe->probe->describe(probe->state, index, &lane->sink);
-    pthread_mutex_destroy(&lane->outlet.mutex);
-    outlet_init(&lane->outlet, ring_bytes(lane));
+    pthread_mutex_destroy(&lane->queue.mutex);
+    sample_queue_init(&lane->queue, ring_bytes(lane));
     lane->wanted = lane->last = lane->entity_count == 0;
     for (int i = 0; i < lane->entity_count; i++)
         lane->wanted = lane->wanted || is_wanted(lane, &lane->entities[i].details);
 }
 
 void lane_release(struct sampler_lane *lane) {
-    struct outlet_note *note;
-    while ((note = outlet_notes_pop(&lane->staged_notes)))
-        outlet_note_close(note);
+    struct sample_queue_note *note;
+    while ((note = sample_queue_notes_pop(&lane->staged_notes)))
+        sample_queue_note_close(note);
     lab_mem_free(lane->staged);
     lab_mem_free(lane->entities);
     lab_arena_release(&lane->arena);
-    outlet_release(&lane->outlet);
+    sample_queue_release(&lane->queue);
     sem_destroy(&lane->wake);
 }
 
 /* Those that were staged before `sequence`. */
 static void put_notes(struct sampler_lane *lane, uint64_t sequence) {
     while (lane->staged_notes.first && lane->staged_notes.first->sequence < sequence)
-        outlet_put_note(&lane->outlet, outlet_notes_pop(&lane->staged_notes));
+        sample_queue_put_note(&lane->queue, sample_queue_notes_pop(&lane->staged_notes));
 }
 
 void lane_number_entities(struct sampler_lane *lane) {
@@ -241,7 +242,7 @@ static void tell_all(struct sampler_lane *lane, enum lab_event_kind kind, int64_
         event.entity = lane->entities[i].number;
         if (event.entity < 0)
             continue;
-        outlet_put_note(&lane->outlet, outlet_note_event(&event));
+        sample_queue_put_note(&lane->queue, sample_queue_note_event(&event));
         told++;
     }
     if (told)
@@ -253,7 +254,7 @@ static void tell_all(struct sampler_lane *lane, enum lab_event_kind kind, int64_
                 text);
     event.entity = -1;
     event.text = line.text;
-    outlet_put_note(&lane->outlet, outlet_note_event(&event));
+    sample_queue_put_note(&lane->queue, sample_queue_note_event(&event));
 }
 
 /* Nobody waits for it any longer: it has read, or doesn't come back. */
@@ -269,7 +270,7 @@ static void begin_gap(struct sampler_lane *lane, int64_t time_ns, const char *wh
     pay(lane);
     for (int i = 0; i < lane->entity_count; i++)
         if (lane->entities[i].number >= 0 && is_gpu(&lane->entities[i].details))
-            lab_probe_board_tell(lane->sampler->board, lane->entities[i].number, NULL, 0);
+            lab_gpu_process_table_tell(lane->sampler->table, lane->entities[i].number, NULL, 0);
     tell_all(lane, LAB_EVENT_GAP, time_ns, 0, why);
     sampler_count_present(lane->sampler, -1);
 }
@@ -283,13 +284,13 @@ static void end_gap(struct sampler_lane *lane, int64_t now_ns) {
 void lane_watch(struct sampler_lane *lane, int64_t now_ns) {
     int64_t patience_ns = lane->sampler->patience_ns;
     bool hangs = false;
-    pthread_mutex_lock(&lane->outlet.mutex);
+    pthread_mutex_lock(&lane->queue.mutex);
     if (lane->reading_since_ns >= 0 && lane->gap_since_ns < 0 &&
         now_ns - lane->reading_since_ns > patience_ns) {
         begin_gap(lane, lane->reading_since_ns + patience_ns, "its reading hangs");
         hangs = true;
     }
-    pthread_mutex_unlock(&lane->outlet.mutex);
+    pthread_mutex_unlock(&lane->queue.mutex);
     if (hangs)
         sampler_wake_taker(lane->sampler);
 }
@@ -338,12 +339,12 @@ static bool rest(const struct sampler_lane *lane, struct pace *pace) {
 /* All that the reading found is handed over at once, with what it cost; the mutex is held. */
 static void commit(struct sampler_lane *lane, int64_t cost_ns, int64_t not_before_ns) {
     for (size_t at = 0; at < lane->staged_bytes;) {
-        struct outlet_tick *tick = (struct outlet_tick *)(lane->staged + at);
+        struct sample_queue_tick *tick = (struct sample_queue_tick *)(lane->staged + at);
         put_notes(lane, tick->sequence);
         tick->cost_ns = cost_ns;
         if (tick->time_ns < not_before_ns)
             tick->time_ns = not_before_ns;
-        outlet_put_tick(&lane->outlet, tick);
+        sample_queue_put_tick(&lane->queue, tick);
         lane->ticks++;
         at += tick->size_bytes;
     }
@@ -405,12 +406,12 @@ static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_pro
     int64_t before_ns = thread_time_ns();
     int result = lane->probe->probe->read(lane->probe->state, lane->index, when, &lane->sink, &err);
     int64_t cost_ns = thread_time_ns() - before_ns;
-    pthread_mutex_lock(&lane->outlet.mutex);
+    pthread_mutex_lock(&lane->queue.mutex);
     bool news = lane->staged_bytes > 0 || lane->staged_notes.first;
     bool urgent = settle(lane, pace, result, &err, cost_ns);
     if (when == LAB_PROBE_EDGE)
         pay(lane);
-    pthread_mutex_unlock(&lane->outlet.mutex);
+    pthread_mutex_unlock(&lane->queue.mutex);
     if (urgent || (news && result < 0))
         sampler_wake_taker(lane->sampler);
     if (result == 0)
@@ -420,11 +421,11 @@ static void read_once(struct sampler_lane *lane, struct pace *pace, enum lab_pro
 /* Waits for the time, an edge or the end. true = it reads now, and holds the mutex. */
 static bool wait_for_turn(struct sampler_lane *lane, int64_t due_ns) {
     for (;;) {
-        pthread_mutex_lock(&lane->outlet.mutex);
+        pthread_mutex_lock(&lane->queue.mutex);
         if (!lane->stop && (lane->edge || lab_clock_now(lane->sampler->clock) >= due_ns))
             return true;
         bool stop = lane->stop;
-        pthread_mutex_unlock(&lane->outlet.mutex);
+        pthread_mutex_unlock(&lane->queue.mutex);
         if (stop)
             return false;
         sampler_wait(lane->sampler, &lane->wake, due_ns);
@@ -449,7 +450,7 @@ void lane_run(struct sampler_lane *lane) {
         lane->late_ns = on_time ? lane->began_ns - due_ns : 0;
         if (on_time)
             lateness_add(&lane->late, lane->late_ns);
-        pthread_mutex_unlock(&lane->outlet.mutex);
+        pthread_mutex_unlock(&lane->queue.mutex);
         pace.next += on_time;
         read_once(lane, &pace, edge ? LAB_PROBE_EDGE : LAB_PROBE_TICK);
     }

@@ -203,9 +203,9 @@ static void tell_event(struct lab_sampler *sampler, enum lab_event_kind kind, in
                                      .kind = kind,
                                      .number = number,
                                      .text = text};
-    pthread_mutex_lock(&sampler->outlet.mutex);
-    outlet_put_note(&sampler->outlet, outlet_note_event(&event));
-    pthread_mutex_unlock(&sampler->outlet.mutex);
+    pthread_mutex_lock(&sampler->queue.mutex);
+    sample_queue_put_note(&sampler->queue, sample_queue_note_event(&event));
+    pthread_mutex_unlock(&sampler->queue.mutex);
     sampler_wake_taker(sampler);
 }
 

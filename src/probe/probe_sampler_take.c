@@ -81,9 +81,9 @@ void sampler_paid(struct lab_sampler *sampler) {
         struct sampler_lane *lane = sampler->lanes[i];
         if (!lane->last)
             continue;
-        pthread_mutex_lock(&lane->outlet.mutex);
+        pthread_mutex_lock(&lane->queue.mutex);
         ask_for_edge(lane);
-        pthread_mutex_unlock(&lane->outlet.mutex);
+        pthread_mutex_unlock(&lane->queue.mutex);
     }
 }
 
@@ -95,13 +95,13 @@ void lab_sampler_edge(struct lab_sampler *sampler) {
         struct sampler_lane *lane = sampler->lanes[i];
         if (lane->last || !lane->wanted)
             continue;
-        pthread_mutex_lock(&lane->outlet.mutex);
+        pthread_mutex_lock(&lane->queue.mutex);
         if (!lane->owes && lane->gap_since_ns < 0) {
             lane->owes = true;
             atomic_fetch_add(&sampler->owed, 1);
         }
         ask_for_edge(lane);
-        pthread_mutex_unlock(&lane->outlet.mutex);
+        pthread_mutex_unlock(&lane->queue.mutex);
     }
     sampler_paid(sampler);
 }
@@ -139,9 +139,9 @@ static void check_wall_clock(struct lab_sampler *sampler, int64_t now_ns) {
                                      .number = jump_ns,
                                      .text = jump_ns > 0 ? "the wall clock was set forward"
                                                          : "the wall clock was set back"};
-    pthread_mutex_lock(&sampler->outlet.mutex);
-    outlet_put_note(&sampler->outlet, outlet_note_event(&event));
-    pthread_mutex_unlock(&sampler->outlet.mutex);
+    pthread_mutex_lock(&sampler->queue.mutex);
+    sample_queue_put_note(&sampler->queue, sample_queue_note_event(&event));
+    pthread_mutex_unlock(&sampler->queue.mutex);
     sampler_wake_taker(sampler);
 }
 
@@ -172,7 +172,7 @@ void sampler_watch_run(struct lab_sampler *sampler) {
 
 /* --- taking --- */
 
-static void hand_tick(const struct outlet_tick *tick, const struct lab_sink_samples *sink) {
+static void hand_tick(const struct sample_queue_tick *tick, const struct lab_sink_samples *sink) {
     struct lab_tick told = {.entity = tick->entity,
                             .time_ns = tick->time_ns,
                             .late_ns = tick->late_ns,
@@ -183,7 +183,7 @@ static void hand_tick(const struct outlet_tick *tick, const struct lab_sink_samp
         sink->tick(sink->state, &told);
 }
 
-static void hand_note(const struct outlet_note *note, const struct lab_sink_samples *sink) {
+static void hand_note(const struct sample_queue_note *note, const struct lab_sink_samples *sink) {
     switch (note->kind) {
     case OUTLET_ENTITY:
         if (sink->entity)
@@ -201,35 +201,35 @@ static void hand_note(const struct outlet_note *note, const struct lab_sink_samp
 }
 
 /* The lane's next thing in time; INT64_MAX = it has none. */
-static int64_t next_time_ns(struct outlet *outlet) {
-    struct outlet_tick *tick;
-    struct outlet_note *note;
-    outlet_next(outlet, &tick, &note);
+static int64_t next_time_ns(struct sample_queue *queue) {
+    struct sample_queue_tick *tick;
+    struct sample_queue_note *note;
+    sample_queue_next(queue, &tick, &note);
     return tick ? tick->time_ns : note ? note->time_ns : INT64_MAX;
 }
 
-static void hand_next(struct outlet *outlet, const struct lab_sink_samples *sink) {
-    struct outlet_tick *tick;
-    struct outlet_note *note;
-    outlet_next(outlet, &tick, &note);
+static void hand_next(struct sample_queue *queue, const struct lab_sink_samples *sink) {
+    struct sample_queue_tick *tick;
+    struct sample_queue_note *note;
+    sample_queue_next(queue, &tick, &note);
     if (tick) {
         hand_tick(tick, sink);
-        outlet_ring_pop(&outlet->taken.ring);
+        sample_queue_ring_pop(&queue->taken.ring);
     } else if (note) {
         hand_note(note, sink);
-        outlet_note_close(outlet_notes_pop(&outlet->taken.notes));
+        sample_queue_note_close(sample_queue_notes_pop(&queue->taken.notes));
     }
 }
 
 /* A list of processes speaks of GPUs, so they are told first, whatever lane they are from. */
-static void hand_entities(struct outlet *outlet, const struct lab_sink_samples *sink) {
-    struct outlet_tick *tick;
-    struct outlet_note *note;
+static void hand_entities(struct sample_queue *queue, const struct lab_sink_samples *sink) {
+    struct sample_queue_tick *tick;
+    struct sample_queue_note *note;
     for (;;) {
-        outlet_next(outlet, &tick, &note);
+        sample_queue_next(queue, &tick, &note);
         if (!note || note->kind != OUTLET_ENTITY)
             return;
-        hand_next(outlet, sink);
+        hand_next(queue, sink);
     }
 }
 
@@ -238,18 +238,18 @@ void lab_sampler_take(struct lab_sampler *sampler, const struct lab_sink_samples
     if (sampler->event_fd >= 0)
         eventfd_read(sampler->event_fd, &count);
     sampler_watch(sampler);
-    outlet_take(&sampler->outlet);
+    sample_queue_take(&sampler->queue);
     for (int i = 0; i < sampler->lane_count; i++)
-        outlet_take(&sampler->lanes[i]->outlet);
+        sample_queue_take(&sampler->lanes[i]->queue);
     for (int i = 0; i < sampler->lane_count; i++)
-        hand_entities(&sampler->lanes[i]->outlet, sink);
+        hand_entities(&sampler->lanes[i]->queue, sink);
     for (;;) {
-        struct outlet *first = &sampler->outlet;
+        struct sample_queue *first = &sampler->queue;
         int64_t first_ns = next_time_ns(first);
         for (int i = 0; i < sampler->lane_count; i++) {
-            int64_t time_ns = next_time_ns(&sampler->lanes[i]->outlet);
+            int64_t time_ns = next_time_ns(&sampler->lanes[i]->queue);
             if (time_ns < first_ns) {
-                first = &sampler->lanes[i]->outlet;
+                first = &sampler->lanes[i]->queue;
                 first_ns = time_ns;
             }
         }
@@ -299,10 +299,10 @@ void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *re
     sampler_watch(sampler);
     for (int i = 0; i < sampler->lane_count; i++) {
         struct sampler_lane *lane = sampler->lanes[i];
-        pthread_mutex_lock(&lane->outlet.mutex);
+        pthread_mutex_lock(&lane->queue.mutex);
         stats.ticks += lane->ticks;
         stats.missed += lane->missed;
-        stats.dropped += lane->outlet.dropped;
+        stats.dropped += lane->queue.dropped;
         stats.lanes += lane->wanted;
         stats.lanes_away += lane->gap_since_ns >= 0;
         lateness_merge(late, &lane->late);
@@ -315,7 +315,7 @@ void lab_sampler_stats(struct lab_sampler *sampler, struct lab_sampler_stats *re
             snprintf(stats.slowest, sizeof stats.slowest, "%s",
                      lane->probe->probe->lane_name(lane->probe->state, lane->index));
         }
-        pthread_mutex_unlock(&lane->outlet.mutex);
+        pthread_mutex_unlock(&lane->queue.mutex);
     }
     stats.late_p50_ms = lateness_quantile_ms(late, 0.5);
     stats.late_p99_ms = lateness_quantile_ms(late, 0.99);

@@ -288,7 +288,7 @@ static int process_read(void *state, int lane, enum lab_probe_when when,
     lab_arena_init(&arena);
     process->round++;
     struct listing listing = {.process = process, .arena = &arena, .now_ns = now_ns, .when = when};
-    listing.gpu_count = lab_probe_board_read(process->setup->board, &arena, &listing.gpus);
+    listing.gpu_count = lab_gpu_process_table_read(process->setup->table, &arena, &listing.gpus);
     list_those_on_gpus(&listing);
     if (process->setup->all_processes)
         list_others(&listing);

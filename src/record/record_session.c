@@ -63,12 +63,12 @@ static int open_sampler(struct lab_record_session *session,
     const int *gpus = NULL;
     int gpu_count = 0;
     if (lab_machine_open(NULL, &session->machine, err) < 0 ||
-        lab_support_watched_gpus(session->machine, request->device, request->arena, &gpus,
-                                 &gpu_count, err) < 0)
+        lab_device_watched_gpus(session->machine, request->device, request->arena, &gpus,
+                                &gpu_count, err) < 0)
         return -1;
     session->host_only = gpus && gpu_count == 0;
     struct lab_sampler_config config = {
-        .setup = {.machine = lab_support_demo_machine(session->machine, request->arena),
+        .setup = {.machine = lab_probe_demo_machine(session->machine, request->arena),
                   .clock = lab_clock_system(),
                   .interval_ns = request->interval_ns,
                   .root = "",

@@ -314,7 +314,7 @@ static void add_law(struct lab_str *text, const struct comparison *comparison,
     if (!last)
         return;
     lab_str_printf(text, "\n**Break-even**%s: %s", of_set(comparison, set->what),
-                   lab_training_evens_words(&training, &last->work, comparison->arena));
+                   lab_training_break_evens_words(&training, &last->work, comparison->arena));
     if (training.law_count > 0)
         lab_str_printf(text, ". Points left out of the law's fit were predicted %.1f %% wrong",
                        100 * training.laws[0].error);

@@ -78,7 +78,7 @@ static struct lab_value *run_value(const struct lab_study_run *run, struct lab_a
 }
 
 /* What else tells points of one batch apart where a study sweeps over it. */
-static const char *const told_keys[] = {"allreduce", "overlap", "dtype", "compile_model"};
+static const char *const reported_keys[] = {"allreduce", "overlap", "dtype", "compile_model"};
 
 static struct lab_value *point_value(const struct lab_study_point *point, const char *model,
                                      bool simulated, struct lab_arena *arena) {
@@ -94,10 +94,10 @@ static struct lab_value *point_value(const struct lab_study_point *point, const 
     lab_value_set_int(arena, map, "batch_size", (int64_t)batch_of(first));
     lab_value_set_string(arena, map, "model_type", model);
     lab_value_set_string(arena, map, "scaling", lab_study_text(first, "options.scaling"));
-    for (size_t i = 0; i < sizeof told_keys / sizeof *told_keys; i++) {
-        const struct lab_value *value = lab_value_get(first->options, told_keys[i]);
+    for (size_t i = 0; i < sizeof reported_keys / sizeof *reported_keys; i++) {
+        const struct lab_value *value = lab_value_get(first->options, reported_keys[i]);
         if (value)
-            lab_value_set(arena, map, told_keys[i], lab_value_copy(arena, value));
+            lab_value_set(arena, map, reported_keys[i], lab_value_copy(arena, value));
     }
     lab_value_set_bool(arena, map, "multi_gpu", first->rank_count > 1);
     lab_value_set_int(arena, map, "devices", first->rank_count);

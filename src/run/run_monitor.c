@@ -32,7 +32,7 @@ struct gpu {         /* an entity, if it is one */
     uint64_t held;           /* reasons that hold its clocks back */
 };
 
-struct lab_watch {
+struct lab_run_monitor {
     struct lab_sampler *sampler;
     struct lab_recorder *recorder;
     struct lab_store *store;
@@ -47,19 +47,20 @@ struct lab_watch {
 /* --- what comes by --- */
 
 static void on_entity(void *state, int number, const struct lab_entity *entity) {
-    struct lab_watch *watch = state;
-    while (watch->gpu_count <= number) {
-        LAB_MEM_GROW(&watch->gpus, watch->gpu_count, &watch->gpu_capacity);
-        watch->gpus[watch->gpu_count++] = (struct gpu){
+    struct lab_run_monitor *monitor = state;
+    while (monitor->gpu_count <= number) {
+        LAB_MEM_GROW(&monitor->gpus, monitor->gpu_count, &monitor->gpu_capacity);
+        monitor->gpus[monitor->gpu_count++] = (struct gpu){
             .before_kib = -1, .now_kib = -1, .before_c = INT64_MIN, .now_c = INT64_MIN};
     }
-    watch->gpus[number].column_count = entity->column_count;
-    watch->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
-    watch->gpus[number].index = entity->index;
-    watch->gpus[number].memory_column = lab_entity_column(entity, LAB_METRIC_MEMORY_USED, -1);
-    watch->gpus[number].temperature_column = lab_entity_column(entity, LAB_METRIC_TEMPERATURE, -1);
-    watch->gpus[number].reasons_column = lab_entity_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
-    watch->inner.entity(watch->inner.state, number, entity);
+    monitor->gpus[number].column_count = entity->column_count;
+    monitor->gpus[number].is_gpu = entity->kind == LAB_ENTITY_GPU;
+    monitor->gpus[number].index = entity->index;
+    monitor->gpus[number].memory_column = lab_entity_column(entity, LAB_METRIC_MEMORY_USED, -1);
+    monitor->gpus[number].temperature_column =
+        lab_entity_column(entity, LAB_METRIC_TEMPERATURE, -1);
+    monitor->gpus[number].reasons_column = lab_entity_column(entity, LAB_METRIC_CLOCK_REASONS, -1);
+    monitor->inner.entity(monitor->inner.state, number, entity);
 }
 
 static void note_heat(struct gpu *gpu, const struct lab_tick *tick) {
@@ -79,35 +80,35 @@ static void note_heat(struct gpu *gpu, const struct lab_tick *tick) {
 }
 
 static void on_tick(void *state, const struct lab_tick *tick) {
-    struct lab_watch *watch = state;
-    struct gpu *gpu = &watch->gpus[tick->entity];
+    struct lab_run_monitor *monitor = state;
+    struct gpu *gpu = &monitor->gpus[tick->entity];
     gpu->last_ns = tick->time_ns;
     if (gpu->is_gpu && gpu->memory_column >= 0 && lab_valid_get(tick->valid, gpu->memory_column)) {
         gpu->now_kib = tick->values[gpu->memory_column];
         gpu->before_kib = gpu->before_kib < 0 ? gpu->now_kib : gpu->before_kib;
     }
     note_heat(gpu, tick);
-    watch->inner.tick(watch->inner.state, tick);
+    monitor->inner.tick(monitor->inner.state, tick);
 }
 
 static void on_event(void *state, const struct lab_sample_event *event) {
-    struct lab_watch *watch = state;
+    struct lab_run_monitor *monitor = state;
     if (event->entity >= 0 && (event->kind == LAB_EVENT_GAP || event->kind == LAB_EVENT_BACK))
-        watch->gpus[event->entity].away = event->kind == LAB_EVENT_GAP;
-    watch->inner.event(watch->inner.state, event);
+        monitor->gpus[event->entity].away = event->kind == LAB_EVENT_GAP;
+    monitor->inner.event(monitor->inner.state, event);
 }
 
 static void on_processes(void *state, const struct lab_process_list *list) {
-    struct lab_watch *watch = state;
-    watch->list_ns = list->time_ns;
-    watch->inner.processes(watch->inner.state, list);
+    struct lab_run_monitor *monitor = state;
+    monitor->list_ns = list->time_ns;
+    monitor->inner.processes(monitor->inner.state, list);
 }
 
 /* --- life --- */
 
-int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_watch,
-                   struct lab_err *err) {
-    struct lab_watch *watch = lab_mem_alloc(1, sizeof *watch);
+int lab_run_monitor_open(const struct lab_run_monitor_spec *spec,
+                         struct lab_run_monitor **ret_watch, struct lab_err *err) {
+    struct lab_run_monitor *monitor = lab_mem_alloc(1, sizeof *monitor);
     struct lab_sampler_config config = {
         .setup = {.machine = spec->machine,
                   .clock = lab_clock_system(),
@@ -115,102 +116,103 @@ int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_wat
                   .root = ""},
         .cpus = spec->cpus};
     struct lab_recorder_setup setup = {.interval_ns = config.setup.interval_ns, .note = ""};
-    watch->store = spec->store;
-    if (lab_recorder_attach(spec->store, &setup, &watch->recorder, err) < 0 ||
-        (!spec->simulated && lab_sampler_open(&config, &watch->sampler, err) < 0)) {
-        lab_watch_close(watch);
+    monitor->store = spec->store;
+    if (lab_recorder_attach(spec->store, &setup, &monitor->recorder, err) < 0 ||
+        (!spec->simulated && lab_sampler_open(&config, &monitor->sampler, err) < 0)) {
+        lab_run_monitor_close(monitor);
         return -1;
     }
-    watch->lists = watch->sampler && !lab_sampler_refusal(watch->sampler, "process");
-    watch->inner = lab_recorder_sink(watch->recorder);
-    watch->sink = (struct lab_sink_samples){on_entity, on_tick, on_event, on_processes, watch};
-    *ret_watch = watch;
+    monitor->lists = monitor->sampler && !lab_sampler_refusal(monitor->sampler, "process");
+    monitor->inner = lab_recorder_sink(monitor->recorder);
+    monitor->sink = (struct lab_sink_samples){on_entity, on_tick, on_event, on_processes, monitor};
+    *ret_watch = monitor;
     return 0;
 }
 
-static void flush(struct lab_watch *watch, bool force) {
+static void flush(struct lab_run_monitor *monitor, bool force) {
     struct lab_err err = LAB_ERR_INIT;
-    bool failed = lab_recorder_flush(watch->recorder, force, &err) < 0;
-    if (failed && !watch->complained)
+    bool failed = lab_recorder_flush(monitor->recorder, force, &err) < 0;
+    if (failed && !monitor->complained)
         lab_log(LAB_LOG_WARNING, "samples can't be kept: %s", err.text);
-    watch->complained = failed;
+    monitor->complained = failed;
 }
 
-void lab_watch_close(struct lab_watch *watch) {
+void lab_run_monitor_close(struct lab_run_monitor *monitor) {
     struct lab_err err = LAB_ERR_INIT;
-    if (!watch)
+    if (!monitor)
         return;
-    if (watch->sampler)
-        lab_watch_tend(watch);
-    lab_sampler_close(watch->sampler);
-    if (lab_recorder_close(watch->recorder, &err) < 0 && !watch->complained)
+    if (monitor->sampler)
+        lab_run_monitor_tend(monitor);
+    lab_sampler_close(monitor->sampler);
+    if (lab_recorder_close(monitor->recorder, &err) < 0 && !monitor->complained)
         lab_log(LAB_LOG_WARNING, "the last samples can't be kept: %s", err.text);
-    lab_mem_free(watch->gpus);
-    lab_mem_free(watch);
+    lab_mem_free(monitor->gpus);
+    lab_mem_free(monitor);
 }
 
-int lab_watch_fd(struct lab_watch *watch) {
-    return watch && watch->sampler ? lab_sampler_fd(watch->sampler) : -1;
+int lab_run_monitor_fd(struct lab_run_monitor *monitor) {
+    return monitor && monitor->sampler ? lab_sampler_fd(monitor->sampler) : -1;
 }
 
-void lab_watch_tend(struct lab_watch *watch) {
-    if (!watch)
+void lab_run_monitor_tend(struct lab_run_monitor *monitor) {
+    if (!monitor)
         return;
-    if (watch->sampler)
-        lab_sampler_take(watch->sampler, &watch->sink);
-    flush(watch, false);
+    if (monitor->sampler)
+        lab_sampler_take(monitor->sampler, &monitor->sink);
+    flush(monitor, false);
 }
 
-void lab_watch_entity(struct lab_watch *watch, int number, const struct lab_entity *entity) {
-    if (watch)
-        watch->sink.entity(watch->sink.state, number, entity);
+void lab_run_monitor_entity(struct lab_run_monitor *monitor, int number,
+                            const struct lab_entity *entity) {
+    if (monitor)
+        monitor->sink.entity(monitor->sink.state, number, entity);
 }
 
-int lab_watch_tick(struct lab_watch *watch, int number, int64_t time_ns, const int64_t *values,
-                   int column_count) {
+int lab_run_monitor_tick(struct lab_run_monitor *monitor, int number, int64_t time_ns,
+                         const int64_t *values, int column_count) {
     uint64_t valid[LAB_VALID_WORDS(LAB_COLUMNS_MAX)] = {0};
-    if (!watch)
+    if (!monitor)
         return 0;
-    if (number < 0 || number >= watch->gpu_count ||
-        watch->gpus[number].column_count != column_count)
+    if (number < 0 || number >= monitor->gpu_count ||
+        monitor->gpus[number].column_count != column_count)
         return -1;
     for (int i = 0; i < column_count; i++)
         lab_valid_set(valid, i);
-    watch->sink.tick(
-        watch->sink.state,
+    monitor->sink.tick(
+        monitor->sink.state,
         &(struct lab_tick){
             .entity = number, .time_ns = time_ns, .cost_ns = -1, .values = values, .valid = valid});
     return 0;
 }
 
-void lab_watch_edge(struct lab_watch *watch) {
-    if (!watch || !watch->sampler)
+void lab_run_monitor_edge(struct lab_run_monitor *monitor) {
+    if (!monitor || !monitor->sampler)
         return;
-    watch->edge_ns = lab_clock_now(lab_clock_system());
-    lab_sampler_edge(watch->sampler);
+    monitor->edge_ns = lab_clock_now(lab_clock_system());
+    lab_sampler_edge(monitor->sampler);
 }
 
-bool lab_watch_is_settled(const struct lab_watch *watch) {
-    for (int i = 0; watch && watch->sampler && i < watch->gpu_count; i++)
-        if (watch->gpus[i].is_gpu && !watch->gpus[i].away &&
-            watch->gpus[i].last_ns < watch->edge_ns)
+bool lab_run_monitor_is_settled(const struct lab_run_monitor *monitor) {
+    for (int i = 0; monitor && monitor->sampler && i < monitor->gpu_count; i++)
+        if (monitor->gpus[i].is_gpu && !monitor->gpus[i].away &&
+            monitor->gpus[i].last_ns < monitor->edge_ns)
             return false;
-    return !watch || !watch->lists || watch->list_ns >= watch->edge_ns;
+    return !monitor || !monitor->lists || monitor->list_ns >= monitor->edge_ns;
 }
 
-int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device) {
+int64_t lab_run_monitor_memory_left(const struct lab_run_monitor *monitor, const char *device) {
     int index = lab_run_device_gpu(device);
-    for (int i = 0; watch && watch->sampler && index >= 0 && i < watch->gpu_count; i++) {
-        const struct gpu *gpu = &watch->gpus[i];
+    for (int i = 0; monitor && monitor->sampler && index >= 0 && i < monitor->gpu_count; i++) {
+        const struct gpu *gpu = &monitor->gpus[i];
         if (gpu->is_gpu && gpu->index == index && !gpu->away && gpu->now_kib > gpu->before_kib)
             return (gpu->now_kib - gpu->before_kib) * 1024;
     }
     return 0;
 }
 
-bool lab_watch_is_cool(const struct lab_watch *watch) {
-    for (int i = 0; watch && watch->sampler && i < watch->gpu_count; i++) {
-        const struct gpu *gpu = &watch->gpus[i];
+bool lab_run_monitor_is_cool(const struct lab_run_monitor *monitor) {
+    for (int i = 0; monitor && monitor->sampler && i < monitor->gpu_count; i++) {
+        const struct gpu *gpu = &monitor->gpus[i];
         if (gpu->is_gpu && !gpu->away &&
             (gpu->held || (gpu->before_c != INT64_MIN && gpu->now_c > gpu->before_c + WARMER_C)))
             return false;
@@ -244,7 +246,7 @@ static int find_whole(const struct lab_recording *recording, int track) {
 /* --- strangers --- */
 
 struct strangers {
-    const struct lab_watch_question *question;
+    const struct lab_run_monitor_question *question;
     const struct lab_recording *recording;
     int track, whole;
     int64_t fresh_ns; /* lists from here on are of this run */
@@ -307,7 +309,7 @@ static bool is_service(const struct lab_process_sample *process) {
  * the run is known to be a stranger. */
 static bool is_stranger(const struct strangers *strangers,
                         const struct lab_process_sample *process) {
-    const struct lab_watch_question *question = strangers->question;
+    const struct lab_run_monitor_question *question = strangers->question;
     if (is_listed(question->own, question->own_count, process->pid) ||
         is_listed(question->own, question->own_count, process->parent_pid) ||
         (question->runner && process->parent_pid == question->runner) || is_service(process))
@@ -352,7 +354,7 @@ static void find_strangers(struct strangers *strangers) {
 /* --- figures --- */
 
 struct answer {
-    const struct lab_watch_question *question;
+    const struct lab_run_monitor_question *question;
     const struct lab_recording *recording;
     struct lab_arena *arena;
     int rank, track, whole;
@@ -534,7 +536,7 @@ static void set_gaps(struct answer *answer) {
 }
 
 static struct lab_value *answer_rank(struct answer *answer) {
-    const struct lab_watch_question *question = answer->question;
+    const struct lab_run_monitor_question *question = answer->question;
     answer->map = lab_value_map(answer->arena);
     answer->invalid = lab_value_list(answer->arena);
     answer->warnings = lab_value_list(answer->arena);
@@ -551,8 +553,9 @@ static struct lab_value *answer_rank(struct answer *answer) {
     return answer->map;
 }
 
-void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *question,
-                      struct lab_arena *arena, struct lab_value **ret_maps) {
+void lab_run_monitor_answer(struct lab_run_monitor *monitor,
+                            const struct lab_run_monitor_question *question,
+                            struct lab_arena *arena, struct lab_value **ret_maps) {
     static const enum lab_metric_id metrics[] = {
         LAB_METRIC_UTILIZATION, LAB_METRIC_MEMORY_USED,   LAB_METRIC_POWER,
         LAB_METRIC_TEMPERATURE, LAB_METRIC_SM_CLOCK,      LAB_METRIC_CLOCK_REASONS,
@@ -563,16 +566,16 @@ void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *
     struct lab_err err = LAB_ERR_INIT;
     for (int i = 0; i < question->rank_count; i++)
         ret_maps[i] = NULL;
-    if (!watch || !lab_run_uses_gpu(question->ranks, question->rank_count))
+    if (!monitor || !lab_run_uses_gpu(question->ranks, question->rank_count))
         return;
-    if (watch->sampler)
-        lab_sampler_take(watch->sampler, &watch->sink);
-    flush(watch, true);
+    if (monitor->sampler)
+        lab_sampler_take(monitor->sampler, &monitor->sink);
+    flush(monitor, true);
     struct lab_recording_query query = {.metrics = metrics,
                                         .metric_count = sizeof metrics / sizeof *metrics,
                                         .from_ns = question->start_ns - BEFORE_NS,
                                         .until_ns = question->now_ns};
-    if (lab_recording_read_store(watch->store, &query, arena, &recording, &err) < 0) {
+    if (lab_recording_read_store(monitor->store, &query, arena, &recording, &err) < 0) {
         lab_log(LAB_LOG_WARNING, "what the GPUs did meanwhile isn't known: %s", err.text);
         return;
     }

@@ -19,9 +19,9 @@
 
 #include <sys/types.h>
 
-struct lab_watch;
+struct lab_run_monitor;
 
-struct lab_watch_spec {
+struct lab_run_monitor_spec {
     const struct lab_machine *machine;
     struct lab_store *store;     /* this thread is its writer */
     bool gpus;                   /* some run uses one: then ten times a second, else twice */
@@ -30,45 +30,46 @@ struct lab_watch_spec {
     bool simulated;
 };
 
-int lab_watch_open(const struct lab_watch_spec *spec, struct lab_watch **ret_watch,
-                   struct lab_err *err);
-void lab_watch_close(struct lab_watch *watch); /* accepts NULL; writes what is left */
+int lab_run_monitor_open(const struct lab_run_monitor_spec *spec,
+                         struct lab_run_monitor **ret_watch, struct lab_err *err);
+void lab_run_monitor_close(struct lab_run_monitor *monitor); /* accepts NULL; writes what is left */
 
 /* Readable when there is something to tend to; -1 without a watch. All of these accept NULL. */
-int lab_watch_fd(struct lab_watch *watch);
+int lab_run_monitor_fd(struct lab_run_monitor *monitor);
 
 /* Takes what was sampled and writes what is due. */
-void lab_watch_tend(struct lab_watch *watch);
+void lab_run_monitor_tend(struct lab_run_monitor *monitor);
 
 /*
  * Something that the simulated machine's sampler watches, under a number that its ticks name; it may be
  * told again. -1: a tick of what wasn't told, or of other columns.
  */
-void lab_watch_entity(struct lab_watch *watch, int number, const struct lab_entity *entity);
-int lab_watch_tick(struct lab_watch *watch, int number, int64_t time_ns, const int64_t *values,
-                   int column_count);
+void lab_run_monitor_entity(struct lab_run_monitor *monitor, int number,
+                            const struct lab_entity *entity);
+int lab_run_monitor_tick(struct lab_run_monitor *monitor, int number, int64_t time_ns,
+                         const int64_t *values, int column_count);
 
 /* A run begins or ends: everything is read now. */
-void lab_watch_edge(struct lab_watch *watch);
+void lab_run_monitor_edge(struct lab_run_monitor *monitor);
 
 /* Whether what was asked for by the last edge has come: from every GPU that answers at all, and who is on
  * them. */
-bool lab_watch_is_settled(const struct lab_watch *watch);
+bool lab_run_monitor_is_settled(const struct lab_run_monitor *monitor);
 
 /*
  * How much more memory of the device's GPU is in use than before the study began, by the last reading;
  * 0 = none, or it isn't known: no GPU, none that answers.
  */
-int64_t lab_watch_memory_left(const struct lab_watch *watch, const char *device);
+int64_t lab_run_monitor_memory_left(const struct lab_run_monitor *monitor, const char *device);
 
 /*
  * Whether all GPUs are about as cool as when they were first read, and none is held back, by the last
  * reading; true where nothing is known.
  */
-bool lab_watch_is_cool(const struct lab_watch *watch);
+bool lab_run_monitor_is_cool(const struct lab_run_monitor *monitor);
 
 /* What is asked about a run. */
-struct lab_watch_question {
+struct lab_run_monitor_question {
     const struct lab_run_rank *ranks;
     int rank_count;
     int64_t start_ns, now_ns;          /* of the whole run */
@@ -91,7 +92,8 @@ struct lab_watch_question {
  *   are those of all of the GPU), simulated
  *   invalid, warnings: sentences for the run's verdict
  */
-void lab_watch_answer(struct lab_watch *watch, const struct lab_watch_question *question,
-                      struct lab_arena *arena, struct lab_value **ret_maps);
+void lab_run_monitor_answer(struct lab_run_monitor *monitor,
+                            const struct lab_run_monitor_question *question,
+                            struct lab_arena *arena, struct lab_value **ret_maps);
 
 #endif

@@ -189,7 +189,7 @@ struct lab_report_plan lab_run_report(const struct lab_plan *plan,
     struct lab_report_device *devices =
         lab_arena_alloc(arena, (size_t)plan->devices.count, sizeof *devices);
     for (int i = 0; i < plan->devices.count; i++)
-        devices[i] = lab_support_device(&plan->devices.items[i]);
+        devices[i] = lab_device_describe(&plan->devices.items[i]);
     struct lab_report_plan_run *runs =
         lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
     for (int i = 0; i < plan->run_count; i++)

@@ -119,12 +119,12 @@ static bool devices_are_free(const struct runner *runner, const struct lab_plan_
 static bool memory_is_back(struct runner *runner, const struct lab_plan_run *planned,
                            int64_t now_ns) {
     if (lab_run_uses_gpu(planned->ranks, planned->rank_count) &&
-        !lab_watch_is_settled(runner->watch) &&
+        !lab_run_monitor_is_settled(runner->monitor) &&
         now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
         return false; /* what was last read is from before */
     for (int rank = 0; rank < planned->rank_count; rank++) {
         const char *device = planned->ranks[rank].device;
-        int64_t left = lab_watch_memory_left(runner->watch, device);
+        int64_t left = lab_run_monitor_memory_left(runner->monitor, device);
         if (left < MEMORY_LEFT_BYTES || runs_on(runner, device) > 0)
             continue;
         if (now_ns < runner->empty_ns)
@@ -168,7 +168,7 @@ static struct runner_run *find_place(struct runner *runner) {
 static void look_cool(struct runner *runner, int64_t now_ns) {
     if (!runner->cools || now_ns < runner->settle_ns || now_ns >= runner->cool_ns)
         return;
-    if (lab_watch_is_cool(runner->watch))
+    if (lab_run_monitor_is_cool(runner->monitor))
         runner->cool_ns = now_ns;
 }
 
@@ -239,7 +239,7 @@ static void check_failures(struct runner *runner) {
 
 enum { EVENTS, OUT, ERR, END, WATCHED };
 
-static void watch(struct runner *runner, int *count, int fd, short events) {
+static void monitor(struct runner *runner, int *count, int fd, short events) {
     LAB_MEM_GROW(&runner->polled, *count, &runner->polled_capacity);
     runner->polled[(*count)++] = (struct pollfd){.fd = fd, .events = events};
 }
@@ -252,14 +252,14 @@ static int watch_all(struct runner *runner) {
             const struct runner_worker *worker = &run->workers[j];
             bool here = worker->child.state != LAB_CHILD_NONE;
             bool talks = worker->sent < worker->outgoing.length;
-            watch(runner, &count, here ? worker->child.socket : -1,
-                  (short)(talks ? POLLIN | POLLOUT : POLLIN));
-            watch(runner, &count, here ? worker->child.out : -1, POLLIN);
-            watch(runner, &count, here ? worker->child.err : -1, POLLIN);
-            watch(runner, &count, here ? worker->child.pidfd : -1, POLLIN);
+            monitor(runner, &count, here ? worker->child.socket : -1,
+                    (short)(talks ? POLLIN | POLLOUT : POLLIN));
+            monitor(runner, &count, here ? worker->child.out : -1, POLLIN);
+            monitor(runner, &count, here ? worker->child.err : -1, POLLIN);
+            monitor(runner, &count, here ? worker->child.pidfd : -1, POLLIN);
         }
     }
-    watch(runner, &count, lab_watch_fd(runner->watch), POLLIN);
+    monitor(runner, &count, lab_run_monitor_fd(runner->monitor), POLLIN);
     return count;
 }
 
@@ -294,7 +294,7 @@ static int64_t next_due(const struct runner *runner, int64_t now_ns) {
         due_ns = runner->cool_ns;
     if (runner->cools && runner->settle_ns > now_ns && runner->settle_ns < due_ns)
         due_ns = runner->settle_ns;
-    if (runner->watch && !lab_watch_is_settled(runner->watch) &&
+    if (runner->monitor && !lab_run_monitor_is_settled(runner->monitor) &&
         now_ns < runner->empty_ns - MEMORY_BACK_NS + RUNNER_SETTLE_NS)
         due_ns = now_ns + RUNNER_SETTLE_LOOK_NS;
     return due_ns;
@@ -327,7 +327,7 @@ static void advance(struct runner *runner, int64_t now_ns) {
     check_failures(runner);
     if (runner->active_count < active_before) {
         runner->empty_ns = now_ns + MEMORY_BACK_NS;
-        lab_watch_edge(runner->watch);
+        lab_run_monitor_edge(runner->monitor);
         cool_down(runner, now_ns);
     }
 }
@@ -335,7 +335,7 @@ static void advance(struct runner *runner, int64_t now_ns) {
 static void loop(struct runner *runner) {
     for (;;) {
         int64_t now_ns = lab_clock_now(lab_clock_system());
-        lab_watch_tend(runner->watch);
+        lab_run_monitor_tend(runner->monitor);
         ask_to_stop(runner, now_ns);
         check_budget(runner, now_ns);
         advance(runner, now_ns);
@@ -360,12 +360,12 @@ static bool uses_gpus(const struct lab_runner_spec *spec) {
 static void open_watch(struct runner *runner) {
     const struct lab_runner_spec *spec = runner->spec;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_watch_spec wanted = {.machine = spec->machine,
-                                    .store = spec->store,
-                                    .gpus = uses_gpus(spec),
-                                    .simulated = runner->simulated};
-    if (lab_watch_open(&wanted, &runner->watch, &err) < 0) {
-        runner->watch = NULL;
+    struct lab_run_monitor_spec wanted = {.machine = spec->machine,
+                                          .store = spec->store,
+                                          .gpus = uses_gpus(spec),
+                                          .simulated = runner->simulated};
+    if (lab_run_monitor_open(&wanted, &runner->monitor, &err) < 0) {
+        runner->monitor = NULL;
         runner_warn(runner, NULL, "the machine isn't watched meanwhile: %s", err.text);
     }
 }
@@ -390,12 +390,12 @@ static void open_runner(struct runner *runner, const struct lab_runner_spec *spe
     runner->taken = lab_mem_alloc((size_t)spec->item_count + 1, sizeof *runner->taken);
     lab_children_init(&runner->children);
     runner_place_init(&runner->place, spec);
-    if (spec->watch)
+    if (spec->monitor)
         open_watch(runner); /* its threads run where this one does */
 }
 
 static void close_runner(struct runner *runner) {
-    lab_watch_close(runner->watch);
+    lab_run_monitor_close(runner->monitor);
     runner_place_release(&runner->place);
     lab_children_release(&runner->children);
     lab_mem_free(runner->polled);

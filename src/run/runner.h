@@ -66,7 +66,7 @@ struct lab_runner_spec {
     int64_t epoch;                       /* of the store, for the runs' times */
     const struct lab_runner_item *items; /* what is to be done, in this order */
     int item_count;
-    bool watch;             /* the machine, meanwhile: samples go into the store */
+    bool monitor;           /* the machine, meanwhile: samples go into the store */
     int64_t not_before_ns;  /* simulated: no run's time begins before that */
     const char *folder;     /* logs go to logs/<run id>.stdout and .stderr in it */
     const int *inherit_fds; /* that workers keep open: locks */

@@ -132,13 +132,13 @@ static int hear_samples(struct runner *runner, struct runner_run *run,
     if (check_samples(runner, run, frame, err) < 0)
         return -1;
     if (frame->type == LAB_FRAME_ENTITY) {
-        lab_watch_entity(runner->watch, frame->entity.number, &frame->entity.entity);
+        lab_run_monitor_entity(runner->monitor, frame->entity.number, &frame->entity.entity);
         return 0;
     }
     for (size_t i = 0; i < frame->ticks.count; i++) {
         size_t columns = (size_t)frame->ticks.column_count;
-        if (lab_watch_tick(runner->watch, frame->ticks.number, frame->ticks.times_ns[i],
-                           frame->ticks.values + i * columns, frame->ticks.column_count) < 0)
+        if (lab_run_monitor_tick(runner->monitor, frame->ticks.number, frame->ticks.times_ns[i],
+                                 frame->ticks.values + i * columns, frame->ticks.column_count) < 0)
             return lab_err_set(err, LAB_ERR_SYSTEM, "it sent samples of nothing that it had named");
         hear_time(run, frame->ticks.times_ns[i]);
     }

@@ -113,8 +113,8 @@ struct runner {
     struct lab_runner_outcome outcome;
     struct lab_children children;
     struct runner_place place;
-    struct lab_watch *watch; /* NULL = none is wanted, or it can't be */
-    char *folder;            /* absolute */
+    struct lab_run_monitor *monitor; /* NULL = none is wanted, or it can't be */
+    char *folder;                    /* absolute */
     struct runner_run *runs;
     int run_capacity, active_count;
     bool *taken; /* by item */
@@ -186,8 +186,8 @@ const struct runner_rank *runner_run_slowest(const struct runner_run *run);
  * `shared`: one process had all ranks. `profiler` recorded it; NULL = none. `watch` is asked for what
  * the ranks' GPUs did; the question's times of measuring are filled in here. */
 int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
-                        const char *profiler, struct lab_watch *watch,
-                        const struct lab_watch_question *question, struct lab_arena *arena,
+                        const char *profiler, struct lab_run_monitor *monitor,
+                        const struct lab_run_monitor_question *question, struct lab_arena *arena,
                         struct lab_run *outcome, struct lab_err *err);
 
 /* --- runner_phase.c --- */

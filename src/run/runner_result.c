@@ -180,11 +180,11 @@ static void add_gpu(const struct merge *merge, struct lab_value *rank,
     lab_value_set(merge->arena, rank, "gpu", figures);
 }
 
-static void ask_watch(struct merge *merge, struct lab_watch *watch,
-                      const struct lab_watch_question *question) {
+static void ask_watch(struct merge *merge, struct lab_run_monitor *monitor,
+                      const struct lab_run_monitor_question *question) {
     int64_t *first_ns = lab_arena_alloc(merge->arena, (size_t)merge->count, sizeof *first_ns);
     int64_t *last_ns = lab_arena_alloc(merge->arena, (size_t)merge->count, sizeof *last_ns);
-    struct lab_watch_question whole = *question;
+    struct lab_run_monitor_question whole = *question;
     whole.first_ns = first_ns;
     whole.last_ns = last_ns;
     merge->gpus = lab_arena_alloc(merge->arena, (size_t)merge->count, sizeof(struct lab_value *));
@@ -195,7 +195,7 @@ static void ask_watch(struct merge *merge, struct lab_watch *watch,
         first_ns[i] = sound ? (int64_t)first : 0;
         last_ns[i] = sound ? (int64_t)last : 0;
     }
-    lab_watch_answer(watch, &whole, merge->arena, merge->gpus);
+    lab_run_monitor_answer(monitor, &whole, merge->arena, merge->gpus);
     for (int i = 0; i < merge->count; i++)
         if (merge->gpus[i])
             add_gpu(merge, merge->ranks[i], merge->gpus[i]);
@@ -409,8 +409,8 @@ static void set_simulated(struct merge *merge, struct lab_run *outcome) {
 }
 
 int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
-                        const char *profiler, struct lab_watch *watch,
-                        const struct lab_watch_question *question, struct lab_arena *arena,
+                        const char *profiler, struct lab_run_monitor *monitor,
+                        const struct lab_run_monitor_question *question, struct lab_arena *arena,
                         struct lab_run *outcome, struct lab_err *err) {
     struct merge merge = {.arena = arena,
                           .count = count,
@@ -425,7 +425,7 @@ int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
                              : lab_err_context(err, "its RESULT");
         lab_value_append(arena, list, merge.ranks[i]);
     }
-    ask_watch(&merge, watch, question);
+    ask_watch(&merge, monitor, question);
     merge.slowest = find_slowest(&merge);
     set_figures(&merge, outcome);
     set_gpu_figures(&merge);

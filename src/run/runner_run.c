@@ -194,7 +194,7 @@ static void start_attempt(struct runner *runner, struct runner_run *run, int att
     }
     run->begun = true;
     runner->progress_changed = true;
-    lab_watch_edge(runner->watch);
+    lab_run_monitor_edge(runner->monitor);
     runner_tell(runner, run, (struct lab_runner_event){.kind = LAB_RUNNER_STARTED});
     for (int i = 0; i < run->worker_count && run->failure.code == LAB_ERR_NONE; i++) {
         if (start_worker(runner, run, &run->workers[i], &err) == 0)
@@ -344,7 +344,7 @@ static struct lab_run make_outcome(const struct runner *runner, const struct run
 }
 
 /* The run's processes as far as they are known: its workers and what was seen below them. */
-static struct lab_watch_question
+static struct lab_run_monitor_question
 make_question(const struct runner *runner, const struct runner_run *run, struct lab_arena *arena) {
     const struct lab_plan_run *planned = run->item->planned;
     int count = 0, most = run->worker_count;
@@ -357,7 +357,7 @@ make_question(const struct runner *runner, const struct runner_run *run, struct 
         for (int j = 0; j < child->seen_count; j++)
             own[count++] = child->seen[j].pid;
     }
-    return (struct lab_watch_question){
+    return (struct lab_run_monitor_question){
         .ranks = planned->ranks,
         .rank_count = planned->rank_count,
         .start_ns = run->start_ns,
@@ -379,10 +379,10 @@ static void commit(struct runner *runner, struct runner_run *run, int64_t now_ns
     struct lab_err err = LAB_ERR_INIT;
     struct lab_run outcome = make_outcome(runner, run, LAB_RUN_DONE);
     const struct lab_plan *plan = runner->spec->plan;
-    struct lab_watch_question question = make_question(runner, run, &run->arena);
+    struct lab_run_monitor_question question = make_question(runner, run, &run->arena);
     if (runner_result_merge(run->ranks, run->item->planned->rank_count,
                             runner_run_is_shared(runner, run->item->planned),
-                            lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->watch,
+                            lab_profiler_is_wanted(plan) ? plan->profiler : NULL, runner->monitor,
                             &question, &run->arena, &outcome, &err) < 0) {
         lab_err_context(&err, "the worker has gone wrong");
         runner_run_fail(run, NULL, LAB_ERR_SYSTEM, err.text);
@@ -526,14 +526,14 @@ static void warn_of_crashes(const struct runner *runner, const struct runner_run
 
 /* What GPUs count (energy, errors) is read once more when results are there; that takes a moment. */
 static bool is_settled(struct runner *runner, struct runner_run *run, int64_t now_ns) {
-    if (!runner->watch ||
+    if (!runner->monitor ||
         !lab_run_uses_gpu(run->item->planned->ranks, run->item->planned->rank_count))
         return true;
     if (run->settle_ns == 0) {
         run->settle_ns = now_ns + RUNNER_SETTLE_NS;
-        lab_watch_edge(runner->watch);
+        lab_run_monitor_edge(runner->monitor);
     }
-    return now_ns >= run->settle_ns || lab_watch_is_settled(runner->watch);
+    return now_ns >= run->settle_ns || lab_run_monitor_is_settled(runner->monitor);
 }
 
 void runner_run_advance(struct runner *runner, struct runner_run *run, int64_t now_ns) {

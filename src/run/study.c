@@ -391,31 +391,31 @@ void lab_study_close(struct lab_study *study) {
 
 /* --- running --- */
 
-struct conduct {
+struct running {
     struct lab_study *study;
     const struct lab_study_listener *listener;
 };
 
 static int on_stop(void *opaque) {
-    struct conduct *conduct = opaque;
-    refresh_results(conduct->study);
-    return conduct->listener->stop ? conduct->listener->stop(conduct->listener->state) : 0;
+    struct running *running = opaque;
+    refresh_results(running->study);
+    return running->listener->stop ? running->listener->stop(running->listener->state) : 0;
 }
 
 static void on_event(const struct lab_runner_event *event, void *opaque) {
-    struct conduct *conduct = opaque;
-    log_event(conduct->study, event);
+    struct running *running = opaque;
+    log_event(running->study, event);
     if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED) {
-        conduct->study->stale = true;
-        refresh_results(conduct->study);
+        running->study->stale = true;
+        refresh_results(running->study);
     }
-    if (conduct->listener->event)
-        conduct->listener->event(event, conduct->listener->state);
+    if (running->listener->event)
+        running->listener->event(event, running->listener->state);
 }
 
 static bool on_full(void *opaque) {
-    struct conduct *conduct = opaque;
-    return give_room(conduct->study);
+    struct running *running = opaque;
+    return give_room(running->study);
 }
 
 static int lease_devices(struct lab_study *study, const struct lab_study_listener *listener,
@@ -460,7 +460,7 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
     inherited[0] = study->folder.lock_fd;
     for (int i = 0; i < study->lease.count; i++)
         inherited[i + 1] = study->lease.fds[i];
-    struct conduct conduct = {study, listener};
+    struct running running = {study, listener};
     struct lab_runner_spec spec = {
         .plan = &study->plan,
         .machine = study->machine,
@@ -468,7 +468,7 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
         .epoch = study->epoch,
         .items = study->items,
         .item_count = study->item_count,
-        .watch = study->plan.monitor,
+        .monitor = study->plan.monitor,
         .not_before_ns = last_end(study),
         .folder = study->folder.path,
         .inherit_fds = inherited,
@@ -476,7 +476,7 @@ int lab_study_run(struct lab_study *study, const struct lab_study_listener *list
         .stop = on_stop,
         .event = on_event,
         .make_room = on_full,
-        .state = &conduct,
+        .state = &running,
     };
     int result = lab_runner_run(&spec, ret_outcome, err);
     log_line(study, "%d done, %d failed, %d left%s%s", ret_outcome->done, ret_outcome->failed,

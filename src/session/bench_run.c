@@ -160,7 +160,7 @@ static void describe_work(struct bench *bench) {
     report->dtype = workload->external ? NULL : lab_dtype_name(cost.dtype);
     report->workload = workload->name;
     report->backend = bench->ref.backend->name;
-    report->device = lab_support_device(&bench->ref);
+    report->device = lab_device_describe(&bench->ref);
     report->repetitions_asked = bench->request->repeat;
     struct lab_str label;
     lab_str_init(&label);

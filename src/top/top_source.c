@@ -33,7 +33,7 @@ static void add_notes(struct lab_top_source *source) {
                 lab_arena_printf(arena, "without %s: %s", lab_probes[i]->without, why);
     }
     const char *hidden =
-        lab_sampler_refusal(source->sampler, "nvml") ? NULL : lab_support_visible_note(arena);
+        lab_sampler_refusal(source->sampler, "nvml") ? NULL : lab_device_visible_note(arena);
     if (hidden)
         source->notes[at++] = hidden;
     source->notes[at] = NULL;
@@ -44,7 +44,7 @@ int lab_top_source_live(const char *selector, struct lab_arena *arena, int64_t i
     struct lab_top_source source = {.interval_ns = interval_ns, .arena = arena};
     if (lab_machine_open(NULL, &source.machine, err) < 0)
         return -1;
-    const struct lab_machine *machine = lab_support_demo_machine(source.machine, arena);
+    const struct lab_machine *machine = lab_probe_demo_machine(source.machine, arena);
     struct lab_sampler_config config = {.setup = {.machine = machine,
                                                   .clock = lab_clock_system(),
                                                   .interval_ns = interval_ns,
@@ -54,8 +54,8 @@ int lab_top_source_live(const char *selector, struct lab_arena *arena, int64_t i
                                         .open_patience_ns = screen ? OPEN_SCREEN_NS : OPEN_ONCE_NS};
     char host[256] = "";
     gethostname(host, sizeof host - 1);
-    if (lab_support_watched_gpus(source.machine, selector, arena, &config.gpus, &config.gpu_count,
-                                 err) < 0 ||
+    if (lab_device_watched_gpus(source.machine, selector, arena, &config.gpus, &config.gpu_count,
+                                err) < 0 ||
         lab_sampler_open(&config, &source.sampler, err) < 0) {
         lab_machine_close(source.machine);
         return -1;

@@ -117,7 +117,7 @@ static int measure_once(struct heat *heat, struct lab_measure_plan *plan,
                                            .before = tuner->flusher.stream ? flush : NULL};
     heat->entrants = count;
     plan->warmup_iterations = 1;
-    plan->stretch_iterations = 1;
+    plan->chunk_iterations = 1;
     plan->min_time_s = 0;
     plan->confidence = tuner->confidence;
     plan->seed = tuner->plan->rank.seed;

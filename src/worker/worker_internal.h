@@ -108,9 +108,9 @@ struct rank {
     void *state;    /* the workload's */
     double setup_s; /* that opening it took */
 
-    bool go;                             /* the runner has let it measure */
-    const struct lab_iteration *stretch; /* the last one's records, while they last */
-    int stretch_count;
+    bool go;                           /* the runner has let it measure */
+    const struct lab_iteration *chunk; /* the last one's records, while they last */
+    int chunk_count;
     int64_t shown[2];                       /* to the other ranks, in turn (worker_agree) */
     int shown_next;                         /* which of the two */
     int64_t sent;                           /* iterations told so far */

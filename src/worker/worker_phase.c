@@ -132,8 +132,8 @@ static int run_contender(void *state, int count, struct lab_iteration *records,
         workload->run(rank->state, count, records, err) < 0)
         return -1;
     /* the first one's are the run's own iterations */
-    rank->stretch = records;
-    rank->stretch_count = contender->first ? count : 0;
+    rank->chunk = records;
+    rank->chunk_count = contender->first ? count : 0;
     return 0;
 }
 
@@ -186,7 +186,7 @@ static int warm_up(struct contender *contenders, int count, int64_t iterations,
         for (int64_t k = 0; k < iterations; k++)
             if (run_contender(&contenders[i], 1, &unused, err) < 0)
                 return -1;
-    contenders[0].rank->stretch_count = 0;
+    contenders[0].rank->chunk_count = 0;
     return 0;
 }
 
@@ -213,7 +213,7 @@ int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *pla
         count++;
     }
     struct lab_measure_plan own = *plan;
-    own.stretch_s = fmin(own.stretch_s, fmax(own.duration_s, 0.2) / (40 * count));
+    own.chunk_s = fmin(own.chunk_s, fmax(own.duration_s, 0.2) / (40 * count));
     own.warmup_iterations = 0;
     if (warm_up(contenders, count, plan->warmup_iterations, err) < 0)
         return -1;

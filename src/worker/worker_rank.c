@@ -43,18 +43,17 @@ static void tell_progress(struct rank *rank, int64_t done, int64_t total, bool l
 
 /* What the last stretch left: the measuring loop keeps it in place until the next one. */
 static void tell_iterations(struct rank *rank) {
-    for (int done = 0; done < rank->stretch_count;) {
-        int count = rank->stretch_count - done;
+    for (int done = 0; done < rank->chunk_count;) {
+        int count = rank->chunk_count - done;
         count = count < LAB_FRAME_MAX_ITERATIONS ? count : LAB_FRAME_MAX_ITERATIONS;
-        worker_send(
-            rank->worker,
-            &(struct lab_frame){.type = LAB_FRAME_ITERATIONS,
-                                .rank = rank->job->index,
-                                .iterations = {rank->sent, rank->stretch + done, (size_t)count}});
+        worker_send(rank->worker, &(struct lab_frame){.type = LAB_FRAME_ITERATIONS,
+                                                      .rank = rank->job->index,
+                                                      .iterations = {rank->sent, rank->chunk + done,
+                                                                     (size_t)count}});
         rank->sent += count;
         done += count;
     }
-    rank->stretch_count = 0;
+    rank->chunk_count = 0;
 }
 
 /* --- what the workload tells --- */
@@ -198,15 +197,15 @@ static void wait_for_go(struct rank *rank) {
         tell_phase(rank, "measuring");
 }
 
-static int run_stretch(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+static int run_chunk(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     struct rank *rank = state;
     char place[32]; /* of a test that lets one rank of several fail */
     snprintf(place, sizeof place, "stretch-of-rank-%d", rank->job->index);
     if (lab_failpoint_error(place, err) < 0 ||
         rank->worker->workload->run(rank->state, count, records, err) < 0)
         return -1;
-    rank->stretch = records;
-    rank->stretch_count = count;
+    rank->chunk = records;
+    rank->chunk_count = count;
     return 0;
 }
 
@@ -254,7 +253,7 @@ static int measure(struct rank *rank, struct lab_err *err) {
         wait_for_go(rank);
     if (atomic_load(&rank->worker->stopping))
         return 0;
-    struct lab_subject subject = {"measuring", run_stretch, rank};
+    struct lab_subject subject = {"measuring", run_chunk, rank};
     if (choices ? worker_measure_choices(rank, &plan, wait_for_go, err) < 0
                 : lab_measure(&plan, &subject, 1, &rank->arena, &rank->measurement, err) < 0)
         return -1;

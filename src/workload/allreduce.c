@@ -67,19 +67,19 @@ struct allreduce {
     bool ending;
 };
 
-static int check(void *config, struct lab_err *err) {
+static int allreduce_check(void *config, struct lab_err *err) {
     return nccl_settings_check(&((struct allreduce_config *)config)->nccl, err);
 }
 
 /* Settings of what isn't asked for make no other run. */
-static void canonical(void *opaque) {
+static void allreduce_canonical(void *opaque) {
     struct allreduce_config *config = opaque;
     if (lab_str_equal(config->allreduce, "nccl") || lab_str_equal(config->allreduce, "auto"))
         return;
     config->nccl = (struct nccl_settings){"auto", "auto", "auto", "auto", "auto", "auto", 0, 0, 0};
 }
 
-static const char *const *environment(const void *config, struct lab_arena *arena) {
+static const char *const *allreduce_environment(const void *config, struct lab_arena *arena) {
     return nccl_settings_words(&((const struct allreduce_config *)config)->nccl, arena);
 }
 
@@ -353,7 +353,8 @@ static void make_room(struct allreduce *all, int count) {
 }
 
 /* A sum is over when the last rank has it: on the first that shows by the next one's beginning at the latest. */
-static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+static int allreduce_run(void *state, int count, struct lab_iteration *records,
+                         struct lab_err *err) {
     struct allreduce *all = state;
     make_room(all, count);
     all->sums = count;
@@ -371,7 +372,8 @@ static int verify_member(struct member *member, struct lab_err *err) {
     return allreduce_end_verify(&member->end, member->seed, &member->verification, err);
 }
 
-static int verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+static int allreduce_verify(void *state, uint64_t seed, struct lab_verification *ret,
+                            struct lab_err *err) {
     struct allreduce *all = state;
     for (int i = 0; i < all->count; i++)
         all->members[i].seed = lab_random_bits(seed, (uint64_t)i);
@@ -383,7 +385,7 @@ static int verify(void *state, uint64_t seed, struct lab_verification *ret, stru
     return 0;
 }
 
-static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+static void allreduce_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct allreduce_config *config = opaque;
     *ret_cost = (struct lab_workload_cost){.device_bytes =
                                                3 * config->bytes + (config->flush ? 256 << 20 : 0),
@@ -412,12 +414,12 @@ const struct lab_workload lab_workload_allreduce = {
     .config_size = sizeof(struct allreduce_config),
     .version = 2,
     .collective = true,
-    .check = check,
-    .canonical = canonical,
-    .environment = environment,
-    .cost = cost,
+    .check = allreduce_check,
+    .canonical = allreduce_canonical,
+    .environment = allreduce_environment,
+    .cost = allreduce_cost,
     .open = allreduce_open,
     .close = allreduce_close,
-    .run = run,
-    .verify = verify,
+    .run = allreduce_run,
+    .verify = allreduce_verify,
 };

@@ -44,7 +44,7 @@ static int check_words(const struct command_config *config, struct lab_arena *ar
     return 0;
 }
 
-static int check(void *opaque, struct lab_err *err) {
+static int command_check(void *opaque, struct lab_err *err) {
     const struct command_config *config = opaque;
     struct lab_arena arena;
     lab_arena_init(&arena);
@@ -71,13 +71,13 @@ static bool value_uses(const struct lab_value *value, const char *key) {
 }
 
 /* A value that nothing is filled with makes no other run. */
-static bool uses(const void *opaque, const char *option, const char *key) {
+static bool command_uses(const void *opaque, const char *option, const char *key) {
     const struct command_config *config = opaque;
     return strcmp(option, "matrix") != 0 || value_uses(config->command, key) ||
            value_uses(config->env, key);
 }
 
-static void cost(const void *config, struct lab_workload_cost *ret_cost) {
+static void command_cost(const void *config, struct lab_workload_cost *ret_cost) {
     (void)config;
     *ret_cost = (struct lab_workload_cost){.dtype = LAB_FP32};
 }
@@ -110,7 +110,7 @@ static int by_name(const void *a, const void *b) {
 }
 
 /* "lr0.1_max_iters500", by ascending name: whoever wrote them in another order gets the same. */
-static void label(const void *opaque, struct lab_str *out) {
+static void command_label(const void *opaque, struct lab_str *out) {
     const struct command_config *config = opaque;
     const struct lab_value *matrix = config->matrix;
     int count = matrix && matrix->type == LAB_VALUE_MAP ? matrix->count : 0;
@@ -147,7 +147,7 @@ struct command_state {
     const struct command_reader *reader;
     struct command_lines lines[2]; /* stdout, stderr */
     char last[2][LAST_LINE_MAX + 1];
-    struct lab_bind_loan loan;
+    struct lab_affinity_guard guard;
 };
 
 static void command_close(void *opaque) {
@@ -266,7 +266,7 @@ static void on_output(void *opaque, bool is_stderr, const char *bytes, size_t le
 }
 
 static void on_started(void *opaque) {
-    lab_bind_take_back(&((struct command_state *)opaque)->loan);
+    lab_affinity_guard_end(&((struct command_state *)opaque)->guard);
 }
 
 static bool on_stopped(void *opaque) {
@@ -299,12 +299,12 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
         .argv = state->argv, .env = state->env, .watcher = &watcher};
     struct lab_subprocess_result result;
     struct lab_arena scratch;
-    if (lab_bind_lend(&state->cpus, state->node, &state->loan, err) < 0)
+    if (lab_affinity_guard_begin(&state->cpus, state->node, &state->guard, err) < 0)
         return -1;
     lab_arena_init(&scratch);
     state->last[0][0] = state->last[1][0] = '\0';
     int outcome = lab_subprocess_run(&spec, &scratch, &result, err);
-    lab_bind_take_back(&state->loan);
+    lab_affinity_guard_end(&state->guard);
     command_lines_end(&state->lines[0], on_out_line, state);
     command_lines_end(&state->lines[1], on_err_line, state);
     lab_arena_release(&scratch);
@@ -315,14 +315,16 @@ static int run_once(struct command_state *state, struct lab_iteration *record,
     return 0;
 }
 
-static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
+static int command_run(void *opaque, int count, struct lab_iteration *records,
+                       struct lab_err *err) {
     for (int i = 0; i < count; i++)
         if (run_once(opaque, &records[i], err) < 0)
             return -1;
     return 0;
 }
 
-static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+static int command_verify(void *opaque, uint64_t seed, struct lab_verification *ret,
+                          struct lab_err *err) {
     (void)opaque, (void)seed, (void)err;
     *ret = (struct lab_verification){.applicable = false};
     snprintf(ret->text, sizeof ret->text, "the program's results are its own");
@@ -342,12 +344,12 @@ const struct lab_workload lab_workload_command = {
     .options = options,
     .config_size = sizeof(struct command_config),
     .external = true,
-    .check = check,
-    .uses = uses,
-    .label = label,
-    .cost = cost,
+    .check = command_check,
+    .uses = command_uses,
+    .label = command_label,
+    .cost = command_cost,
     .open = command_open,
     .close = command_close,
-    .run = run,
-    .verify = verify,
+    .run = command_run,
+    .verify = command_verify,
 };

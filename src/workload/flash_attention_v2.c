@@ -37,7 +37,7 @@ static int64_t kv_heads_of(const struct flash_config *config) {
     return config->kv_heads ? config->kv_heads : config->heads;
 }
 
-static void describe(const void *opaque, struct lab_launch *ret_launch) {
+static void flash_attention_v2_launch(const void *opaque, struct lab_launch *ret_launch) {
     const struct flash_config *config = opaque;
     enum lab_dtype dtype = LAB_FP32;
     lab_dtype_parse(config->dtype, &dtype);
@@ -52,7 +52,7 @@ static void describe(const void *opaque, struct lab_launch *ret_launch) {
                                       .scale = 1.0f / sqrtf((float)config->head_dim)};
 }
 
-static int check(void *opaque, struct lab_err *err) {
+static int flash_attention_v2_check(void *opaque, struct lab_err *err) {
     const struct flash_config *config = opaque;
     if (config->head_dim != 64 && config->head_dim != 96 && config->head_dim != 128 &&
         config->head_dim != 256)
@@ -66,15 +66,15 @@ static int check(void *opaque, struct lab_err *err) {
     return 0;
 }
 
-static void canonical(void *opaque) {
+static void flash_attention_v2_canonical(void *opaque) {
     struct flash_config *config = opaque;
     config->kv_heads = kv_heads_of(config);
 }
 
-static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+static void flash_attention_v2_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct flash_config *config = opaque;
     struct lab_launch launch;
-    describe(config, &launch);
+    flash_attention_v2_launch(config, &launch);
     kernel_cost(&launch, (double)config->batch, ret_cost);
 }
 
@@ -109,15 +109,15 @@ static void reference_row(const struct lab_launch *launch, const float *const *i
     lab_mem_free(scores);
 }
 
-static int flash_open(const void *opaque, const struct lab_rank *rank, void **ret_state,
-                      struct lab_err *err) {
+static int flash_attention_v2_open(const void *opaque, const struct lab_rank *rank,
+                                   void **ret_state, struct lab_err *err) {
     const struct flash_config *config = opaque;
     struct lab_launch launch;
-    describe(config, &launch);
+    flash_attention_v2_launch(config, &launch);
     return kernel_open(&launch, config->config, reference_row, rank, ret_state, err);
 }
 
-static void label(const void *opaque, struct lab_str *out) {
+static void flash_attention_v2_label(const void *opaque, struct lab_str *out) {
     const struct flash_config *config = opaque;
     lab_str_printf(out, "flash%lldx%lldx%lldx%lld", (long long)config->batch,
                    (long long)config->seq, (long long)config->heads, (long long)config->head_dim);
@@ -138,14 +138,14 @@ const struct lab_workload lab_workload_flash_attention_v2 = {
         "is causal, as all who publish such figures do.",
     .options = options,
     .config_size = sizeof(struct flash_config),
-    .check = check,
-    .canonical = canonical,
-    .label = label,
-    .cost = cost,
-    .open = flash_open,
+    .check = flash_attention_v2_check,
+    .canonical = flash_attention_v2_canonical,
+    .label = flash_attention_v2_label,
+    .cost = flash_attention_v2_cost,
+    .open = flash_attention_v2_open,
     .close = kernel_close,
     .run = kernel_run,
     .verify = kernel_verify,
-    .launch = describe,
+    .launch = flash_attention_v2_launch,
     .configure = kernel_configure,
 };

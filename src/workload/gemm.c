@@ -41,7 +41,7 @@ static const struct lab_option options[] = {
 enum { A, B, BIAS, ADDED };
 
 /* The launch that the config stands for, without data. */
-static void describe(const void *opaque, struct lab_launch *ret_launch) {
+static void gemm_launch(const void *opaque, struct lab_launch *ret_launch) {
     const struct gemm_config *config = opaque;
     enum lab_dtype dtype = LAB_FP32;
     lab_dtype_parse(config->dtype, &dtype);
@@ -64,9 +64,9 @@ static void describe(const void *opaque, struct lab_launch *ret_launch) {
     *ret_launch = launch;
 }
 
-static void cost(const void *config, struct lab_workload_cost *ret_cost) {
+static void gemm_cost(const void *config, struct lab_workload_cost *ret_cost) {
     struct lab_launch launch;
-    describe(config, &launch);
+    gemm_launch(config, &launch);
     kernel_cost(&launch, 0, ret_cost);
 }
 
@@ -101,11 +101,11 @@ static int gemm_open(const void *opaque, const struct lab_rank *rank, void **ret
                      struct lab_err *err) {
     const struct gemm_config *config = opaque;
     struct lab_launch launch;
-    describe(config, &launch);
+    gemm_launch(config, &launch);
     return kernel_open(&launch, config->config, reference_row, rank, ret_state, err);
 }
 
-static void label(const void *opaque, struct lab_str *out) {
+static void gemm_label(const void *opaque, struct lab_str *out) {
     const struct gemm_config *config = opaque;
     lab_str_printf(out, "gemm%lldx%lldx%lld", (long long)config->m, (long long)config->n,
                    (long long)config->k);
@@ -123,12 +123,12 @@ const struct lab_workload lab_workload_gemm = {
     .help = "a matrix product, plain or with bias, GELU or a residual",
     .options = options,
     .config_size = sizeof(struct gemm_config),
-    .label = label,
-    .cost = cost,
+    .label = gemm_label,
+    .cost = gemm_cost,
     .open = gemm_open,
     .close = kernel_close,
     .run = kernel_run,
     .verify = kernel_verify,
-    .launch = describe,
+    .launch = gemm_launch,
     .configure = kernel_configure,
 };

@@ -53,7 +53,7 @@ static bool way_used(const struct memcpy_config *config, int way) {
     return lab_str_equal(config->direction, way == TO_DEVICE ? "h2d" : "d2h");
 }
 
-static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+static void memcpy_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct memcpy_config *config = opaque;
     bool there = way_used(config, TO_DEVICE), back = way_used(config, FROM_DEVICE);
     *ret_cost = (struct lab_workload_cost){.h2d_bytes = there ? (double)config->size : 0,
@@ -137,7 +137,7 @@ static int enqueue(void *opaque, int iteration, struct lab_err *err) {
     return 0;
 }
 
-static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
+static int memcpy_run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct memcpy_state *state = opaque;
     struct lab_stream *const streams[WAYS] = {state->ways[TO_DEVICE].stream,
                                               state->ways[FROM_DEVICE].stream};
@@ -185,7 +185,8 @@ static int prepare(struct memcpy_state *state, const unsigned char *pattern,
     return 0;
 }
 
-static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+static int memcpy_verify(void *opaque, uint64_t seed, struct lab_verification *ret,
+                         struct lab_err *err) {
     struct memcpy_state *state = opaque;
     struct lab_buffer scratch = {0};
     struct lab_iteration record;
@@ -197,7 +198,7 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
         return -1;
     unsigned char *pattern = lab_mem_alloc(state->size_bytes, 1);
     draw_pattern(seed, pattern, state->size_bytes);
-    int failed = prepare(state, pattern, &scratch, err) || run(state, 1, &record, err);
+    int failed = prepare(state, pattern, &scratch, err) || memcpy_run(state, 1, &record, err);
     int64_t checked = 0;
     for (int i = 0; i < WAYS && !failed; i++) {
         struct way *way = &state->ways[i];
@@ -218,7 +219,7 @@ static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, str
     return failed ? -1 : 0;
 }
 
-static int prove_placement(void *opaque, struct lab_err *err) {
+static int memcpy_prove_placement(void *opaque, struct lab_err *err) {
     struct memcpy_state *state = opaque;
     for (int i = 0; i < WAYS; i++)
         if (state->ways[i].used && state->numa_node >= 0 &&
@@ -228,7 +229,7 @@ static int prove_placement(void *opaque, struct lab_err *err) {
     return 0;
 }
 
-static void label(const void *opaque, struct lab_str *out) {
+static void memcpy_label(const void *opaque, struct lab_str *out) {
     const struct memcpy_config *config = opaque;
     lab_str_printf(out, "memcpy_%s_%s", config->direction, config->memory);
 }
@@ -238,11 +239,11 @@ const struct lab_workload lab_workload_memcpy = {
     .help = "copies between host and device, one way or both at once",
     .options = options,
     .config_size = sizeof(struct memcpy_config),
-    .label = label,
-    .cost = cost,
+    .label = memcpy_label,
+    .cost = memcpy_cost,
     .open = memcpy_open,
     .close = memcpy_close,
-    .run = run,
-    .verify = verify,
-    .prove_placement = prove_placement,
+    .run = memcpy_run,
+    .verify = memcpy_verify,
+    .prove_placement = memcpy_prove_placement,
 };

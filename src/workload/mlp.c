@@ -148,7 +148,7 @@ static int64_t device_values(const struct mlp_shape *s) {
            lab_mlp_gradient_count(&s->mlp) + lab_mlp_work_count(&s->mlp);
 }
 
-static int check(void *opaque, struct lab_err *err) {
+static int mlp_check(void *opaque, struct lab_err *err) {
     const struct mlp_config *config = opaque;
     struct lab_mlp mlp = {0};
     if (mlp_widths_parse(widths_of(config), &mlp, err))
@@ -176,12 +176,12 @@ static int check(void *opaque, struct lab_err *err) {
     return nccl_settings_check(&config->nccl, err);
 }
 
-static const char *const *environment(const void *config, struct lab_arena *arena) {
+static const char *const *mlp_environment(const void *config, struct lab_arena *arena) {
     return nccl_settings_words(&((const struct mlp_config *)config)->nccl, arena);
 }
 
 /* The model is its widths and its dropout, however they were asked for. */
-static void canonical(void *opaque) {
+static void mlp_canonical(void *opaque) {
     struct mlp_config *config = opaque;
     if (config->dropout < 0)
         config->dropout = mlp_model_find(config->model)->dropout;
@@ -192,7 +192,7 @@ static void canonical(void *opaque) {
             config->model = model->name;
 }
 
-static void label(const void *opaque, struct lab_str *out) {
+static void mlp_label(const void *opaque, struct lab_str *out) {
     const struct mlp_config *config = opaque;
     const char *name = NULL;
     for (const struct mlp_model *model = mlp_models; model->name; model++)
@@ -206,7 +206,7 @@ static void label(const void *opaque, struct lab_str *out) {
         lab_str_add(out, "_weak");
 }
 
-static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+static void mlp_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct mlp_config *config = opaque;
     struct mlp_shape shape = mlp_shape_of(config);
     struct lab_launch launch = {.op = LAB_OP_MLP_STEP, .mlp = shape.mlp, .compute = shape.dtype};
@@ -221,7 +221,7 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     };
 }
 
-static void share(const void *config, int index, int count, struct lab_workload_cost *cost) {
+static void mlp_share(const void *config, int index, int count, struct lab_workload_cost *cost) {
     struct mlp_shape shape = mlp_shape_of_rank(config, index, count);
     struct lab_launch launch = {.op = LAB_OP_MLP_STEP, .mlp = shape.mlp, .compute = shape.dtype};
     cost->compute = lab_op_get(LAB_OP_MLP_STEP)->cost(&launch);
@@ -243,12 +243,13 @@ static void mlp_close(void *state) {
     mlp_training_close(state);
 }
 
-static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+static int mlp_run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     return mlp_training_run(state, count, records, err);
 }
 
-static int verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
-    return mlp_verify(state, seed, ret, err);
+static int mlp_verify(void *state, uint64_t seed, struct lab_verification *ret,
+                      struct lab_err *err) {
+    return mlp_verify_state(state, seed, ret, err);
 }
 
 const struct lab_workload lab_workload_mlp = {
@@ -275,14 +276,14 @@ const struct lab_workload lab_workload_mlp = {
     .options = options,
     .config_size = sizeof(struct mlp_config),
     .collective = true,
-    .check = check,
-    .canonical = canonical,
-    .label = label,
-    .cost = cost,
-    .share = share,
-    .environment = environment,
+    .check = mlp_check,
+    .canonical = mlp_canonical,
+    .label = mlp_label,
+    .cost = mlp_cost,
+    .share = mlp_share,
+    .environment = mlp_environment,
     .open = mlp_open,
     .close = mlp_close,
-    .run = run,
-    .verify = verify,
+    .run = mlp_run,
+    .verify = mlp_verify,
 };

@@ -21,7 +21,7 @@ struct null_state {
     struct lab_spans spans;
 };
 
-static void cost(const void *config, struct lab_workload_cost *ret_cost) {
+static void null_cost(const void *config, struct lab_workload_cost *ret_cost) {
     (void)config;
     *ret_cost = (struct lab_workload_cost){.dtype = LAB_FP32};
 }
@@ -58,12 +58,13 @@ static int enqueue(void *opaque, int iteration, struct lab_err *err) {
                : 0;
 }
 
-static int run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
+static int null_run(void *opaque, int count, struct lab_iteration *records, struct lab_err *err) {
     struct null_state *state = opaque;
     return lab_spans_run(&state->spans, &state->stream, 1, count, enqueue, state, records, err);
 }
 
-static int verify(void *opaque, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
+static int null_verify(void *opaque, uint64_t seed, struct lab_verification *ret,
+                       struct lab_err *err) {
     (void)opaque, (void)seed, (void)err;
     *ret = (struct lab_verification){.applicable = false};
     snprintf(ret->text, sizeof ret->text, "no output");
@@ -78,9 +79,9 @@ const struct lab_workload lab_workload_null = {
         "device's runtime add to any measurement; compare short workloads with it.",
     .options = options,
     .config_size = sizeof(struct null_config),
-    .cost = cost,
+    .cost = null_cost,
     .open = null_open,
     .close = null_close,
-    .run = run,
-    .verify = verify,
+    .run = null_run,
+    .verify = null_verify,
 };

@@ -22,7 +22,7 @@ static const struct lab_option options[] = {
     {NULL},
 };
 
-static void describe(const void *opaque, struct lab_launch *ret_launch) {
+static void softmax_launch(const void *opaque, struct lab_launch *ret_launch) {
     const struct softmax_config *config = opaque;
     enum lab_dtype dtype = LAB_FP32;
     lab_dtype_parse(config->dtype, &dtype);
@@ -30,10 +30,10 @@ static void describe(const void *opaque, struct lab_launch *ret_launch) {
     *ret_launch = (struct lab_launch){.op = LAB_OP_SOFTMAX, .in = {matrix}, .out = matrix};
 }
 
-static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+static void softmax_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct softmax_config *config = opaque;
     struct lab_launch launch;
-    describe(config, &launch);
+    softmax_launch(config, &launch);
     kernel_cost(&launch, (double)config->rows, ret_cost);
 }
 
@@ -54,11 +54,11 @@ static int softmax_open(const void *opaque, const struct lab_rank *rank, void **
                         struct lab_err *err) {
     const struct softmax_config *config = opaque;
     struct lab_launch launch;
-    describe(config, &launch);
+    softmax_launch(config, &launch);
     return kernel_open(&launch, config->config, reference_row, rank, ret_state, err);
 }
 
-static void label(const void *opaque, struct lab_str *out) {
+static void softmax_label(const void *opaque, struct lab_str *out) {
     const struct softmax_config *config = opaque;
     lab_str_printf(out, "softmax%lldx%lld", (long long)config->rows, (long long)config->columns);
 }
@@ -68,12 +68,12 @@ const struct lab_workload lab_workload_softmax = {
     .help = "softmax over the rows of a matrix",
     .options = options,
     .config_size = sizeof(struct softmax_config),
-    .label = label,
-    .cost = cost,
+    .label = softmax_label,
+    .cost = softmax_cost,
     .open = softmax_open,
     .close = kernel_close,
     .run = kernel_run,
     .verify = kernel_verify,
-    .launch = describe,
+    .launch = softmax_launch,
     .configure = kernel_configure,
 };

@@ -76,7 +76,7 @@ static double estimate_bytes(const struct vit_config *config) {
     return sizeof(float) * (activations + weights);
 }
 
-static int check(void *opaque, struct lab_err *err) {
+static int vit_check(void *opaque, struct lab_err *err) {
     const struct vit_config *config = opaque;
     if (config->tensor_shape.count != 3)
         return lab_err_set(err, LAB_ERR_USER,
@@ -103,7 +103,7 @@ static int check(void *opaque, struct lab_err *err) {
 
 /* Without a model its keys play no part, nor does the choice of what comes back; but for patch_size,
  * to which images are rounded up. */
-static void canonical(void *opaque) {
+static void vit_canonical(void *opaque) {
     struct vit_config *config = opaque;
     if (config->depth == 0) {
         config->heads = 1;
@@ -117,7 +117,7 @@ static void canonical(void *opaque) {
         config->mlp_dim = 4 * config->dim;
 }
 
-static void label(const void *opaque, struct lab_str *out) {
+static void vit_label(const void *opaque, struct lab_str *out) {
     const struct vit_config *config = opaque;
     if (config->depth == 0)
         lab_str_add(out, "vit0x0x0");
@@ -128,7 +128,7 @@ static void label(const void *opaque, struct lab_str *out) {
         lab_str_add(out, "_copies");
 }
 
-static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
+static void vit_cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     const struct vit_config *config = opaque;
     struct vit_shape shape = vit_shape_of(config);
     bool has_output = config->depth > 0, forward = has_output && config->forward;
@@ -154,14 +154,14 @@ static void cost(const void *opaque, struct lab_workload_cost *ret_cost) {
     vit_model_close(&model);
 }
 
-static struct lab_device_setup setup(const void *opaque) {
+static struct lab_device_setup vit_setup(const void *opaque) {
     const struct vit_config *config = opaque;
     struct lab_device_setup setup = LAB_DEVICE_SETUP;
     setup.copy_cores = (int)config->copy_cores;
     return setup;
 }
 
-static void launches(const void *opaque, lab_launch_visit *visit, void *state) {
+static void vit_launches(const void *opaque, lab_launch_visit *visit, void *state) {
     const struct vit_config *config = opaque;
     struct vit_shape shape = vit_shape_of(config);
     if (config->depth > 0 && config->forward)
@@ -181,15 +181,16 @@ static void vit_close(void *state) {
     vit_pipeline_close(state);
 }
 
-static int run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
+static int vit_run(void *state, int count, struct lab_iteration *records, struct lab_err *err) {
     return vit_pipeline_run(state, count, records, err);
 }
 
-static int verify(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err) {
-    return vit_verify(state, seed, ret, err);
+static int vit_verify(void *state, uint64_t seed, struct lab_verification *ret,
+                      struct lab_err *err) {
+    return vit_verify_state(state, seed, ret, err);
 }
 
-static int prove_placement(void *state, struct lab_err *err) {
+static int vit_prove_placement(void *state, struct lab_err *err) {
     const struct vit_pipeline *pipeline = state;
     const struct lab_machine *machine = pipeline->device->machine;
     int node = pipeline->numa_node;
@@ -219,15 +220,15 @@ const struct lab_workload lab_workload_vit = {
         "copies what the model's input and output take and computes nothing.",
     .options = options,
     .config_size = sizeof(struct vit_config),
-    .check = check,
-    .canonical = canonical,
-    .label = label,
-    .cost = cost,
-    .setup = setup,
+    .check = vit_check,
+    .canonical = vit_canonical,
+    .label = vit_label,
+    .cost = vit_cost,
+    .setup = vit_setup,
     .open = vit_open,
     .close = vit_close,
-    .run = run,
-    .verify = verify,
-    .launches = launches,
-    .prove_placement = prove_placement,
+    .run = vit_run,
+    .verify = vit_verify,
+    .launches = vit_launches,
+    .prove_placement = vit_prove_placement,
 };

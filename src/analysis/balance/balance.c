@@ -6,30 +6,30 @@
 #define WINDOWS 10 /* of a recording, unless told otherwise */
 
 /* None while a GPU is away that is there at other times: fewer GPUs have another balance. */
-static double cv_of_window(const struct lab_watch *watch, int metric, const double *row) {
-    for (int g = 0; g < watch->gpu_count; g++)
-        if (isnan(row[g]) && watch->gpus[g].figures[metric].count > 0)
+static double cv_of_window(const struct lab_recording_stats *stats, int metric, const double *row) {
+    for (int g = 0; g < stats->gpu_count; g++)
+        if (isnan(row[g]) && stats->gpus[g].figures[metric].count > 0)
             return NAN;
-    return lab_watch_cv(row, watch->gpu_count);
+    return lab_recording_stats_cv(row, stats->gpu_count);
 }
 
-static int count_windows(const struct lab_watch *watch, double window_s) {
-    int most = lab_watch_rows(watch);
-    double windows = window_s > 0 ? ceil(watch->duration_s / window_s) : WINDOWS;
+static int count_windows(const struct lab_recording_stats *stats, double window_s) {
+    int most = lab_recording_stats_rows(stats);
+    double windows = window_s > 0 ? ceil(stats->duration_s / window_s) : WINDOWS;
     return windows > most ? most : windows < 1 ? 1 : (int)windows;
 }
 
-struct lab_balance lab_balance_make(const struct lab_watch *watch, double window_s,
+struct lab_balance lab_balance_make(const struct lab_recording_stats *stats, double window_s,
                                     struct lab_arena *arena) {
-    struct lab_balance balance = {.watch = watch, .windows = count_windows(watch, window_s)};
+    struct lab_balance balance = {.stats = stats, .windows = count_windows(stats, window_s)};
     for (int m = 0; m < LAB_BALANCED; m++) {
-        double *grid = lab_watch_grid(watch, m, balance.windows, arena);
-        balance.cv[m] = lab_watch_cv_of(watch, m);
+        double *grid = lab_recording_stats_grid(stats, m, balance.windows, arena);
+        balance.cv[m] = lab_recording_stats_cv_of(stats, m);
         balance.window_cv[m] =
             lab_arena_alloc(arena, (size_t)balance.windows, sizeof *balance.window_cv[m]);
         for (int w = 0; w < balance.windows; w++)
             balance.window_cv[m][w] =
-                cv_of_window(watch, m, grid + (ptrdiff_t)w * watch->gpu_count);
+                cv_of_window(stats, m, grid + (ptrdiff_t)w * stats->gpu_count);
         balance.drift[m] = lab_drift_make(balance.window_cv[m], balance.windows);
     }
     return balance;

@@ -6,12 +6,13 @@
 #define LAB_ANALYSIS_BALANCE_BALANCE_H
 
 #include "analysis/balance/drift.h"
-#include "analysis/recording/analysis_watch.h"
+#include "analysis/recording/recording_stats.h"
 
-#define LAB_BALANCED 3 /* metrics: memory, utilisation, power, as lab_watch_metric counts */
+#define LAB_BALANCED                                                                               \
+    3 /* metrics: memory, utilisation, power, as lab_recording_stats_metric counts */
 
 struct lab_balance { /* of one recording */
-    const struct lab_watch *watch;
+    const struct lab_recording_stats *stats;
     double cv[LAB_BALANCED];
     int windows;
     double *window_cv[LAB_BALANCED];
@@ -19,7 +20,7 @@ struct lab_balance { /* of one recording */
 };
 
 /* In windows of that length; 0 = a tenth of the recording. */
-struct lab_balance lab_balance_make(const struct lab_watch *watch, double window_s,
+struct lab_balance lab_balance_make(const struct lab_recording_stats *stats, double window_s,
                                     struct lab_arena *arena);
 
 /* No trend, and no window that differs from the whole by a point: nothing for people to look at. */
@@ -36,7 +37,8 @@ const char *lab_balance_answer_for_all(const struct lab_balance *balances, int c
 const char *lab_balance_advice(const struct lab_balance *balance, struct lab_arena *arena);
 /* What the windows say: which metric drifts, and the worst of them; NULL with fewer than two. */
 const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_arena *arena);
-const char *const *lab_balance_notes(const struct lab_watch *watch, struct lab_arena *arena);
+const char *const *lab_balance_notes(const struct lab_recording_stats *stats,
+                                     struct lab_arena *arena);
 /* Whether runs of one label are slower where they are less balanced. */
 void lab_balance_add_rate_note(const struct lab_balance *balances, int count, const char **notes,
                                struct lab_arena *arena);

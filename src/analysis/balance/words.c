@@ -9,15 +9,15 @@
 #define RUNS_MIN 5 /* fewer can't be significant at 5 % by any order */
 
 const char *lab_balance_advice(const struct lab_balance *balance, struct lab_arena *arena) {
-    int worst = lab_balance_worst(balance), gpus = balance->watch->gpu_count;
+    int worst = lab_balance_worst(balance), gpus = balance->stats->gpu_count;
     if (worst < 0)
         return NULL;
     double cv = balance->cv[worst];
-    const char *title = lab_watch_kinds[worst].title;
+    const char *title = lab_recording_stats_kinds[worst].title;
     for (int m = 0; m < LAB_BALANCED && cv < 0.05; m++)
         if (balance->drift[m].direction > 0)
             return lab_arena_printf(arena, "nothing to change yet; watch %s, which drifts apart",
-                                    lab_watch_kinds[m].noun);
+                                    lab_recording_stats_kinds[m].noun);
     if (cv < 0.05)
         return "nothing to change";
     if (cv < 0.10)
@@ -39,7 +39,7 @@ const char *lab_balance_advice(const struct lab_balance *balance, struct lab_are
 }
 
 static void add_window(struct lab_str *text, const struct lab_balance *balance, int window) {
-    double length_s = balance->watch->duration_s / balance->windows;
+    double length_s = balance->stats->duration_s / balance->windows;
     lab_analysis_add_duration(text, window * length_s);
     lab_str_add(text, " to ");
     lab_analysis_add_duration(text, (window + 1) * length_s);
@@ -59,7 +59,7 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
         if (drift->direction == 0)
             continue;
         lab_str_printf(&text, "%s %s: CV %.1f %% at first, %.1f %% at last; ",
-                       lab_watch_kinds[m].noun,
+                       lab_recording_stats_kinds[m].noun,
                        drift->direction > 0 ? "drifts apart" : "comes together", 100 * drift->first,
                        100 * drift->last);
         drifts = true;
@@ -77,8 +77,8 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
     lab_str_add(&text, "worst from ");
     add_window(&text, balance, balance->drift[worst].worst);
     double cv = balance->window_cv[worst][balance->drift[worst].worst];
-    lab_str_printf(&text, ": %s, CV %.1f %% (%s)", lab_watch_kinds[worst].noun, 100 * cv,
-                   lab_watch_grade(cv));
+    lab_str_printf(&text, ": %s, CV %.1f %% (%s)", lab_recording_stats_kinds[worst].noun, 100 * cv,
+                   lab_recording_stats_grade(cv));
     const char *copy = lab_arena_strdup(arena, text.text);
     lab_str_release(&text);
     return copy;
@@ -90,17 +90,17 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
 #define UNUSED_MEMORY 0.1 /* nobody works there */
 
 /* "2,3"; NULL = nothing is to be told apart. */
-static const char *find_unused(const struct lab_watch *watch, struct lab_arena *arena,
+static const char *find_unused(const struct lab_recording_stats *stats, struct lab_arena *arena,
                                const char **ret_used) {
     const char *lists[2] = {"", ""}; /* used, unused */
     int counts[2] = {0};
     double most = 0;
-    for (int g = 0; g < watch->gpu_count; g++)
-        most = fmax(most, watch->gpus[g].figures[LAB_WATCH_MEMORY].mean);
-    for (int g = 0; g < watch->gpu_count; g++) {
-        const struct lab_watch_gpu *gpu = &watch->gpus[g];
-        int idle = gpu->figures[LAB_WATCH_UTILIZATION].mean < IDLE_PERCENT &&
-                   gpu->figures[LAB_WATCH_MEMORY].mean < UNUSED_MEMORY * most;
+    for (int g = 0; g < stats->gpu_count; g++)
+        most = fmax(most, stats->gpus[g].figures[LAB_RECORDING_STATS_MEMORY].mean);
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const struct lab_recording_stats_gpu *gpu = &stats->gpus[g];
+        int idle = gpu->figures[LAB_RECORDING_STATS_UTILIZATION].mean < IDLE_PERCENT &&
+                   gpu->figures[LAB_RECORDING_STATS_MEMORY].mean < UNUSED_MEMORY * most;
         lists[idle] = lab_arena_printf(arena, "%s%s%d", lists[idle], counts[idle]++ ? "," : "",
                                        gpu->track->entity.index);
     }
@@ -112,7 +112,7 @@ static const char *find_unused(const struct lab_watch *watch, struct lab_arena *
 static const char *same_grade(const struct lab_balance *balance) {
     const char *grade = NULL;
     for (int m = 0; m < LAB_BALANCED; m++) {
-        const char *own = lab_watch_grade(balance->cv[m]);
+        const char *own = lab_recording_stats_grade(balance->cv[m]);
         if (own && grade && !lab_str_equal(own, grade))
             return NULL;
         grade = own ? own : grade;
@@ -121,27 +121,29 @@ static const char *same_grade(const struct lab_balance *balance) {
 }
 
 const char *lab_balance_answer(const struct lab_balance *balance, struct lab_arena *arena) {
-    const struct lab_watch *watch = balance->watch;
-    if (watch->gpu_count == 0)
+    const struct lab_recording_stats *stats = balance->stats;
+    if (stats->gpu_count == 0)
         return "No GPU was recorded: balance needs two.";
-    if (watch->gpu_count == 1)
+    if (stats->gpu_count == 1)
         return lab_arena_printf(arena, "Only %s was recorded: balance needs two.",
-                                watch->gpus[0].name);
-    const char *grade = same_grade(balance), *used, *unused = find_unused(watch, arena, &used);
+                                stats->gpus[0].name);
+    const char *grade = same_grade(balance), *used, *unused = find_unused(stats, arena, &used);
     struct lab_str text;
     int told = 0;
     lab_str_init(&text);
-    lab_str_printf(&text, "The balance of %d GPUs is %s", watch->gpu_count, grade ? grade : "");
+    lab_str_printf(&text, "The balance of %d GPUs is %s", stats->gpu_count, grade ? grade : "");
     lab_str_add(&text, grade ? ": " : "");
     for (int m = 0; m < LAB_BALANCED; m++) {
         if (isnan(balance->cv[m]))
             continue;
         lab_str_add(&text, told++ ? ", " : grade ? "CV " : "");
         if (grade)
-            lab_str_printf(&text, "%.1f %% in %s", 100 * balance->cv[m], lab_watch_kinds[m].noun);
+            lab_str_printf(&text, "%.1f %% in %s", 100 * balance->cv[m],
+                           lab_recording_stats_kinds[m].noun);
         else
-            lab_str_printf(&text, "%s in %s (CV %.1f %%)", lab_watch_grade(balance->cv[m]),
-                           lab_watch_kinds[m].noun, 100 * balance->cv[m]);
+            lab_str_printf(&text, "%s in %s (CV %.1f %%)",
+                           lab_recording_stats_grade(balance->cv[m]),
+                           lab_recording_stats_kinds[m].noun, 100 * balance->cv[m]);
     }
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
     if (told && unused)
@@ -155,8 +157,8 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
 
 #define LOW_PERCENT 5.0 /* of utilisation: differences of a point are large shares */
 
-static const char *note_unused(const struct lab_watch *watch, struct lab_arena *arena) {
-    const char *used, *unused = find_unused(watch, arena, &used);
+static const char *note_unused(const struct lab_recording_stats *stats, struct lab_arena *arena) {
+    const char *used, *unused = find_unused(stats, arena, &used);
     return unused ? lab_arena_printf(arena,
                                      "nobody seems to use GPU %s: gpus=[%s] gives the balance of "
                                      "the others",
@@ -164,17 +166,19 @@ static const char *note_unused(const struct lab_watch *watch, struct lab_arena *
                   : NULL;
 }
 
-const char *const *lab_balance_notes(const struct lab_watch *watch, struct lab_arena *arena) {
-    const char **notes = lab_watch_notes(&watch, 1, 3, arena);
-    const char *unused = note_unused(watch, arena);
-    double utilization = lab_watch_together(watch, LAB_WATCH_UTILIZATION);
+const char *const *lab_balance_notes(const struct lab_recording_stats *stats,
+                                     struct lab_arena *arena) {
+    const char **notes = lab_recording_stats_notes(&stats, 1, 3, arena);
+    const char *unused = note_unused(stats, arena);
+    double utilization = lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION);
     if (unused)
-        lab_watch_add_note(notes, unused);
-    else if (watch->gpu_count > 1 && utilization < LOW_PERCENT)
-        lab_watch_add_note(notes, lab_arena_printf(arena,
-                                                   "the GPUs are nearly idle (%.1f %%): the CV of "
-                                                   "utilisation and power says little",
-                                                   utilization));
+        lab_recording_stats_add_note(notes, unused);
+    else if (stats->gpu_count > 1 && utilization < LOW_PERCENT)
+        lab_recording_stats_add_note(
+            notes, lab_arena_printf(arena,
+                                    "the GPUs are nearly idle (%.1f %%): the CV of "
+                                    "utilisation and power says little",
+                                    utilization));
     return notes;
 }
 
@@ -194,8 +198,8 @@ const char *lab_balance_answer_for_all(const struct lab_balance *balances, int c
         return lab_arena_printf(arena, "%d recordings, none with two GPUs to compare.", count);
     return lab_arena_printf(
         arena, "%d recordings: the worst balance is that of %s: %s in %s (CV %.1f %%).", count,
-        worst->watch->source->name, lab_watch_grade(worst->cv[metric]),
-        lab_watch_kinds[metric].noun, 100 * worst->cv[metric]);
+        worst->stats->source->name, lab_recording_stats_grade(worst->cv[metric]),
+        lab_recording_stats_kinds[metric].noun, 100 * worst->cv[metric]);
 }
 
 void lab_balance_add_rate_note(const struct lab_balance *balances, int count, const char **notes,
@@ -204,12 +208,12 @@ void lab_balance_add_rate_note(const struct lab_balance *balances, int count, co
     double *rates = lab_arena_alloc(arena, (size_t)count, sizeof *rates);
     int n = 0;
     for (int i = 0; i < count; i++) {
-        const struct lab_labelled_recording *source = balances[i].watch->source;
-        if (!lab_str_equal(source->label, balances[0].watch->source->label))
+        const struct lab_labelled_recording *source = balances[i].stats->source;
+        if (!lab_str_equal(source->label, balances[0].stats->source->label))
             return; /* different work: its rates aren't comparable */
-        if (isnan(source->rate) || isnan(balances[i].cv[LAB_WATCH_UTILIZATION]))
+        if (isnan(source->rate) || isnan(balances[i].cv[LAB_RECORDING_STATS_UTILIZATION]))
             continue;
-        cvs[n] = balances[i].cv[LAB_WATCH_UTILIZATION];
+        cvs[n] = balances[i].cv[LAB_RECORDING_STATS_UTILIZATION];
         rates[n++] = source->rate;
     }
     if (n < RUNS_MIN)
@@ -217,12 +221,12 @@ void lab_balance_add_rate_note(const struct lab_balance *balances, int count, co
     struct lab_correlation found = lab_stats_spearman(cvs, rates, (size_t)n, n, 0.95);
     if (isnan(found.r))
         return;
-    lab_watch_add_note(notes,
-                       lab_arena_printf(arena,
-                                        "Throughput against the CV of utilisation, %d runs: rank "
-                                        "correlation %+.2f, %s.",
-                                        n, found.r,
-                                        !(found.p < 0.05) ? "which chance explains"
-                                        : found.r < 0     ? "the less balanced, the slower"
-                                                          : "the less balanced, the faster"));
+    lab_recording_stats_add_note(
+        notes, lab_arena_printf(arena,
+                                "Throughput against the CV of utilisation, %d runs: rank "
+                                "correlation %+.2f, %s.",
+                                n, found.r,
+                                !(found.p < 0.05) ? "which chance explains"
+                                : found.r < 0     ? "the less balanced, the slower"
+                                                  : "the less balanced, the faster"));
 }

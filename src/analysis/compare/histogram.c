@@ -5,14 +5,14 @@
 
 typedef void each_value(void *state, double value);
 
-static void for_each(const struct lab_watch_label *label, enum lab_watch_metric metric,
-                     each_value *each, void *state) {
+static void for_each(const struct lab_recording_stats_label *label,
+                     enum lab_recording_stats_metric metric, each_value *each, void *state) {
     for (int i = 0; i < label->count; i++)
-        for (int g = 0; g < label->watches[i]->gpu_count; g++) {
-            const struct lab_watch_gpu *gpu = &label->watches[i]->gpus[g];
+        for (int g = 0; g < label->all_stats[i]->gpu_count; g++) {
+            const struct lab_recording_stats_gpu *gpu = &label->all_stats[i]->gpus[g];
             double *values = lab_mem_resize(NULL, gpu->track->count + 1, sizeof *values);
             int64_t *times = lab_mem_resize(NULL, gpu->track->count + 1, sizeof *times);
-            size_t count = lab_watch_read(gpu, metric, values, times);
+            size_t count = lab_recording_stats_read(gpu, metric, values, times);
             for (size_t v = 0; v < count; v++)
                 each(state, values[v]);
             lab_mem_free(values);
@@ -43,16 +43,19 @@ static void count_in(void *state, double value) {
     counting->total++;
 }
 
-static void fill(const struct lab_watch_label *label, enum lab_watch_metric metric,
-                 const struct lab_histogram *histogram, double *ret_shares) {
+static void fill(const struct lab_recording_stats_label *label,
+                 enum lab_recording_stats_metric metric, const struct lab_histogram *histogram,
+                 double *ret_shares) {
     struct counting counting = {histogram, ret_shares, 0};
     for_each(label, metric, count_in, &counting);
     for (int i = 0; i < histogram->bins && counting.total > 0; i++)
         ret_shares[i] /= counting.total;
 }
 
-void lab_histogram_make(const struct lab_watch_label *first, const struct lab_watch_label *second,
-                        enum lab_watch_metric metric, int bins, struct lab_histogram *ret) {
+void lab_histogram_make(const struct lab_recording_stats_label *first,
+                        const struct lab_recording_stats_label *second,
+                        enum lab_recording_stats_metric metric, int bins,
+                        struct lab_histogram *ret) {
     struct range range = {INFINITY, -INFINITY};
     *ret = (struct lab_histogram){0};
     for_each(first, metric, widen, &range);

@@ -2,7 +2,7 @@
 #ifndef LAB_ANALYSIS_COMPARE_HISTOGRAM_H
 #define LAB_ANALYSIS_COMPARE_HISTOGRAM_H
 
-#include "analysis/recording/analysis_watch.h"
+#include "analysis/recording/recording_stats.h"
 
 #define LAB_HISTOGRAM_BINS_MAX 100
 
@@ -14,7 +14,9 @@ struct lab_histogram {
 
 /* Of the values of all GPUs of all recordings of a label; `bins` equal ones from the least value of
  * both labels to the largest, which belongs to the last. */
-void lab_histogram_make(const struct lab_watch_label *first, const struct lab_watch_label *second,
-                        enum lab_watch_metric metric, int bins, struct lab_histogram *ret);
+void lab_histogram_make(const struct lab_recording_stats_label *first,
+                        const struct lab_recording_stats_label *second,
+                        enum lab_recording_stats_metric metric, int bins,
+                        struct lab_histogram *ret);
 
 #endif

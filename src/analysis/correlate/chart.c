@@ -9,17 +9,18 @@
 
 struct shown { /* windows of one run */
     size_t first, count;
-    const struct lab_pace *pace;
+    const struct lab_rank_time *rank_time;
 };
 
-static struct shown longest_run(const struct lab_windows *windows, const struct lab_paces *paces) {
+static struct shown longest_run(const struct lab_windows *windows,
+                                const struct lab_rank_times *rank_times) {
     struct shown best = {0};
     for (size_t i = 0; i < windows->count;) {
         size_t start = i;
-        while (i < windows->count && windows->pace[i] == windows->pace[start])
+        while (i < windows->count && windows->rank_time[i] == windows->rank_time[start])
             i++;
         if (i - start > best.count)
-            best = (struct shown){start, i - start, &paces->items[windows->pace[start]]};
+            best = (struct shown){start, i - start, &rank_times->items[windows->rank_time[start]]};
     }
     return best;
 }
@@ -38,9 +39,9 @@ static struct scaled scale_of(const struct lab_resource *resource, struct lab_ar
     return (struct scaled){1, unit};
 }
 
-static const char *axis_title(const struct lab_tie *tie, const char *unit,
+static const char *axis_title(const struct lab_resource_correlation *correlation, const char *unit,
                               struct lab_arena *arena) {
-    char *title = lab_arena_strdup(arena, lab_resource_title(&tie->resource, arena));
+    char *title = lab_arena_strdup(arena, lab_resource_title(&correlation->resource, arena));
     if (title[0] >= 'a' && title[0] <= 'z')
         title[0] = (char)(title[0] - 'a' + 'A');
     return unit[0] ? lab_arena_printf(arena, "%s [%s]", title, unit) : title;
@@ -64,31 +65,32 @@ static const struct lab_chart_series *series(enum lab_chart_mark mark, struct la
 
 bool lab_finding_chart(const struct lab_finding *finding, const char *name, bool simulated,
                        struct lab_arena *arena, struct lab_chart *ret_chart) {
-    const struct lab_tie *tie = finding->tie;
-    const struct lab_ties *ties = finding->ties;
+    const struct lab_resource_correlation *correlation = finding->correlation;
+    const struct lab_resource_correlations *correlations = finding->correlations;
     struct lab_windows windows;
     lab_windows_init(&windows);
-    int64_t least_ns = ties->merged ? (int64_t)(1e9 * ties->window_s) : 0;
-    lab_windows_fill(&windows, &ties->paces, &tie->resource, least_ns);
-    struct shown shown = longest_run(&windows, &ties->paces);
+    int64_t least_ns = correlations->merged ? (int64_t)(1e9 * correlations->window_s) : 0;
+    lab_windows_fill(&windows, &correlations->rank_times, &correlation->resource, least_ns);
+    struct shown shown = longest_run(&windows, &correlations->rank_times);
     struct lab_chart_panel *panels = lab_arena_alloc(arena, 3, sizeof *panels);
     if (shown.count > 0) {
-        const double *figure = tie->figure == LAB_TIE_TIME ? windows.time : windows.spread;
+        const double *figure = correlation->figure == LAB_TIE_TIME ? windows.time : windows.spread;
         double *x = lab_arena_alloc(arena, shown.count, sizeof *x);
         double *y = lab_arena_alloc(arena, shown.count, sizeof *y);
         double *t = lab_arena_alloc(arena, shown.count, sizeof *t);
-        const char *time_title,
-            *y_title = tie->figure == LAB_TIE_TIME ? "Iteration time [ms]" : "Its spread [ms]";
-        double span_s = 1e-9 * (double)(shown.pace->until_ns - shown.pace->from_ns);
+        const char *time_title, *y_title = correlation->figure == LAB_TIE_TIME
+                                               ? "Iteration time [ms]"
+                                               : "Its spread [ms]";
+        double span_s = 1e-9 * (double)(shown.rank_time->until_ns - shown.rank_time->from_ns);
         double unit_s = lab_timeline_unit(span_s, &time_title);
-        struct scaled scale = scale_of(&tie->resource, arena);
+        struct scaled scale = scale_of(&correlation->resource, arena);
         for (size_t i = 0; i < shown.count; i++) {
             size_t w = shown.first + i;
             x[i] = windows.x[w] / scale.divisor;
-            y[i] = 1e3 * figure[w] * shown.pace->point_s;
-            t[i] = 1e-9 * (double)(windows.until_ns[w] - shown.pace->from_ns) / unit_s;
+            y[i] = 1e3 * figure[w] * shown.rank_time->point_s;
+            t[i] = 1e-9 * (double)(windows.until_ns[w] - shown.rank_time->from_ns) / unit_s;
         }
-        const char *x_title = axis_title(tie, scale.unit, arena);
+        const char *x_title = axis_title(correlation, scale.unit, arena);
         struct lab_points pairs = lab_points_thin(x, y, shown.count, LAB_TIMELINE_POINTS, 0, arena);
         struct lab_points times = lab_points_thin(t, y, shown.count, LAB_TIMELINE_POINTS, 0, arena);
         struct lab_points uses = lab_points_thin(t, x, shown.count, LAB_TIMELINE_POINTS, 0, arena);
@@ -100,7 +102,7 @@ bool lab_finding_chart(const struct lab_finding *finding, const char *name, bool
     *ret_chart = (struct lab_chart){
         .name = name,
         .title = lab_arena_printf(arena, "What goes together with the pace of %s most",
-                                  ties->paces.device),
+                                  correlations->rank_times.device),
         .caption = lab_arena_printf(arena, "In one run: %s.", lab_finding_words(finding, arena)),
         .panels = panels,
         .panel_count = 3,

@@ -86,15 +86,15 @@ static struct lab_chart_panel make_panel(const struct lab_crossover_feed *feed,
     struct lab_chart_series *series = lab_arena_alloc(arena, SERIES, sizeof *series);
     struct lab_chart_shade *shade = lab_arena_alloc(arena, 1, sizeof *shade);
     int count = 0;
-    bool turns = !isnan(feed->turn.at);
+    bool turns = !isnan(feed->crossover.at);
     series[count++] = points(feed, true, arena);
     series[count++] = points(feed, false, arena);
     if (is_lined(feed)) {
         series[count++] = line(feed, true, arena);
         series[count++] = line(feed, false, arena);
     }
-    *shade = (struct lab_chart_shade){feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9,
-                                      "they cross", 0};
+    *shade = (struct lab_chart_shade){feed->crossover.interval.low / 1e9,
+                                      feed->crossover.interval.high / 1e9, "they cross", 0};
     return (struct lab_chart_panel){
         .title = feed->title,
         .x = {.title = "Work of a sample [GFLOP]", .log = true, .low = NAN, .high = NAN},
@@ -105,15 +105,15 @@ static struct lab_chart_panel make_panel(const struct lab_crossover_feed *feed,
         .shade_count = turns};
 }
 
-bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool simulated,
+bool lab_crossover_chart(const struct lab_crossover_feed *data_paths, int count, bool simulated,
                          struct lab_arena *arena, struct lab_chart *ret_chart) {
     struct lab_chart_panel *panels = lab_arena_alloc(arena, PANELS_MAX, sizeof *panels);
     int made = 0, left_out = 0;
     for (int i = 0; i < count; i++) {
-        if (drawn_models(&feeds[i]) < 2)
+        if (drawn_models(&data_paths[i]) < 2)
             continue;
         if (made < PANELS_MAX)
-            panels[made++] = make_panel(&feeds[i], arena);
+            panels[made++] = make_panel(&data_paths[i], arena);
         else
             left_out++;
     }

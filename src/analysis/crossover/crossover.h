@@ -54,12 +54,12 @@ struct lab_crossover_feed {             /* a device fed from a node */
     struct lab_crossover_model *models; /* ascending by complexity */
     int model_count;
     int below, above; /* the largest model bound by copies, the smallest by compute; -1 = none */
-    struct lab_crossover turn; /* in operations of a sample; at NaN = none between those two */
+    struct lab_crossover crossover; /* in operations of a sample; at NaN = none between those two */
 };
 
 /* The devices and nodes of a study; verdicts hold for all of them together. `prefix` before names. */
-int lab_crossover_feeds(const struct lab_study_table *study, const char *prefix,
-                        struct lab_arena *arena, struct lab_crossover_feed **ret_feeds);
+int lab_crossover_data_paths(const struct lab_study_table *study, const char *prefix,
+                             struct lab_arena *arena, struct lab_crossover_feed **ret_data_paths);
 
 /* --- where it turns (crossover/turn.c) --- */
 /* From the models, and `below` and `above`. */
@@ -72,11 +72,11 @@ const char *lab_crossover_bound_name(enum lab_crossover_bound bound);    /* "cop
 const char *lab_crossover_source_name(enum lab_crossover_source source); /* "spans" */
 const char *lab_crossover_feed_answer(const struct lab_crossover_feed *feed,
                                       struct lab_arena *arena);
-const char *lab_crossover_answer(const struct lab_crossover_feed *feeds, int count,
+const char *lab_crossover_answer(const struct lab_crossover_feed *data_paths, int count,
                                  struct lab_arena *arena);
 
 /* --- the picture (crossover/charts.c); false = there is nothing to draw --- */
-bool lab_crossover_chart(const struct lab_crossover_feed *feeds, int count, bool simulated,
+bool lab_crossover_chart(const struct lab_crossover_feed *data_paths, int count, bool simulated,
                          struct lab_arena *arena, struct lab_chart *ret_chart);
 
 #endif

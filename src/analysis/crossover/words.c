@@ -45,9 +45,9 @@ static void add_models(const struct lab_crossover_feed *feed, enum lab_crossover
 
 /* "near 0.36 GFLOP a sample [0.3, 0.44]", or between two models. */
 static void add_turn(const struct lab_crossover_feed *feed, struct lab_str *text) {
-    if (!isnan(feed->turn.at))
-        lab_str_printf(text, "near %.3g GFLOP a sample [%.3g, %.3g]%s", feed->turn.at / 1e9,
-                       feed->turn.interval.low / 1e9, feed->turn.interval.high / 1e9,
+    if (!isnan(feed->crossover.at))
+        lab_str_printf(text, "near %.3g GFLOP a sample [%.3g, %.3g]%s", feed->crossover.at / 1e9,
+                       feed->crossover.interval.low / 1e9, feed->crossover.interval.high / 1e9,
                        feed->models[feed->below].within && feed->models[feed->above].within
                            ? " (within one run each)"
                            : "");
@@ -142,30 +142,30 @@ const char *lab_crossover_feed_answer(const struct lab_crossover_feed *feed,
 
 /* The one that says most: a turn with an interval, then one without, then any. */
 static int weight(const struct lab_crossover_feed *feed) {
-    if (!isnan(feed->turn.at))
+    if (!isnan(feed->crossover.at))
         return 3;
     if (feed->below >= 0 && feed->above >= 0)
         return 2;
     return feed->below >= 0 || feed->above >= 0;
 }
 
-const char *lab_crossover_answer(const struct lab_crossover_feed *feeds, int count,
+const char *lab_crossover_answer(const struct lab_crossover_feed *data_paths, int count,
                                  struct lab_arena *arena) {
     if (count == 0)
         return "There is nothing to tell apart: no run on a single device is done.";
     int best = 0, turning = 0;
     double low = INFINITY, high = -INFINITY;
     for (int i = 0; i < count; i++) {
-        best = weight(&feeds[i]) > weight(&feeds[best]) ? i : best;
-        if (isnan(feeds[i].turn.at))
+        best = weight(&data_paths[i]) > weight(&data_paths[best]) ? i : best;
+        if (isnan(data_paths[i].crossover.at))
             continue;
         turning++;
-        low = fmin(low, feeds[i].turn.at);
-        high = fmax(high, feeds[i].turn.at);
+        low = fmin(low, data_paths[i].crossover.at);
+        high = fmax(high, data_paths[i].crossover.at);
     }
     struct lab_str text;
     lab_str_init(&text);
-    add_feed(&feeds[best], arena, &text);
+    add_feed(&data_paths[best], arena, &text);
     if (turning > 1)
         lab_str_printf(&text,
                        " Over %d devices and nodes it is between %.3g and %.3g GFLOP a sample.",

@@ -13,7 +13,7 @@
 #define SECONDS(ns) ((double)(ns) / 1e9)
 
 struct selection { /* the commands of a pipeline that count, by their start */
-    struct lab_work *items;
+    struct lab_latency_work *items;
     size_t count;
     const struct lab_work_ranges *ranges;
     struct lab_arena *arena; /* of the result */
@@ -119,7 +119,7 @@ static size_t join_parts(struct part *parts, size_t count) {
 static size_t collect_parts(const struct selection *selection, struct part *parts) {
     size_t count = 0;
     for (size_t i = 0; i < selection->count; i++) {
-        const struct lab_work *work = &selection->items[i];
+        const struct lab_latency_work *work = &selection->items[i];
         int64_t id = lab_work_batch(selection->ranges, work);
         if (id >= 0)
             parts[count++] = (struct part){.id = id,
@@ -167,7 +167,7 @@ static struct lab_analysis_summary copy_bandwidth(const struct selection *select
                                                   double *values) {
     size_t found = 0;
     for (size_t i = 0; i < selection->count; i++) {
-        const struct lab_work *work = &selection->items[i];
+        const struct lab_latency_work *work = &selection->items[i];
         if (work->stage == stage && work->end_ns > work->start_ns && work->size_bytes > 0)
             values[found++] = (double)work->size_bytes / SECONDS(work->end_ns - work->start_ns);
     }
@@ -198,7 +198,7 @@ static void measure_preparation(const struct selection *selection, const struct 
     bool *seen = lab_mem_alloc(trace->call_count + 1, sizeof *seen);
     size_t count = 0;
     for (size_t i = 0; i < selection->count; i++) {
-        const struct lab_work *work = &selection->items[i];
+        const struct lab_latency_work *work = &selection->items[i];
         if (work->stage != LAB_STAGE_COMPUTE || !work->call || seen[work->call - trace->calls])
             continue;
         seen[work->call - trace->calls] = true;
@@ -213,13 +213,13 @@ static void measure_preparation(const struct selection *selection, const struct 
 /* --- streams --- */
 
 static int by_stream(const void *a, const void *b) {
-    const struct lab_work *x = a, *y = b;
+    const struct lab_latency_work *x = a, *y = b;
     if (x->stream != y->stream)
         return x->stream < y->stream ? -1 : 1;
     return (x->start_ns > y->start_ns) - (x->start_ns < y->start_ns);
 }
 
-static void measure_stream(const struct lab_work *work, size_t count, int64_t gap_ns,
+static void measure_stream(const struct lab_latency_work *work, size_t count, int64_t gap_ns,
                            double *values, struct lab_pipeline_stream *ret_stream) {
     struct lab_pipeline_stream stream = {.stream = work->stream, .commands = count};
     int64_t end_ns = work->start_ns;
@@ -264,8 +264,8 @@ static void measure_streams(struct selection *selection, int64_t gap_ns,
 /* --- one pipeline, all of them --- */
 
 static bool make_pipeline(const struct lab_trace *trace, const char *window, int64_t gap_ns,
-                          const struct lab_work *work, size_t count, struct lab_arena *arena,
-                          struct lab_pipeline *ret_pipeline) {
+                          const struct lab_latency_work *work, size_t count,
+                          struct lab_arena *arena, struct lab_pipeline *ret_pipeline) {
     struct lab_arena scratch;
     struct lab_work_ranges ranges;
     lab_arena_init(&scratch);

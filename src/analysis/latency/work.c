@@ -63,7 +63,7 @@ static const struct lab_trace_call *find_call(const struct calls *calls, uint32_
 /* --- commands --- */
 
 static void add(struct lab_work_list *list, const struct calls *calls,
-                const struct lab_trace_place *place, struct lab_work work) {
+                const struct lab_trace_place *place, struct lab_latency_work work) {
     if (!is_stretch(work.start_ns, work.end_ns) || (work.start_ns == 0 && work.end_ns == 0)) {
         list->broken++;
         return;
@@ -87,7 +87,7 @@ static int stage_of_copy(int32_t kind) {
     return LAB_PIPELINE_OTHER;
 }
 
-static int compare_pipeline(const struct lab_work *a, const struct lab_work *b) {
+static int compare_pipeline(const struct lab_latency_work *a, const struct lab_latency_work *b) {
     if (a->device != b->device)
         return a->device < b->device ? -1 : 1;
     if (a->context != b->context)
@@ -96,7 +96,7 @@ static int compare_pipeline(const struct lab_work *a, const struct lab_work *b) 
 }
 
 static int by_pipeline(const void *a, const void *b) {
-    const struct lab_work *x = a, *y = b;
+    const struct lab_latency_work *x = a, *y = b;
     int order = compare_pipeline(x, y);
     if (order)
         return order;
@@ -105,7 +105,7 @@ static int by_pipeline(const void *a, const void *b) {
     return (x->end_ns > y->end_ns) - (x->end_ns < y->end_ns);
 }
 
-bool lab_work_same_pipeline(const struct lab_work *a, const struct lab_work *b) {
+bool lab_work_same_pipeline(const struct lab_latency_work *a, const struct lab_latency_work *b) {
     return compare_pipeline(a, b) == 0;
 }
 
@@ -117,26 +117,26 @@ void lab_work_collect(const struct lab_trace *trace, struct lab_arena *arena,
     for (size_t i = 0; i < trace->kernel_count; i++) {
         const struct lab_trace_kernel *kernel = &trace->kernels[i];
         add(&list, &calls, &kernel->place,
-            (struct lab_work){.start_ns = kernel->start_ns,
-                              .end_ns = kernel->end_ns,
-                              .stage = LAB_STAGE_COMPUTE,
-                              .whole_graph = kernel->whole_graph});
+            (struct lab_latency_work){.start_ns = kernel->start_ns,
+                                      .end_ns = kernel->end_ns,
+                                      .stage = LAB_STAGE_COMPUTE,
+                                      .whole_graph = kernel->whole_graph});
     }
     for (size_t i = 0; i < trace->copy_count; i++) {
         const struct lab_trace_copy *copy = &trace->copies[i];
         add(&list, &calls, &copy->place,
-            (struct lab_work){.start_ns = copy->start_ns,
-                              .end_ns = copy->end_ns,
-                              .size_bytes = copy->size_bytes,
-                              .stage = stage_of_copy(copy->kind)});
+            (struct lab_latency_work){.start_ns = copy->start_ns,
+                                      .end_ns = copy->end_ns,
+                                      .size_bytes = copy->size_bytes,
+                                      .stage = stage_of_copy(copy->kind)});
     }
     for (size_t i = 0; i < trace->fill_count; i++) {
         const struct lab_trace_fill *fill = &trace->fills[i];
         add(&list, &calls, &fill->place,
-            (struct lab_work){.start_ns = fill->start_ns,
-                              .end_ns = fill->end_ns,
-                              .size_bytes = fill->size_bytes,
-                              .stage = LAB_PIPELINE_OTHER});
+            (struct lab_latency_work){.start_ns = fill->start_ns,
+                                      .end_ns = fill->end_ns,
+                                      .size_bytes = fill->size_bytes,
+                                      .stage = LAB_PIPELINE_OTHER});
     }
     if (list.count)
         qsort(list.items, list.count, sizeof *list.items, by_pipeline);
@@ -159,7 +159,7 @@ static int64_t end_of(const struct lab_trace_range *range) {
 /* The thread that drives this pipeline, if a window was opened on it: several pipelines of a process
  * have a thread and a window each. */
 static bool find_thread(const struct lab_trace *trace, const char *window,
-                        const struct lab_work *work, size_t count, uint32_t *ret_thread) {
+                        const struct lab_latency_work *work, size_t count, uint32_t *ret_thread) {
     for (size_t i = 0; i < trace->range_count; i++) {
         const struct lab_trace_range *range = &trace->ranges[i];
         if (!lab_str_equal(range->text, window))
@@ -243,8 +243,9 @@ static int64_t find_tail(const struct lab_trace *trace, const uint32_t *thread, 
     return tail_ns;
 }
 
-void lab_work_ranges(const struct lab_trace *trace, const char *window, const struct lab_work *work,
-                     size_t count, struct lab_arena *arena, struct lab_work_ranges *ret_ranges) {
+void lab_work_ranges(const struct lab_trace *trace, const char *window,
+                     const struct lab_latency_work *work, size_t count, struct lab_arena *arena,
+                     struct lab_work_ranges *ret_ranges) {
     struct lab_work_ranges ranges = {.follow_device = follows_device(trace)};
     size_t most = trace->range_count + 1;
     uint32_t found;
@@ -270,11 +271,11 @@ void lab_work_ranges(const struct lab_trace *trace, const char *window, const st
 /* --- which commands they cover --- */
 
 /* When it is looked for in ranges: when it was asked for, where the ranges follow the host. */
-static int64_t key_of(const struct lab_work_ranges *ranges, const struct lab_work *work) {
+static int64_t key_of(const struct lab_work_ranges *ranges, const struct lab_latency_work *work) {
     return ranges->follow_device || !work->call ? work->start_ns : work->call->start_ns;
 }
 
-bool lab_work_is_within(const struct lab_work_ranges *ranges, const struct lab_work *work) {
+bool lab_work_is_within(const struct lab_work_ranges *ranges, const struct lab_latency_work *work) {
     int64_t key_ns = key_of(ranges, work);
     for (size_t i = 0; i < ranges->window_count; i++) {
         const struct lab_work_window *window = &ranges->windows[i];
@@ -284,7 +285,7 @@ bool lab_work_is_within(const struct lab_work_ranges *ranges, const struct lab_w
     return ranges->window_count == 0;
 }
 
-int64_t lab_work_batch(const struct lab_work_ranges *ranges, const struct lab_work *work) {
+int64_t lab_work_batch(const struct lab_work_ranges *ranges, const struct lab_latency_work *work) {
     if (work->stage == LAB_PIPELINE_OTHER || (!ranges->follow_device && !work->call))
         return -1; /* the host's ranges say nothing about when the device works */
     const struct lab_work_batch *batches = ranges->batches[work->stage];

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-struct lab_work {
+struct lab_latency_work {
     int64_t start_ns, end_ns;
     int64_t size_bytes;
     const struct lab_trace_call *call; /* NULL = not recorded */
@@ -21,7 +21,7 @@ struct lab_work {
 };
 
 struct lab_work_list {
-    struct lab_work *items; /* by device, context, slice, then start */
+    struct lab_latency_work *items; /* by device, context, slice, then start */
     size_t count;
     size_t broken; /* left out: they end before they start, or have no times */
 };
@@ -29,7 +29,7 @@ struct lab_work_list {
 void lab_work_collect(const struct lab_trace *trace, struct lab_arena *arena,
                       struct lab_work_list *ret_list);
 
-bool lab_work_same_pipeline(const struct lab_work *a, const struct lab_work *b);
+bool lab_work_same_pipeline(const struct lab_latency_work *a, const struct lab_latency_work *b);
 
 /* --- ranges --- */
 
@@ -52,13 +52,14 @@ struct lab_work_ranges { /* that concern one pipeline */
     size_t batch_counts[3];
 };
 
-void lab_work_ranges(const struct lab_trace *trace, const char *window, const struct lab_work *work,
-                     size_t count, struct lab_arena *arena, struct lab_work_ranges *ret_ranges);
+void lab_work_ranges(const struct lab_trace *trace, const char *window,
+                     const struct lab_latency_work *work, size_t count, struct lab_arena *arena,
+                     struct lab_work_ranges *ret_ranges);
 
 /* Whether it counts. */
-bool lab_work_is_within(const struct lab_work_ranges *ranges, const struct lab_work *work);
+bool lab_work_is_within(const struct lab_work_ranges *ranges, const struct lab_latency_work *work);
 
 /* The batch that it belongs to, by its stage; -1 = none. */
-int64_t lab_work_batch(const struct lab_work_ranges *ranges, const struct lab_work *work);
+int64_t lab_work_batch(const struct lab_work_ranges *ranges, const struct lab_latency_work *work);
 
 #endif

@@ -13,8 +13,8 @@ struct feed { /* a device from a node that isn't its reference */
     int node;
 };
 
-static int collect_feeds(const struct lab_numa_grid *grid, struct lab_arena *arena,
-                         struct feed **ret_feeds) {
+static int collect_data_paths(const struct lab_numa_grid *grid, struct lab_arena *arena,
+                              struct feed **ret_feeds) {
     int room = 1, count = 0;
     for (int d = 0; d < grid->device_count; d++)
         room += grid->devices[d].node_count;
@@ -182,7 +182,7 @@ static bool make_lines(const struct lab_numa_grid *grid, const struct feed *feed
 void lab_numa_charts(const struct lab_numa_grid *grid, int number, struct lab_arena *arena,
                      struct lab_chart *charts, int *count) {
     struct feed *feeds;
-    int feed_count = collect_feeds(grid, arena, &feeds);
+    int feed_count = collect_data_paths(grid, arena, &feeds);
     if (feed_count == 0)
         return;
     charts[*count] = make_map(grid, feeds, feed_count, arena);

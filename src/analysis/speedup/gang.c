@@ -6,7 +6,7 @@
  */
 #include "analysis/speedup/gang.h"
 
-#include "analysis/speedup/even.h"
+#include "analysis/speedup/break_even.h"
 #include "analysis/training/analysis_training.h"
 #include "base/str.h"
 
@@ -54,7 +54,7 @@ static int find_work(struct lab_gangs *gangs, const struct lab_study_point *poin
     while (work < gangs->work_count && strcmp(gangs->works[work].name, name) != 0)
         work++;
     if (work == gangs->work_count)
-        gangs->works[gangs->work_count++] = (struct lab_work){
+        gangs->works[gangs->work_count++] = (struct lab_gang_work){
             .name = name, .example = point->runs[0], .usl = {.state = LAB_FIT_TOO_FEW}};
     return work;
 }
@@ -149,8 +149,8 @@ static int count_sizes(const struct lab_study_point *points, const int *works, i
 }
 
 /* All runs count, each by its relative error. */
-static void fit_law(struct lab_work *work, const struct lab_study_point *points, const int *works,
-                    int count, int number) {
+static void fit_law(struct lab_gang_work *work, const struct lab_study_point *points,
+                    const int *works, int count, int number) {
     size_t room = 0, n = 0;
     for (int i = 0; i < count; i++)
         room += works[i] == number ? (size_t)points[i].count : 0;
@@ -177,7 +177,7 @@ static void fit_law(struct lab_work *work, const struct lab_study_point *points,
 static void set_best(struct lab_gangs *gangs) {
     for (int i = 0; i < gangs->count; i++) {
         const struct lab_gang *gang = &gangs->items[i];
-        struct lab_work *work = &gangs->works[gang->work];
+        struct lab_gang_work *work = &gangs->works[gang->work];
         if (gang->grade == LAB_SPEEDUP_PAYS &&
             (!work->best || gang->ratio.low > work->best->ratio.low))
             work->best = gang;
@@ -214,13 +214,13 @@ void lab_gangs_make(const struct lab_study_table *study, struct lab_arena *arena
         if (points[i].runs[0]->rank_count > 1)
             gangs.items[gangs.count++] = make_gang(points, works, count, i, arena);
     for (int w = 0; w < gangs.work_count; w++) {
-        struct lab_work *work = &gangs.works[w];
+        struct lab_gang_work *work = &gangs.works[w];
         work->peak = (struct lab_fit_derived){NAN, NAN, {NAN, NAN, CONFIDENCE}};
         work->sizes = count_sizes(points, works, count, w);
         if (work->sizes >= USL_SIZES)
             fit_law(work, points, works, count, w);
     }
     set_best(&gangs);
-    lab_evens_make(&gangs, arena);
+    lab_break_even_make(&gangs, arena);
     *ret_gangs = gangs;
 }

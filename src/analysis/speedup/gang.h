@@ -33,7 +33,7 @@ struct lab_gang {
     double communication; /* share of an iteration's time; NaN = unknown */
 };
 
-struct lab_work { /* everything but the devices is the same */
+struct lab_gang_work { /* everything but the devices is the same */
     const char *name;
     const struct lab_study_run *example;
     int sizes;          /* that were run, one device among them */
@@ -56,11 +56,11 @@ struct lab_break_even { /* where so many devices are as fast as one */
 };
 
 struct lab_gangs {
-    struct lab_work *works;
+    struct lab_gang_work *works;
     int work_count;
     struct lab_gang *items;
     int count;
-    struct lab_break_even *evens;
+    struct lab_break_even *break_even;
     int even_count;
 };
 

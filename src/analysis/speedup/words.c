@@ -247,7 +247,7 @@ const char *lab_break_even_words(const struct lab_break_even *even, struct lab_a
 static const struct lab_break_even *best_even(const struct lab_gangs *gangs) {
     const struct lab_break_even *best = NULL;
     for (int i = 0; i < gangs->even_count; i++) {
-        const struct lab_break_even *even = &gangs->evens[i];
+        const struct lab_break_even *even = &gangs->break_even[i];
         bool inside = even->at >= even->from && even->at <= even->until;
         if (isnan(even->at) || isnan(even->low) || isnan(even->high) || !even->above)
             continue;

@@ -239,7 +239,7 @@ static bool same_place(const struct lab_training_row *a, const struct lab_traini
            a->work.weak == b->work.weak;
 }
 
-static void stretch(struct lab_training_range *range, double value) {
+static void segment(struct lab_training_range *range, double value) {
     range->low = fmin(range->low, value);
     range->high = fmax(range->high, value);
 }
@@ -254,8 +254,8 @@ static void survey(struct lab_training_row *rows, struct lab_training *training)
                 row->place = rows[k].place;
         training->place_count += row->place == training->place_count;
         training->model_count += is_first_of_model(training, i);
-        stretch(&training->parameters, row->work.parameters);
-        stretch(&training->batch, row->work.batch);
+        segment(&training->parameters, row->work.parameters);
+        segment(&training->batch, row->work.batch);
         if (row->work.devices > training->devices_most)
             training->devices_most = row->work.devices;
     }

@@ -118,7 +118,7 @@ double lab_training_part(const struct lab_training *training, const struct lab_t
 
 /* --- where several devices begin to pay --- */
 
-enum lab_training_even_state {
+enum lab_training_break_even_state {
     LAB_TRAINING_NEVER,  /* nowhere in the range looked at */
     LAB_TRAINING_ALWAYS, /* everywhere in it */
     LAB_TRAINING_FROM,   /* from `at` on */
@@ -134,8 +134,8 @@ enum lab_training_doubt {
     LAB_TRAINING_CONTRADICTED, /* by `against`, which was measured */
 };
 
-struct lab_training_even {
-    enum lab_training_even_state state;
+struct lab_training_break_even {
+    enum lab_training_break_even_state state;
     double at, low, high; /* low, high: where it may be; 0 or ∞ = beyond what was looked at */
     double from, until;   /* that was looked at */
     double layers;        /* over parameters: that these models have; 0 = unknown */
@@ -151,12 +151,13 @@ struct lab_training_even {
  *
  * Over batches, for this model (work.batch plays no part), up to a factor beyond what was run.
  */
-struct lab_training_even lab_training_even_batch(const struct lab_training *training,
-                                                 const struct lab_training_work *work);
+struct lab_training_break_even lab_training_break_even_batch(const struct lab_training *training,
+                                                             const struct lab_training_work *work);
 /* Over parameters at this batch, of models with as many layers as the largest that was run, whoever
  * asks: parameters and layers of `work` play no part. */
-struct lab_training_even lab_training_even_parameters(const struct lab_training *training,
-                                                      const struct lab_training_work *work);
+struct lab_training_break_even
+lab_training_break_even_parameters(const struct lab_training *training,
+                                   const struct lab_training_work *work);
 
 /* --- rows of a study --- */
 

@@ -34,7 +34,7 @@ static const char *place(double value, bool batch, struct lab_arena *arena) {
 }
 
 /* " [7.2 M, 12 M]"; an end that was looked for in vain is said to be open. */
-static const char *bounds(const struct lab_training_even *even, bool batch,
+static const char *bounds(const struct lab_training_break_even *even, bool batch,
                           struct lab_arena *arena) {
     bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
     if (isnan(even->low) || isnan(even->high))
@@ -48,7 +48,8 @@ static const char *bounds(const struct lab_training_even *even, bool batch,
 
 #define HARDLY 1.005 /* beyond, by rounding */
 
-static const char *beyond_words(const struct lab_training_even *even, struct lab_arena *arena) {
+static const char *beyond_words(const struct lab_training_break_even *even,
+                                struct lab_arena *arena) {
     return even->beyond > HARDLY
                ? lab_arena_printf(arena, ", %.1f times beyond what was run", even->beyond)
                : "";
@@ -56,7 +57,8 @@ static const char *beyond_words(const struct lab_training_even *even, struct lab
 
 /* Why it can't be told, and what would tell it. */
 static const char *doubt_words(const struct lab_training *training,
-                               const struct lab_training_even *even, struct lab_arena *arena) {
+                               const struct lab_training_break_even *even,
+                               struct lab_arena *arena) {
     switch (even->doubt) {
     case LAB_TRAINING_NO_LAW:
         return training->lacks;
@@ -75,9 +77,9 @@ static const char *doubt_words(const struct lab_training *training,
     return "nothing like it was run";
 }
 
-const char *lab_training_even_figure(const struct lab_training *training,
-                                     const struct lab_training_even *even, bool batch,
-                                     struct lab_arena *arena) {
+const char *lab_training_break_even_figure(const struct lab_training *training,
+                                           const struct lab_training_break_even *even, bool batch,
+                                           struct lab_arena *arena) {
     switch (even->state) {
     case LAB_TRAINING_NEVER:
         return lab_arena_printf(arena, "never, up to %s", place(even->until, batch, arena));
@@ -97,7 +99,7 @@ const char *lab_training_even_figure(const struct lab_training *training,
 }
 
 /* Of one that is told. */
-static const char *told_words(const struct lab_training_even *even, bool batch, int devices,
+static const char *told_words(const struct lab_training_break_even *even, bool batch, int devices,
                               const char *where, struct lab_arena *arena) {
     const char *before = batch ? "batch " : "", *behind = batch ? "" : " parameters";
     const char *at = isnan(even->at) ? "" : place(even->at, batch, arena);
@@ -122,9 +124,9 @@ static const char *told_words(const struct lab_training_even *even, bool batch, 
                             behind, bounds(even, batch, arena), where, beyond_words(even, arena));
 }
 
-const char *lab_training_even_words(const struct lab_training *training,
-                                    const struct lab_training_even *even, bool batch, int devices,
-                                    const char *where, struct lab_arena *arena) {
+const char *lab_training_break_even_words(const struct lab_training *training,
+                                          const struct lab_training_break_even *even, bool batch,
+                                          int devices, const char *where, struct lab_arena *arena) {
     if (even->state == LAB_TRAINING_UNTOLD)
         return lab_arena_printf(arena, "where %d devices begin to pay %s can't be told: %s",
                                 devices, where, doubt_words(training, even, arena));
@@ -132,13 +134,13 @@ const char *lab_training_even_words(const struct lab_training *training,
                             told_words(even, batch, devices, where, arena));
 }
 
-const char *lab_training_evens_words(const struct lab_training *training,
-                                     const struct lab_training_work *work,
-                                     struct lab_arena *arena) {
-    struct lab_training_even batch = lab_training_even_batch(training, work);
-    struct lab_training_even size = lab_training_even_parameters(training, work);
-    const char *first =
-        lab_training_even_words(training, &batch, true, work->devices, "for this model", arena);
+const char *lab_training_break_evens_words(const struct lab_training *training,
+                                           const struct lab_training_work *work,
+                                           struct lab_arena *arena) {
+    struct lab_training_break_even batch = lab_training_break_even_batch(training, work);
+    struct lab_training_break_even size = lab_training_break_even_parameters(training, work);
+    const char *first = lab_training_break_even_words(training, &batch, true, work->devices,
+                                                      "for this model", arena);
     const char *where = lab_arena_printf(arena, "at batch %.0f", work->batch);
     bool same_doubt = batch.doubt != LAB_TRAINING_SURE && size.doubt == batch.doubt &&
                       size.against == batch.against;
@@ -147,7 +149,7 @@ const char *lab_training_evens_words(const struct lab_training *training,
     const char *second =
         size.state != LAB_TRAINING_UNTOLD && batch.state != LAB_TRAINING_UNTOLD
             ? told_words(&size, false, work->devices, where, arena)
-            : lab_training_even_words(training, &size, false, work->devices, where, arena);
+            : lab_training_break_even_words(training, &size, false, work->devices, where, arena);
     return lab_arena_printf(arena, "%s; %s", first, second);
 }
 

@@ -256,21 +256,22 @@ static const struct lab_analysis_column even_columns[EVENS] = {
     [E_VALUE] = {"break_even", NULL, LAB_ANALYSIS_NUMBER, NULL, true},
 };
 
-struct evens {
+struct break_even {
     struct lab_analysis_cell *cells;
     int count;
 };
 
-static void add_even(const struct training_part *part, struct evens *evens,
+static void add_even(const struct training_part *part, struct break_even *break_even,
                      const struct lab_training_work *work, bool batch, const char *where) {
-    struct lab_training_even even = batch ? lab_training_even_batch(&part->training, work)
-                                          : lab_training_even_parameters(&part->training, work);
-    struct lab_analysis_cell *cell = &evens->cells[(ptrdiff_t)evens->count++ * EVENS];
+    struct lab_training_break_even even =
+        batch ? lab_training_break_even_batch(&part->training, work)
+              : lab_training_break_even_parameters(&part->training, work);
+    struct lab_analysis_cell *cell = &break_even->cells[(ptrdiff_t)break_even->count++ * EVENS];
     cell[E_DEVICES] = lab_analysis_figure(work->devices);
     cell[E_OVER] = lab_analysis_text(batch ? "batch" : "parameters");
     cell[E_AT] = lab_analysis_text(where);
-    cell[E_WORDS] =
-        lab_analysis_text(lab_training_even_figure(&part->training, &even, batch, part->arena));
+    cell[E_WORDS] = lab_analysis_text(
+        lab_training_break_even_figure(&part->training, &even, batch, part->arena));
     cell[E_VALUE] =
         (struct lab_analysis_cell){.value = even.at,
                                    .low = isfinite(even.low) ? even.low : (double)NAN,
@@ -293,19 +294,19 @@ static bool is_first(const struct training_part *part, const struct lab_training
 struct lab_analysis_table training_even_table(const struct training_part *part) {
     const struct lab_training_row **rows = training_order(part);
     int count = part->training.row_count;
-    struct evens evens = {
-        lab_arena_alloc(part->arena, (size_t)count * 2 * EVENS + 1, sizeof *evens.cells), 0};
+    struct break_even break_even = {
+        lab_arena_alloc(part->arena, (size_t)count * 2 * EVENS + 1, sizeof *break_even.cells), 0};
     for (int i = 0; i < count; i++) {
         const struct lab_training_work *work = &rows[i]->work;
         if (work->devices > 1 && is_first(part, rows, i, false))
-            add_even(part, &evens, work, true,
+            add_even(part, &break_even, work, true,
                      work->weak ? lab_arena_printf(part->arena, "%s, weak", rows[i]->model)
                                 : rows[i]->model);
     }
     for (int i = 0; i < count && part->training.model_count > 1; i++) {
         const struct lab_training_work *work = &rows[i]->work;
         if (work->devices > 1 && is_first(part, rows, i, true))
-            add_even(part, &evens, work, false,
+            add_even(part, &break_even, work, false,
                      lab_arena_printf(part->arena, "batch %.0f%s", work->batch,
                                       work->weak ? " a device" : ""));
     }
@@ -313,6 +314,6 @@ struct lab_analysis_table training_even_table(const struct training_part *part) 
                                        .title = "Where several devices begin to pay",
                                        .columns = even_columns,
                                        .column_count = EVENS,
-                                       .cells = evens.cells,
-                                       .row_count = evens.count};
+                                       .cells = break_even.cells,
+                                       .row_count = break_even.count};
 }

@@ -113,7 +113,7 @@ const char *training_law_words(const struct training_part *part) {
 }
 
 static const char *even_words(const struct training_part *part, const struct lab_training_row *row,
-                              bool batch, const struct lab_training_even *even) {
+                              bool batch, const struct lab_training_break_even *even) {
     bool both = false; /* ways to share work */
     for (int i = 0; i < part->training.row_count; i++)
         both |= part->training.rows[i].work.weak != row->work.weak;
@@ -121,8 +121,8 @@ static const char *even_words(const struct training_part *part, const struct lab
     const char *where =
         batch ? lab_arena_printf(part->arena, "for the %s model", row->model)
               : lab_arena_printf(part->arena, "at a batch of %.0f%s", row->work.batch, share);
-    return lab_training_even_words(&part->training, even, batch, row->work.devices, where,
-                                   part->arena);
+    return lab_training_break_even_words(&part->training, even, batch, row->work.devices, where,
+                                         part->arena);
 }
 
 /* A shared batch before one of each device's own, then the fewest devices, then the largest
@@ -146,8 +146,10 @@ const char *training_even_words(const struct training_part *part) {
     }
     if (!chosen)
         return NULL;
-    struct lab_training_even batch = lab_training_even_batch(&part->training, &chosen->work);
-    struct lab_training_even size = lab_training_even_parameters(&part->training, &chosen->work);
+    struct lab_training_break_even batch =
+        lab_training_break_even_batch(&part->training, &chosen->work);
+    struct lab_training_break_even size =
+        lab_training_break_even_parameters(&part->training, &chosen->work);
     bool by_batch = part->training.model_count < 2 ||
                     (size.state == LAB_TRAINING_NEVER && batch.state == LAB_TRAINING_FROM) ||
                     (size.state == LAB_TRAINING_UNTOLD && batch.state != LAB_TRAINING_UNTOLD);

@@ -183,7 +183,7 @@ static void judge_configurations(const struct lab_phases *phases, struct lab_are
 /* --- resources --- */
 
 struct sampled { /* what goes together in the concurrent phase */
-    struct lab_ties ties[DEVICES_MAX];
+    struct lab_resource_correlations correlations[DEVICES_MAX];
     int device_count;
 };
 
@@ -205,15 +205,16 @@ static void sample(const struct lab_phases *phases, struct lab_arena *arena,
                 ids[sampled->device_count++] = runs[i]->ranks[r].gpu_id;
         }
     for (int d = 0; d < sampled->device_count; d++)
-        lab_ties_make(runs, count, ids[d], (size_t)(BUDGET / sampled->device_count), arena,
-                      &sampled->ties[d]);
+        lab_resource_correlations_make(runs, count, ids[d],
+                                       (size_t)(BUDGET / sampled->device_count), arena,
+                                       &sampled->correlations[d]);
 }
 
 typedef bool is_asked(const struct lab_resource *resource);
 
 struct asked { /* of some resources and one figure */
-    const struct lab_tie *best;
-    const struct lab_ties *whose;
+    const struct lab_resource_correlation *best;
+    const struct lab_resource_correlations *whose;
     int count;
     double effective; /* fewest windows */
     double p;         /* of the best, over all that were asked */
@@ -221,27 +222,29 @@ struct asked { /* of some resources and one figure */
 
 /* The most significant one that rises with the resource, and its p over all of them. What follows from
  * the device's own pace says nothing of others. */
-static struct asked ask(const struct sampled *sampled, is_asked *is, enum lab_tie_figure figure,
-                        struct lab_arena *arena) {
+static struct asked ask(const struct sampled *sampled, is_asked *is,
+                        enum lab_resource_correlation_figure figure, struct lab_arena *arena) {
     struct asked asked = {.effective = NAN, .p = NAN};
     size_t room = 1, n = 0, chosen = 0;
     for (int d = 0; d < sampled->device_count; d++)
-        room += (size_t)sampled->ties[d].count;
+        room += (size_t)sampled->correlations[d].count;
     double *p = lab_arena_alloc(arena, room, sizeof *p);
     for (int d = 0; d < sampled->device_count; d++)
-        for (int i = 0; i < sampled->ties[d].count; i++) {
-            const struct lab_tie *tie = &sampled->ties[d].items[i];
-            if (tie->figure != figure || tie->role == LAB_RESOURCE_OWN || !is(&tie->resource))
+        for (int i = 0; i < sampled->correlations[d].count; i++) {
+            const struct lab_resource_correlation *correlation = &sampled->correlations[d].items[i];
+            if (correlation->figure != figure || correlation->role == LAB_RESOURCE_OWN ||
+                !is(&correlation->resource))
                 continue;
-            asked.effective = fmin(asked.effective, tie->effective);
-            if (tie->spearman.r > 0 && (!asked.best || tie->spearman.p < asked.best->spearman.p ||
-                                        (tie->spearman.p == asked.best->spearman.p &&
-                                         tie->spearman.r > asked.best->spearman.r))) {
-                asked.best = tie;
-                asked.whose = &sampled->ties[d];
+            asked.effective = fmin(asked.effective, correlation->effective);
+            if (correlation->spearman.r > 0 &&
+                (!asked.best || correlation->spearman.p < asked.best->spearman.p ||
+                 (correlation->spearman.p == asked.best->spearman.p &&
+                  correlation->spearman.r > asked.best->spearman.r))) {
+                asked.best = correlation;
+                asked.whose = &sampled->correlations[d];
                 chosen = n;
             }
-            p[n++] = tie->spearman.r > 0 ? tie->spearman.p : 1;
+            p[n++] = correlation->spearman.r > 0 ? correlation->spearman.p : 1;
         }
     asked.count = (int)n;
     lab_stats_adjust_bh(p, n, p);
@@ -269,8 +272,9 @@ static void judge_correlation(const struct asked *asked, const char *what, const
         indicator->state = LAB_INDICATOR_MET;
         indicator->evidence = lab_arena_printf(
             arena, "the %s goes together with the %s on %s: ρ = %.2f [%.2f, %.2f], %zu windows",
-            lab_resource_title(&asked->best->resource, arena), noun, asked->whose->paces.device,
-            found->r, found->interval.low, found->interval.high, asked->best->windows);
+            lab_resource_title(&asked->best->resource, arena), noun,
+            asked->whose->rank_times.device, found->r, found->interval.low, found->interval.high,
+            asked->best->windows);
     } else if (least_seen(asked) <= SEEN) {
         indicator->state = LAB_INDICATOR_NOT_MET;
         indicator->evidence = lab_arena_printf(
@@ -288,18 +292,18 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
                         struct lab_indicator *indicator) {
     size_t room = 1, n = 0, chosen = 0;
     const struct lab_spikes *best = NULL;
-    const struct lab_ties *whose = NULL;
+    const struct lab_resource_correlations *whose = NULL;
     for (int d = 0; d < sampled->device_count; d++)
-        room += (size_t)sampled->ties[d].spike_count;
+        room += (size_t)sampled->correlations[d].spike_count;
     double *p = lab_arena_alloc(arena, room, sizeof *p);
     for (int d = 0; d < sampled->device_count; d++)
-        for (int i = 0; i < sampled->ties[d].spike_count; i++) {
-            const struct lab_spikes *spikes = &sampled->ties[d].spikes[i];
+        for (int i = 0; i < sampled->correlations[d].spike_count; i++) {
+            const struct lab_spikes *spikes = &sampled->correlations[d].spikes[i];
             if (!lab_resource_is_cpu(&spikes->resource))
                 continue;
             if (spikes->rise > 0 && (!best || spikes->p < best->p)) {
                 best = spikes;
-                whose = &sampled->ties[d];
+                whose = &sampled->correlations[d];
                 chosen = n;
             }
             p[n++] = spikes->p;
@@ -310,8 +314,8 @@ static bool find_spikes(const struct sampled *sampled, struct lab_arena *arena,
     indicator->state = LAB_INDICATOR_MET;
     indicator->evidence = lab_arena_printf(
         arena, "iterations on %s take %.1f %% [%.1f, %.1f] longer during %d spikes of the %s",
-        whose->paces.device, 100 * best->rise, 100 * best->interval.low, 100 * best->interval.high,
-        best->events, lab_resource_title(&best->resource, arena));
+        whose->rank_times.device, 100 * best->rise, 100 * best->interval.low,
+        100 * best->interval.high, best->events, lab_resource_title(&best->resource, arena));
     return true;
 }
 

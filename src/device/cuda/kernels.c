@@ -33,8 +33,8 @@ static struct cuda_kernels *kernels_of(struct cuda_device *device) {
     return device->kernels;
 }
 
-static struct cuda_room room_of(const struct cuda_device *device) {
-    return (struct cuda_room){device->sm_count, device->shared_bytes_max, device->capability};
+static struct cuda_capacity capacity_of(const struct cuda_device *device) {
+    return (struct cuda_capacity){device->sm_count, device->shared_bytes_max, device->capability};
 }
 
 static lab_cu_tensor_type type_of(enum lab_dtype dtype) {
@@ -173,7 +173,7 @@ int cuda_launch(struct cuda_stream *stream, const struct lab_launch *launch, str
     struct cuda_device *device = (struct cuda_device *)stream->base.device;
     struct cuda_call call;
     enum cuda_way way;
-    int status = cuda_plan(launch, room_of(device), &way, &call, err);
+    int status = cuda_plan(launch, capacity_of(device), &way, &call, err);
     kernels_of(device);
     if (status == 0 && way == CUDA_WAY_GEMM)
         status = multiply(stream, launch, err);
@@ -191,7 +191,7 @@ static void prepare(const struct cuda_device *device, const struct lab_launch *l
     const struct lab_op *op = lab_op_get(launch->op);
     if (lab_launch_complete(&complete, NULL) ||
         (cuda_supports(launch->op, lab_launch_dtype(launch), device->capability) &&
-         cuda_plan(&complete, room_of(device), &way, &call, NULL)))
+         cuda_plan(&complete, capacity_of(device), &way, &call, NULL)))
         return;
     if (way == CUDA_WAY_KERNEL)
         cuda_code_request(&call.variant, device->capability);

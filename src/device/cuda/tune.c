@@ -33,9 +33,9 @@ static int shared_bytes_of(int capability) {
     }
 }
 
-struct cuda_room cuda_room_of(const struct lab_device_ref *ref) {
-    return (struct cuda_room){ref->compute_units, shared_bytes_of(ref->capability),
-                              ref->capability};
+struct cuda_capacity cuda_capacity_of(const struct lab_device_ref *ref) {
+    return (struct cuda_capacity){ref->compute_units, shared_bytes_of(ref->capability),
+                                  ref->capability};
 }
 
 #define VERSIONED_MAX 8 /* tunables of all plans together */
@@ -67,8 +67,8 @@ static const struct lab_tunable *with_version(const struct cuda_tunable *declare
 const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
                                        const struct lab_launch *launch) {
     const struct cuda_tunable *found = NULL;
-    struct cuda_room room = cuda_room_of(place->ref);
-    if (!room.capability || !room.sm_count)
+    struct cuda_capacity capacity = cuda_capacity_of(place->ref);
+    if (!capacity.capability || !capacity.sm_count)
         return NULL; /* NVML is missing: what is legal can't be said */
     switch (launch->op) {
     case LAB_OP_GEMM:
@@ -76,13 +76,13 @@ const struct lab_tunable *cuda_tunable(const struct lab_tunable_place *place,
     case LAB_OP_GEMM_BIAS:
     case LAB_OP_GEMM_BIAS_GELU:
     case LAB_OP_GEMM_BIAS_ADD:
-        found = find_gemm_tunable(launch, room);
+        found = find_gemm_tunable(launch, capacity);
         break;
     case LAB_OP_FLASH_ATTENTION:
-        found = find_flash_attention_tunable(launch, room);
+        found = find_flash_attention_tunable(launch, capacity);
         break;
     case LAB_OP_SOFTMAX:
-        found = find_softmax_tunable(launch, room);
+        found = find_softmax_tunable(launch, capacity);
         break;
     default:
         break;

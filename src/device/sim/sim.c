@@ -164,7 +164,7 @@ static int sim_open(const struct lab_machine *here, const struct lab_device_ref 
     return 0;
 }
 
-static const char *why_together(struct lab_arena *arena) {
+static const char *sim_why_together(struct lab_arena *arena) {
     return lab_arena_strdup(arena, "a simulated machine lives in one process, and devices in "
                                    "others would not share its links");
 }
@@ -177,5 +177,5 @@ const struct lab_backend lab_backend_sim = {
     .rank = -1,
     .select = sim_select,
     .open = sim_open,
-    .why_together = why_together,
+    .why_together = sim_why_together,
 };

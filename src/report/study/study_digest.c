@@ -172,15 +172,15 @@ static void make_ranges(struct study_digest *digest) {
 
 /* --- notes --- */
 
-struct saying {
+struct remark {
     uint64_t gist;
     int order;
     const char *text;
     const struct lab_run *run;
 };
 
-struct sayings {
-    struct saying *items;
+struct remarks {
+    struct remark *items;
     int count, capacity;
 };
 
@@ -216,14 +216,14 @@ static uint64_t gist_of(const char *text) {
     return hash;
 }
 
-static void say(struct sayings *sayings, const char *text, const struct lab_run *run) {
-    LAB_MEM_GROW(&sayings->items, sayings->count, &sayings->capacity);
-    sayings->items[sayings->count] = (struct saying){gist_of(text), sayings->count, text, run};
-    sayings->count++;
+static void say(struct remarks *remarks, const char *text, const struct lab_run *run) {
+    LAB_MEM_GROW(&remarks->items, remarks->count, &remarks->capacity);
+    remarks->items[remarks->count] = (struct remark){gist_of(text), remarks->count, text, run};
+    remarks->count++;
 }
 
 static int by_gist(const void *a, const void *b) {
-    const struct saying *x = a, *y = b;
+    const struct remark *x = a, *y = b;
     if (x->gist != y->gist)
         return x->gist < y->gist ? -1 : 1;
     return x->order < y->order ? -1 : 1;
@@ -242,36 +242,36 @@ static int by_runs(const void *a, const void *b) {
 }
 
 /* A run that says the same twice, as gangs do, counts once. Releases the sayings. */
-static struct study_notes gather(struct sayings *sayings, struct lab_arena *arena) {
-    size_t count = (size_t)sayings->count;
+static struct study_notes gather(struct remarks *remarks, struct lab_arena *arena) {
+    size_t count = (size_t)remarks->count;
     struct study_notes notes = {0};
     if (count == 0)
         return notes;
-    qsort(sayings->items, count, sizeof *sayings->items, by_gist);
+    qsort(remarks->items, count, sizeof *remarks->items, by_gist);
     const struct lab_run **runs = lab_arena_alloc(arena, count, sizeof *runs);
     struct ordered_note *ordered = lab_mem_alloc(count, sizeof *ordered);
     for (size_t i = 0; i < count; i++) {
-        const struct saying *saying = &sayings->items[i];
-        if (i == 0 || saying->gist != saying[-1].gist)
+        const struct remark *remark = &remarks->items[i];
+        if (i == 0 || remark->gist != remark[-1].gist)
             ordered[notes.count++] = (struct ordered_note){
-                {.text = saying->text, .run = &runs[i], .exact = true}, saying->order};
+                {.text = remark->text, .run = &runs[i], .exact = true}, remark->order};
         struct study_note *note = &ordered[notes.count - 1].note;
-        if (note->run_count && note->run[note->run_count - 1] == saying->run)
+        if (note->run_count && note->run[note->run_count - 1] == remark->run)
             continue;
-        note->exact &= strcmp(note->text, saying->text) == 0;
-        runs[(size_t)(note->run - runs) + (size_t)note->run_count++] = saying->run;
+        note->exact &= strcmp(note->text, remark->text) == 0;
+        runs[(size_t)(note->run - runs) + (size_t)note->run_count++] = remark->run;
     }
     qsort(ordered, (size_t)notes.count, sizeof *ordered, by_runs);
     notes.items = lab_arena_alloc(arena, (size_t)notes.count, sizeof *notes.items);
     for (int i = 0; i < notes.count; i++)
         notes.items[i] = ordered[i].note;
     lab_mem_free(ordered);
-    lab_mem_free(sayings->items);
+    lab_mem_free(remarks->items);
     return notes;
 }
 
 /* The sentences of a list in JSON. */
-static void say_list(struct sayings *sayings, struct study_span json, const struct lab_run *run,
+static void say_list(struct remarks *remarks, struct study_span json, const struct lab_run *run,
                      struct lab_arena *arena) {
     struct lab_value *list = NULL;
     if (json.length <= 2 || *json.begin != '[' ||
@@ -279,10 +279,10 @@ static void say_list(struct sayings *sayings, struct study_span json, const stru
         return;
     for (int i = 0; i < list->count; i++)
         if (list->items[i]->type == LAB_VALUE_STRING && *list->items[i]->string)
-            say(sayings, list->items[i]->string, run);
+            say(remarks, list->items[i]->string, run);
 }
 
-static void say_result(struct sayings *problems, struct sayings *warnings,
+static void say_result(struct remarks *problems, struct remarks *warnings,
                        const struct lab_run *run, struct lab_arena *arena) {
     static const char *const keys[] = {"invalid", "warnings"};
     struct study_span spans[2], json = {run->result, run->result ? strlen(run->result) : 0};
@@ -296,7 +296,7 @@ static void say_result(struct sayings *problems, struct sayings *warnings,
 }
 
 static void make_notes(struct study_digest *digest, const struct named *named) {
-    struct sayings failures = {0}, problems = {0}, warnings = {0};
+    struct remarks failures = {0}, problems = {0}, warnings = {0};
     for (int i = 0; i < digest->study->run_count; i++) {
         const struct lab_run *run = named[i].run;
         if (run->state == LAB_RUN_FAILED)

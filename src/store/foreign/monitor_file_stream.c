@@ -18,7 +18,7 @@
 #define PIECE_BYTES   4096 /* what a pipe that is ready takes without making us wait: PIPE_BUF */
 #define PATIENCE_MS   5000 /* for a reader, at the end */
 
-struct outlet {
+struct stream_out {
     struct lab_monitor_writer writer;
     struct lab_str waiting; /* what the writer made */
     size_t left_out;        /* ticks, for want of room */
@@ -26,7 +26,7 @@ struct outlet {
 };
 
 struct lab_monitor_stream {
-    struct outlet outlets[2];
+    struct stream_out outs[2];
     int count;
     int fd; /* of CSV; -1 = files */
     bool plain, over;
@@ -37,30 +37,30 @@ struct lab_monitor_stream {
 static void take_entity(void *state, int number, const struct lab_entity *entity) {
     struct lab_monitor_stream *stream = state;
     for (int i = 0; i < stream->count; i++)
-        lab_monitor_writer_entity(&stream->outlets[i].writer, number, entity);
+        lab_monitor_writer_entity(&stream->outs[i].writer, number, entity);
 }
 
 static void take_tick(void *state, const struct lab_tick *tick) {
     struct lab_monitor_stream *stream = state;
     for (int i = 0; i < stream->count && !stream->over; i++) {
-        struct outlet *outlet = &stream->outlets[i];
-        if (outlet->waiting.length < WAITING_BYTES)
-            lab_monitor_writer_tick(&outlet->writer, tick);
+        struct stream_out *out = &stream->outs[i];
+        if (out->waiting.length < WAITING_BYTES)
+            lab_monitor_writer_tick(&out->writer, tick);
         else
-            outlet->left_out++;
+            out->left_out++;
     }
 }
 
 static void take_event(void *state, const struct lab_sample_event *event) {
     struct lab_monitor_stream *stream = state;
     for (int i = 0; i < stream->count; i++)
-        lab_monitor_writer_event(&stream->outlets[i].writer, event);
+        lab_monitor_writer_event(&stream->outs[i].writer, event);
 }
 
 static void take_processes(void *state, const struct lab_process_list *list) {
     struct lab_monitor_stream *stream = state;
     for (int i = 0; i < stream->count; i++)
-        lab_monitor_writer_processes(&stream->outlets[i].writer, list);
+        lab_monitor_writer_processes(&stream->outs[i].writer, list);
 }
 
 struct lab_sink_samples lab_monitor_stream_sink(struct lab_monitor_stream *stream) {
@@ -78,21 +78,21 @@ static struct lab_monitor_stream *make(const enum lab_monitor_format *formats, i
     stream->count = count;
     stream->fd = -1;
     for (int i = 0; i < count; i++) {
-        struct outlet *outlet = &stream->outlets[i];
-        lab_str_init(&outlet->waiting);
-        lab_monitor_writer_init(&outlet->writer, formats[i], &outlet->waiting);
-        outlet->writer.gpu = setup->gpu;
-        outlet->writer.interval_ns = setup->interval_ns;
-        outlet->writer.wall_offset_ns = offset_ns;
+        struct stream_out *out = &stream->outs[i];
+        lab_str_init(&out->waiting);
+        lab_monitor_writer_init(&out->writer, formats[i], &out->waiting);
+        out->writer.gpu = setup->gpu;
+        out->writer.interval_ns = setup->interval_ns;
+        out->writer.wall_offset_ns = offset_ns;
     }
     return stream;
 }
 
 static void release(struct lab_monitor_stream *stream) {
     for (int i = 0; i < stream->count; i++) {
-        lab_monitor_writer_release(&stream->outlets[i].writer);
-        lab_str_release(&stream->outlets[i].waiting);
-        lab_monitor_list_close(&stream->outlets[i].list);
+        lab_monitor_writer_release(&stream->outs[i].writer);
+        lab_str_release(&stream->outs[i].waiting);
+        lab_monitor_list_close(&stream->outs[i].list);
     }
     lab_mem_free(stream);
 }
@@ -112,12 +112,12 @@ int lab_monitor_stream_files(const char *name, const struct lab_monitor_stream_s
     lab_str_init(&path);
     int result = 0;
     for (int i = 0; i < 2 && result == 0; i++) {
-        struct outlet *outlet = &stream->outlets[i];
+        struct stream_out *out = &stream->outs[i];
         lab_str_clear(&path);
         lab_str_add_bytes(&path, name, length);
         lab_str_add(&path, endings[i]);
-        result = lab_monitor_list_open(path.text, formats[i], &outlet->list, err);
-        outlet->writer.records = outlet->list.has_records;
+        result = lab_monitor_list_open(path.text, formats[i], &out->list, err);
+        out->writer.records = out->list.has_records;
     }
     lab_str_release(&path);
     if (result < 0)
@@ -136,7 +136,7 @@ int lab_monitor_stream_csv(int fd, const struct lab_monitor_stream_setup *setup,
     struct lab_monitor_stream *stream = make(&format, 1, setup);
     stream->fd = fd;
     stream->plain = S_ISREG(info.st_mode);
-    lab_monitor_write_csv_header(&stream->outlets[0].waiting);
+    lab_monitor_write_csv_header(&stream->outs[0].waiting);
     *ret_stream = stream;
     return 0;
 }
@@ -173,7 +173,7 @@ static bool is_ready(const struct lab_monitor_stream *stream, int wait_ms) {
 }
 
 static int write_lines(struct lab_monitor_stream *stream, int wait_ms, struct lab_err *err) {
-    struct lab_str *text = &stream->outlets[0].waiting;
+    struct lab_str *text = &stream->outs[0].waiting;
     size_t done = 0;
     int result = 0;
     while (done < text->length && !stream->over && is_ready(stream, wait_ms)) {
@@ -201,11 +201,10 @@ static int write_lines(struct lab_monitor_stream *stream, int wait_ms, struct la
 
 /* --- flushing --- */
 
-static int write_list(struct outlet *outlet, struct lab_err *err) {
-    if (lab_monitor_list_append(&outlet->list, outlet->waiting.text, outlet->waiting.length, err) <
-        0)
+static int write_list(struct stream_out *out, struct lab_err *err) {
+    if (lab_monitor_list_append(&out->list, out->waiting.text, out->waiting.length, err) < 0)
         return -1;
-    lab_str_clear(&outlet->waiting);
+    lab_str_clear(&out->waiting);
     return 0;
 }
 
@@ -214,7 +213,7 @@ static int flush(struct lab_monitor_stream *stream, int wait_ms, struct lab_err 
         return write_lines(stream, wait_ms, err);
     int result = 0;
     for (int i = 0; i < stream->count; i++) /* both, whatever becomes of the first */
-        if (write_list(&stream->outlets[i], err) < 0)
+        if (write_list(&stream->outs[i], err) < 0)
             result = -1;
     return result;
 }
@@ -232,11 +231,11 @@ int lab_monitor_stream_close(struct lab_monitor_stream *stream, struct lab_err *
         return 0;
     size_t left_out = 0;
     for (int i = 0; i < stream->count; i++) {
-        lab_monitor_writer_end(&stream->outlets[i].writer);
-        left_out += stream->outlets[i].left_out;
+        lab_monitor_writer_end(&stream->outs[i].writer);
+        left_out += stream->outs[i].left_out;
     }
     int result = flush(stream, PATIENCE_MS, err);
-    if (result == 0 && stream->fd >= 0 && !stream->over && stream->outlets[0].waiting.length)
+    if (result == 0 && stream->fd >= 0 && !stream->over && stream->outs[0].waiting.length)
         result = lab_err_set(err, LAB_ERR_SYSTEM,
                              "the reader of the CSV doesn't read: its last "
                              "lines are missing");
@@ -251,6 +250,6 @@ void lab_monitor_stream_undo(struct lab_monitor_stream *stream) {
     if (!stream)
         return;
     for (int i = 0; i < stream->count; i++)
-        lab_monitor_list_undo(&stream->outlets[i].list);
+        lab_monitor_list_undo(&stream->outs[i].list);
     release(stream);
 }

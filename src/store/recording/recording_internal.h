@@ -154,7 +154,7 @@ int lab_recording_open(const char *path, struct lab_recording_notes *notes, bool
                        struct lab_store **ret_store, struct lab_err *err);
 
 /* A stretch between boots or jumps, as the file has it. */
-struct lab_recording_stretch {
+struct lab_recording_segment {
     int64_t row, mono_ns, wall_ns;
     const char *host, *boot_id;
     int boot;         /* stretches of one boot have the same number; ascending */
@@ -163,7 +163,7 @@ struct lab_recording_stretch {
 };
 
 /* An entity as the file has it, and where its columns go. */
-struct lab_recording_source {
+struct lab_recording_columns {
     int64_t row, parent;
     int track; /* index; -1 = of a later version */
     int column_count;
@@ -176,20 +176,20 @@ struct lab_recording_reading {
     const struct lab_recording_query *query;
     struct lab_arena *arena;
     struct lab_recording_notes notes;
-    struct lab_recording_stretch *stretches; /* ascending by row */
-    int stretch_count, stretch_capacity;
-    int query_boot;                       /* whose times the query's are; -1 = all */
-    struct lab_recording_source *sources; /* ascending by row */
+    struct lab_recording_segment *segments; /* ascending by row */
+    int segment_count, segment_capacity;
+    int query_boot;                        /* whose times the query's are; -1 = all */
+    struct lab_recording_columns *sources; /* ascending by row */
     int source_count, source_capacity;
     int64_t bytes_left; /* of memory, for what is read */
     struct lab_recording *recording;
 };
 
 /* NULL = there is none of the row. */
-struct lab_recording_stretch *lab_recording_stretch(struct lab_recording_reading *reading,
+struct lab_recording_segment *lab_recording_segment(struct lab_recording_reading *reading,
                                                     int64_t row);
-struct lab_recording_source *lab_recording_source(struct lab_recording_reading *reading,
-                                                  int64_t row);
+struct lab_recording_columns *lab_recording_columns(struct lab_recording_reading *reading,
+                                                    int64_t row);
 
 /* Times beyond these (18 years of uptime, the year 2116) are damage; sums of others can't overflow. */
 #define LAB_RECORDING_TIME_MAX (INT64_C(1) << 59)
@@ -201,7 +201,7 @@ static inline bool lab_recording_is_time(int64_t time_ns) {
 
 /* Is a stretch of time asked for? `stretch` may be NULL. */
 bool lab_recording_wants(const struct lab_recording_reading *reading,
-                         const struct lab_recording_stretch *stretch, int64_t first_ns,
+                         const struct lab_recording_segment *segment, int64_t first_ns,
                          int64_t last_ns);
 
 /* Rows one after the other, also of a damaged file: what can't be read is stepped over by the first

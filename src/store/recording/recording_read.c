@@ -75,14 +75,14 @@ int lab_recording_each(struct lab_recording_reading *reading, const char *what, 
 
 /* --- epochs --- */
 
-struct lab_recording_stretch *lab_recording_stretch(struct lab_recording_reading *reading,
+struct lab_recording_segment *lab_recording_segment(struct lab_recording_reading *reading,
                                                     int64_t row) {
-    int low = 0, high = reading->stretch_count - 1;
+    int low = 0, high = reading->segment_count - 1;
     while (low <= high) {
         int middle = low + (high - low) / 2;
-        if (reading->stretches[middle].row == row)
-            return &reading->stretches[middle];
-        if (reading->stretches[middle].row < row)
+        if (reading->segments[middle].row == row)
+            return &reading->segments[middle];
+        if (reading->segments[middle].row < row)
             low = middle + 1;
         else
             high = middle - 1;
@@ -92,7 +92,7 @@ struct lab_recording_stretch *lab_recording_stretch(struct lab_recording_reading
 
 static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
     (void)state;
-    struct lab_recording_stretch stretch = {
+    struct lab_recording_segment segment = {
         .row = sqlite3_column_int64(row, 0),
         .boot_id = lab_recording_text(row, 1, reading->arena),
         .host = lab_recording_text(row, 2, reading->arena),
@@ -100,17 +100,17 @@ static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row,
         .wall_ns = sqlite3_column_int64(row, 4),
         .first_ns = INT64_MAX,
     };
-    if (!lab_recording_is_time(stretch.mono_ns) || stretch.wall_ns < 0 ||
-        stretch.wall_ns > LAB_RECORDING_WALL_MAX)
+    if (!lab_recording_is_time(segment.mono_ns) || segment.wall_ns < 0 ||
+        segment.wall_ns > LAB_RECORDING_WALL_MAX)
         return 0;
-    if (reading->stretch_count) {
-        const struct lab_recording_stretch *last = &reading->stretches[reading->stretch_count - 1];
-        bool same = strcmp(last->boot_id, stretch.boot_id) == 0 &&
-                    strcmp(last->host, stretch.host) == 0 && stretch.mono_ns >= last->mono_ns;
-        stretch.boot = last->boot + !same;
+    if (reading->segment_count) {
+        const struct lab_recording_segment *last = &reading->segments[reading->segment_count - 1];
+        bool same = strcmp(last->boot_id, segment.boot_id) == 0 &&
+                    strcmp(last->host, segment.host) == 0 && segment.mono_ns >= last->mono_ns;
+        segment.boot = last->boot + !same;
     }
-    LAB_MEM_GROW(&reading->stretches, reading->stretch_count, &reading->stretch_capacity);
-    reading->stretches[reading->stretch_count++] = stretch;
+    LAB_MEM_GROW(&reading->segments, reading->segment_count, &reading->segment_capacity);
+    reading->segments[reading->segment_count++] = segment;
     return 0;
 }
 
@@ -118,9 +118,9 @@ static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row,
  * same boot. */
 static int find_query_boot(struct lab_recording_reading *reading, struct lab_err *err) {
     const struct lab_recording_query *query = reading->query;
-    if ((query->from_ns == 0 && query->until_ns == 0) || reading->stretch_count == 0)
+    if ((query->from_ns == 0 && query->until_ns == 0) || reading->segment_count == 0)
         return 0;
-    const struct lab_recording_stretch *last = &reading->stretches[reading->stretch_count - 1];
+    const struct lab_recording_segment *last = &reading->segments[reading->segment_count - 1];
     reading->query_boot = last->boot;
     if (query->epoch == 0 || reading->damaged)
         return 0;
@@ -133,32 +133,32 @@ static int find_query_boot(struct lab_recording_reading *reading, struct lab_err
         const char *boot_id = lab_recording_text(row, 0, reading->arena);
         const char *host = lab_recording_text(row, 1, reading->arena);
         reading->query_boot = -2; /* of no recording */
-        for (int i = 0; i < reading->stretch_count; i++)
-            if (strcmp(reading->stretches[i].boot_id, boot_id) == 0 &&
-                strcmp(reading->stretches[i].host, host) == 0)
-                reading->query_boot = reading->stretches[i].boot;
+        for (int i = 0; i < reading->segment_count; i++)
+            if (strcmp(reading->segments[i].boot_id, boot_id) == 0 &&
+                strcmp(reading->segments[i].host, host) == 0)
+                reading->query_boot = reading->segments[i].boot;
     }
     sqlite3_finalize(row);
     return 0;
 }
 
 bool lab_recording_wants(const struct lab_recording_reading *reading,
-                         const struct lab_recording_stretch *stretch, int64_t first_ns,
+                         const struct lab_recording_segment *segment, int64_t first_ns,
                          int64_t last_ns) {
     if (reading->query_boot == -1)
         return true;
-    return (!stretch || stretch->boot == reading->query_boot) &&
+    return (!segment || segment->boot == reading->query_boot) &&
            first_ns <= reading->query->until_ns && last_ns >= reading->query->from_ns;
 }
 
-static int64_t offset_of(const struct lab_recording_stretch *stretch) {
-    return stretch->wall_ns - stretch->mono_ns;
+static int64_t offset_of(const struct lab_recording_segment *segment) {
+    return segment->wall_ns - segment->mono_ns;
 }
 
 /* --- entities --- */
 
-struct lab_recording_source *lab_recording_source(struct lab_recording_reading *reading,
-                                                  int64_t row) {
+struct lab_recording_columns *lab_recording_columns(struct lab_recording_reading *reading,
+                                                    int64_t row) {
     int low = 0, high = reading->source_count - 1;
     while (low <= high) {
         int middle = low + (high - low) / 2;
@@ -194,7 +194,7 @@ static int find_track(struct lab_recording *recording, const struct lab_entity *
 
 /* Adds the columns that the track hasn't got, and says where each goes. */
 static void map_columns(struct lab_recording_reading *reading, struct lab_track *track,
-                        const struct lab_column *columns, struct lab_recording_source *source) {
+                        const struct lab_column *columns, struct lab_recording_columns *source) {
     struct lab_column *all = (struct lab_column *)track->entity.columns;
     source->map = lab_arena_alloc(reading->arena, (size_t)source->column_count, sizeof(int));
     for (int i = 0; i < source->column_count; i++) {
@@ -220,8 +220,8 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
     if (reading->source_count == SOURCES_MAX)
         return 0;
     LAB_MEM_GROW(&reading->sources, reading->source_count, &reading->source_capacity);
-    struct lab_recording_source *source = &reading->sources[reading->source_count++];
-    *source = (struct lab_recording_source){
+    struct lab_recording_columns *source = &reading->sources[reading->source_count++];
+    *source = (struct lab_recording_columns){
         .row = sqlite3_column_int64(row, 0), .parent = sqlite3_column_int64(row, 7), .track = -1};
     const char *kind = lab_recording_text(row, 2, arena);
     struct lab_entity entity = {
@@ -256,8 +256,8 @@ static int add_source(struct lab_recording_reading *reading, sqlite3_stmt *row, 
 static void finish_tracks(struct lab_recording_reading *reading) {
     struct lab_recording *recording = reading->recording;
     for (int i = 0; i < reading->source_count; i++) {
-        const struct lab_recording_source *source = &reading->sources[i];
-        const struct lab_recording_source *parent = lab_recording_source(reading, source->parent);
+        const struct lab_recording_columns *source = &reading->sources[i];
+        const struct lab_recording_columns *parent = lab_recording_columns(reading, source->parent);
         if (source->track >= 0 && parent && parent->track != source->track)
             recording->tracks[source->track].entity.parent = parent->track;
     }
@@ -286,16 +286,16 @@ struct events {
 
 static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
     struct events *events = state;
-    struct lab_recording_stretch *stretch =
-        lab_recording_stretch(reading, sqlite3_column_int64(row, 1));
+    struct lab_recording_segment *segment =
+        lab_recording_segment(reading, sqlite3_column_int64(row, 1));
     int64_t time_ns = sqlite3_column_int64(row, 2);
     if (!lab_recording_is_time(time_ns))
         return 0;
-    const struct lab_recording_source *source =
-        lab_recording_source(reading, sqlite3_column_int64(row, 3));
+    const struct lab_recording_columns *source =
+        lab_recording_columns(reading, sqlite3_column_int64(row, 3));
     const char *kind = lab_recording_text(row, 4, reading->arena);
     struct lab_sample_event event = {
-        .time_ns = time_ns + (stretch ? stretch->shift_ns : 0),
+        .time_ns = time_ns + (segment ? segment->shift_ns : 0),
         .entity = source ? source->track : -1,
         .kind = LAB_EVENT_KIND_COUNT,
         .number = sqlite3_column_int64(row, 5),
@@ -305,7 +305,7 @@ static int add_event(struct lab_recording_reading *reading, sqlite3_stmt *row, v
         if (strcmp(kind, lab_event_kind_name((enum lab_event_kind)i)) == 0)
             event.kind = (enum lab_event_kind)i;
     if (event.kind == LAB_EVENT_KIND_COUNT ||
-        !lab_recording_wants(reading, stretch, time_ns, time_ns))
+        !lab_recording_wants(reading, segment, time_ns, time_ns))
         return 0;
     LAB_MEM_GROW(&events->items, events->count, &events->capacity);
     events->items[events->count++] = (struct numbered_event){event, sqlite3_column_int64(row, 0)};
@@ -347,19 +347,19 @@ static void finish_epochs(struct lab_recording_reading *reading) {
     bool has_ticks = false;
     for (int i = 0; i < recording->track_count; i++)
         has_ticks |= recording->tracks[i].count > 0;
-    recording->epochs = lab_arena_alloc(reading->arena, (size_t)reading->stretch_count + 1,
+    recording->epochs = lab_arena_alloc(reading->arena, (size_t)reading->segment_count + 1,
                                         sizeof *recording->epochs);
-    for (int i = 0; i < reading->stretch_count; i++) {
-        const struct lab_recording_stretch *stretch = &reading->stretches[i];
-        if (reading->query_boot != -1 && stretch->boot != reading->query_boot)
+    for (int i = 0; i < reading->segment_count; i++) {
+        const struct lab_recording_segment *segment = &reading->segments[i];
+        if (reading->query_boot != -1 && segment->boot != reading->query_boot)
             continue;
         int64_t from_ns =
-            stretch->first_ns < stretch->mono_ns ? stretch->first_ns : stretch->mono_ns;
+            segment->first_ns < segment->mono_ns ? segment->first_ns : segment->mono_ns;
         recording->epochs[recording->epoch_count++] = (struct lab_recording_epoch){
-            .from_ns = from_ns + stretch->shift_ns,
-            .offset_ns = offset_of(stretch) - stretch->shift_ns,
-            .host = stretch->host,
-            .boot_id = stretch->boot_id,
+            .from_ns = from_ns + segment->shift_ns,
+            .offset_ns = offset_of(segment) - segment->shift_ns,
+            .host = segment->host,
+            .boot_id = segment->boot_id,
         };
     }
     qsort(recording->epochs, (size_t)recording->epoch_count, sizeof *recording->epochs,
@@ -446,7 +446,7 @@ static int read_all(struct lab_recording_reading *reading, struct lab_err *err) 
     }
     finish_notes(reading);
     lab_mem_free(reading->notes.items);
-    lab_mem_free(reading->stretches);
+    lab_mem_free(reading->segments);
     lab_mem_free(reading->sources);
     return result;
 }

@@ -61,15 +61,15 @@ static bool identify(void *state, int64_t number, struct lab_process_sample *ret
 
 static int track_of(void *state, int64_t row) {
     const struct processes *processes = state;
-    const struct lab_recording_source *source = lab_recording_source(processes->reading, row);
+    const struct lab_recording_columns *source = lab_recording_columns(processes->reading, row);
     return source ? source->track : -1;
 }
 
 static void keep_list(struct processes *processes, const struct lab_process_list *list,
-                      const struct lab_recording_stretch *stretch) {
-    int64_t shift_ns = stretch ? stretch->shift_ns : 0;
+                      const struct lab_recording_segment *segment) {
+    int64_t shift_ns = segment ? segment->shift_ns : 0;
     if (!lab_recording_is_time(list->time_ns) ||
-        !lab_recording_wants(processes->reading, stretch, list->time_ns, list->time_ns))
+        !lab_recording_wants(processes->reading, segment, list->time_ns, list->time_ns))
         return;
     if (processes->count &&
         list->time_ns + shift_ns < processes->lists[processes->count - 1].time_ns)
@@ -82,9 +82,9 @@ static void keep_list(struct processes *processes, const struct lab_process_list
 /* A row: number, epoch, first_ns, last_ns, items, bytes. */
 static int add_chunk(struct lab_recording_reading *reading, sqlite3_stmt *row, void *state) {
     struct processes *processes = state;
-    struct lab_recording_stretch *stretch =
-        lab_recording_stretch(reading, sqlite3_column_int64(row, 1));
-    if (!lab_recording_wants(reading, stretch, sqlite3_column_int64(row, 2),
+    struct lab_recording_segment *segment =
+        lab_recording_segment(reading, sqlite3_column_int64(row, 1));
+    if (!lab_recording_wants(reading, segment, sqlite3_column_int64(row, 2),
                              sqlite3_column_int64(row, 3)))
         return 0;
     const void *bytes = sqlite3_column_blob(row, 5);
@@ -108,7 +108,7 @@ static int add_chunk(struct lab_recording_reading *reading, sqlite3_stmt *row, v
         return 0;
     }
     for (int i = 0; i < count; i++)
-        keep_list(processes, &lists[i], stretch);
+        keep_list(processes, &lists[i], segment);
     return 0;
 }
 

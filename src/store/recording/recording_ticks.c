@@ -11,7 +11,7 @@
 struct item {
     int64_t number, first_ns, last_ns;
     int source; /* index; -1 = of no entity that is known */
-    int stretch;
+    int segment;
     int count;
     uint8_t *bytes; /* of one that no tree leads to; NULL = the file has them */
     size_t size;
@@ -39,21 +39,21 @@ static bool is_possible(const struct item *item) {
 /* NULL if it isn't asked for. */
 static struct item *add(struct lab_recording_reading *reading, struct items *items,
                         const struct lab_recording_salvaged *about) {
-    struct lab_recording_stretch *stretch = lab_recording_stretch(reading, about->epoch);
-    const struct lab_recording_source *source = lab_recording_source(reading, about->entity);
+    struct lab_recording_segment *segment = lab_recording_segment(reading, about->epoch);
+    const struct lab_recording_columns *source = lab_recording_columns(reading, about->entity);
     struct item item = {
         .number = about->number,
         .source = source ? (int)(source - reading->sources) : -1,
-        .stretch = stretch ? (int)(stretch - reading->stretches) : -1,
+        .segment = segment ? (int)(segment - reading->segments) : -1,
         .first_ns = about->first_ns,
         .last_ns = about->last_ns,
         .count = about->count > LAB_CHUNK_TICKS_MAX ? 0 : (int)about->count,
     };
-    if (!lab_recording_wants(reading, stretch, item.first_ns, item.last_ns) ||
+    if (!lab_recording_wants(reading, segment, item.first_ns, item.last_ns) ||
         (source && source->track < 0))
         return NULL;
-    if (stretch && is_possible(&item) && item.first_ns < stretch->first_ns)
-        stretch->first_ns = item.first_ns;
+    if (segment && is_possible(&item) && item.first_ns < segment->first_ns)
+        segment->first_ns = item.first_ns;
     LAB_MEM_GROW(&items->items, items->count, &items->capacity);
     items->items[items->count] = item;
     return &items->items[items->count++];
@@ -75,7 +75,7 @@ static int add_item(struct lab_recording_reading *reading, sqlite3_stmt *row, vo
 
 static void add_salvaged(struct lab_recording_reading *reading,
                          const struct lab_recording_salvaged *found, void *state) {
-    if (!lab_recording_source(reading, found->entity) ||
+    if (!lab_recording_columns(reading, found->entity) ||
         !lab_packed_sum_fits(found->bytes, found->size))
         return;
     struct item *item = add(reading, state, found);
@@ -97,9 +97,9 @@ static bool list_by_index(struct lab_recording_reading *reading, struct items *i
         return false;
     int code = SQLITE_DONE;
     bool all = reading->query_boot == -1;
-    for (int i = 0; i < reading->stretch_count && code == SQLITE_DONE; i++) {
+    for (int i = 0; i < reading->segment_count && code == SQLITE_DONE; i++) {
         sqlite3_reset(row);
-        sqlite3_bind_int64(row, 1, reading->stretches[i].row);
+        sqlite3_bind_int64(row, 1, reading->segments[i].row);
         sqlite3_bind_int64(row, 2, all ? INT64_MAX : reading->query->until_ns);
         sqlite3_bind_int64(row, 3, all ? INT64_MIN : reading->query->from_ns);
         while ((code = sqlite3_step(row)) == SQLITE_ROW)
@@ -148,10 +148,10 @@ static void list_items(struct lab_recording_reading *reading, struct items *item
 /* --- where they go --- */
 
 /* How far the times of a boot move, given the end of the one before it. */
-static int64_t shift_of(const struct lab_recording_stretch *stretch, int64_t base_ns,
+static int64_t shift_of(const struct lab_recording_segment *segment, int64_t base_ns,
                         int64_t end_ns) {
-    int64_t first_ns = stretch->first_ns < stretch->mono_ns ? stretch->first_ns : stretch->mono_ns;
-    int64_t shift_ns = stretch->wall_ns - stretch->mono_ns - base_ns;
+    int64_t first_ns = segment->first_ns < segment->mono_ns ? segment->first_ns : segment->mono_ns;
+    int64_t shift_ns = segment->wall_ns - segment->mono_ns - base_ns;
     if (first_ns + shift_ns <= end_ns)
         shift_ns = end_ns + 1 - first_ns;
     int64_t most_ns = 4 * LAB_RECORDING_TIME_MAX;
@@ -163,24 +163,24 @@ static int64_t shift_of(const struct lab_recording_stretch *stretch, int64_t bas
  * between, directly behind.
  */
 static void shift_boots(struct lab_recording_reading *reading, const struct items *items) {
-    if (reading->query_boot != -1 || reading->stretch_count == 0)
+    if (reading->query_boot != -1 || reading->segment_count == 0)
         return;
-    struct lab_recording_stretch *stretches = reading->stretches;
-    int64_t *last_ns = lab_mem_alloc((size_t)reading->stretch_count, sizeof *last_ns);
-    for (int i = 0; i < reading->stretch_count; i++)
-        last_ns[i] = stretches[i].mono_ns;
+    struct lab_recording_segment *segments = reading->segments;
+    int64_t *last_ns = lab_mem_alloc((size_t)reading->segment_count, sizeof *last_ns);
+    for (int i = 0; i < reading->segment_count; i++)
+        last_ns[i] = segments[i].mono_ns;
     for (int i = 0; i < items->count; i++) {
-        int at = items->items[i].stretch;
+        int at = items->items[i].segment;
         if (at >= 0 && is_possible(&items->items[i]) && items->items[i].last_ns > last_ns[at])
             last_ns[at] = items->items[i].last_ns;
     }
-    int64_t base_ns = stretches[0].wall_ns - stretches[0].mono_ns, end_ns = last_ns[0];
-    for (int i = 1; i < reading->stretch_count; i++) {
-        bool same = stretches[i].boot == stretches[i - 1].boot;
-        stretches[i].shift_ns =
-            same ? stretches[i - 1].shift_ns : shift_of(&stretches[i], base_ns, end_ns);
-        if (last_ns[i] + stretches[i].shift_ns > end_ns)
-            end_ns = last_ns[i] + stretches[i].shift_ns;
+    int64_t base_ns = segments[0].wall_ns - segments[0].mono_ns, end_ns = last_ns[0];
+    for (int i = 1; i < reading->segment_count; i++) {
+        bool same = segments[i].boot == segments[i - 1].boot;
+        segments[i].shift_ns =
+            same ? segments[i - 1].shift_ns : shift_of(&segments[i], base_ns, end_ns);
+        if (last_ns[i] + segments[i].shift_ns > end_ns)
+            end_ns = last_ns[i] + segments[i].shift_ns;
     }
     lab_mem_free(last_ns);
 }
@@ -188,7 +188,7 @@ static void shift_boots(struct lab_recording_reading *reading, const struct item
 /* Which of the track's columns anybody asked for. */
 static void mark_columns(const struct lab_recording_reading *reading, int track, bool *ret_wanted) {
     for (int i = 0; i < reading->source_count; i++) {
-        const struct lab_recording_source *source = &reading->sources[i];
+        const struct lab_recording_columns *source = &reading->sources[i];
         for (int k = 0; k < source->column_count && source->track == track; k++)
             if (source->map[k] >= 0)
                 ret_wanted[source->map[k]] = true;
@@ -259,8 +259,8 @@ static void keep(struct lab_track *track, size_t from, size_t until, size_t coun
     track->count += kept;
 }
 
-static bool unpack_columns(struct lab_chunk_reader *from, const struct lab_recording_source *source,
-                           struct lab_track *track) {
+static bool unpack_columns(struct lab_chunk_reader *from,
+                           const struct lab_recording_columns *source, struct lab_track *track) {
     for (int i = 0; i < source->column_count; i++) {
         int to = source->map[i];
         if (to >= 0 && lab_chunk_reader_column(from, i, track->values[to] + track->count,
@@ -272,7 +272,7 @@ static bool unpack_columns(struct lab_chunk_reader *from, const struct lab_recor
 
 static bool unpack(struct lab_recording_reading *reading, const struct item *item,
                    struct lab_chunk_reader *from, const void *bytes, size_t size) {
-    const struct lab_recording_source *source = &reading->sources[item->source];
+    const struct lab_recording_columns *source = &reading->sources[item->source];
     struct lab_track *track = &reading->recording->tracks[source->track];
     if (lab_chunk_reader_open(from, bytes, size, NULL) < 0 || from->count != item->count ||
         from->column_count != source->column_count)
@@ -289,7 +289,7 @@ static bool unpack(struct lab_recording_reading *reading, const struct item *ite
         while (until > first && times_ns[until - 1] > reading->query->until_ns)
             until--;
     }
-    int64_t shift_ns = item->stretch >= 0 ? reading->stretches[item->stretch].shift_ns : 0;
+    int64_t shift_ns = item->segment >= 0 ? reading->segments[item->segment].shift_ns : 0;
     for (size_t i = 0; i < count && shift_ns; i++)
         times_ns[i] += shift_ns;
     bool overlaps = track->count > 0 && times_ns[0] < track->times_ns[track->count - 1];

@@ -141,7 +141,7 @@ int mlp_training_run(struct mlp_training *training, int count, struct lab_iterat
 /* The last values of the state, as the last run left them: LAB_MLP_TAIL of them. */
 const float *mlp_training_tail(const struct mlp_training *training);
 
-int mlp_verify(struct mlp_training *training, uint64_t seed, struct lab_verification *ret,
-               struct lab_err *err);
+int mlp_verify_state(struct mlp_training *training, uint64_t seed, struct lab_verification *ret,
+                     struct lab_err *err);
 
 #endif

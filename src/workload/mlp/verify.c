@@ -283,8 +283,8 @@ static void judge(struct check *check, struct lab_verification *ret) {
                  allowed);
 }
 
-int mlp_verify(struct mlp_training *t, uint64_t seed, struct lab_verification *ret,
-               struct lab_err *err) {
+int mlp_verify_state(struct mlp_training *t, uint64_t seed, struct lab_verification *ret,
+                     struct lab_err *err) {
     struct check check = {.training = t, .shape = &t->shape};
     if (lab_verify_skip(t->device, ret))
         return 0;

@@ -212,8 +212,8 @@ static int compare_output(struct check *check, struct lab_err *err) {
     return failed;
 }
 
-int vit_verify(struct vit_pipeline *pipeline, uint64_t seed, struct lab_verification *ret,
-               struct lab_err *err) {
+int vit_verify_state(struct vit_pipeline *pipeline, uint64_t seed, struct lab_verification *ret,
+                     struct lab_err *err) {
     struct check check = {
         .pipeline = pipeline, .shape = &pipeline->shape, .seed = seed, .ret = ret};
     if (lab_verify_skip(pipeline->device, ret))

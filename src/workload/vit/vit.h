@@ -179,7 +179,7 @@ int64_t vit_pool_batches(const struct vit_config *config, const struct vit_shape
 /* Writes batches [first, first + count) of the pool as the key `fill` says. */
 void vit_pool_fill(struct vit_pipeline *pipeline, int64_t first, int64_t count);
 
-int vit_verify(struct vit_pipeline *pipeline, uint64_t seed, struct lab_verification *ret,
-               struct lab_err *err);
+int vit_verify_state(struct vit_pipeline *pipeline, uint64_t seed, struct lab_verification *ret,
+                     struct lab_err *err);
 
 #endif

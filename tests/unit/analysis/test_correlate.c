@@ -258,9 +258,9 @@ static void test_refills_are_in_no_window(void **state) {
     const struct lab_study_run *runs[] = {run};
     struct lab_resource resource = {
         .kind = LAB_ENTITY_CPU, .metric = LAB_METRIC_CPU_UTILIZATION, .instance = -1};
-    struct lab_paces paces;
+    struct lab_rank_times paces;
     struct lab_windows windows;
-    lab_paces_make(runs, 1, 0, &given.arena, &paces);
+    lab_rank_times_make(runs, 1, 0, &given.arena, &paces);
     lab_windows_init(&windows);
     assert_true(lab_windows_fill(&windows, &paces, &resource, 0));
     assert_true(windows.count > 100);
@@ -309,8 +309,8 @@ static void test_counters_count_by_their_rate(void **state) {
 
 /* --- what is no cause --- */
 
-static struct lab_tie a_tie(enum lab_resource_role role, double r, double p) {
-    return (struct lab_tie){
+static struct lab_resource_correlation a_tie(enum lab_resource_role role, double r, double p) {
+    return (struct lab_resource_correlation){
         .resource = {.kind = LAB_ENTITY_CPU, .metric = LAB_METRIC_CPU_UTILIZATION, .instance = -1},
         .role = role,
         .effective = 100,
@@ -322,28 +322,31 @@ static struct lab_tie a_tie(enum lab_resource_role role, double r, double p) {
 static void test_own_pace_makes_no_room_for_causes(void **state) {
     (void)state;
     /* given thirty figures that follow the pace, and ten of others, one with p = 2 % */
-    struct lab_tie items[TIES];
-    struct lab_ties ties = {.items = items, .count = TIES, .window_s = NAN};
+    struct lab_resource_correlation items[TIES];
+    struct lab_resource_correlations correlations = {
+        .items = items, .count = TIES, .window_s = NAN};
     for (int i = 0; i < 30; i++)
         items[i] = a_tie(LAB_RESOURCE_OWN, -0.7, 1e-6);
     for (int i = 30; i < TIES; i++)
         items[i] = a_tie(LAB_RESOURCE_OUTSIDE, 0.1, 0.5);
     items[TIES - 1] = a_tie(LAB_RESOURCE_OUTSIDE, 0.4, 0.02);
-    lab_ties_adjust(&ties, 1);
+    lab_resource_correlations_adjust(&correlations, 1);
     /* then one of ten with p = 2 % is what chance brings */
     for (int i = 0; i < TIES; i++)
-        assert_int_equal(ties.items[i].found, ties.items[i].role == LAB_RESOURCE_OWN);
+        assert_int_equal(correlations.items[i].found,
+                         correlations.items[i].role == LAB_RESOURCE_OWN);
 }
 
 static void test_a_sure_but_weak_correlation_is_no_cause(void **state) {
     (void)state;
-    struct lab_tie items[] = {a_tie(LAB_RESOURCE_OUTSIDE, 0.2, 1e-9),
-                              a_tie(LAB_RESOURCE_OUTSIDE, 0.35, 1e-9),
-                              a_tie(LAB_RESOURCE_OUTSIDE, -0.6, 1e-9)};
-    struct lab_ties ties = {.items = items, .count = 3, .window_s = NAN};
-    lab_ties_adjust(&ties, 1);
+    struct lab_resource_correlation items[] = {a_tie(LAB_RESOURCE_OUTSIDE, 0.2, 1e-9),
+                                               a_tie(LAB_RESOURCE_OUTSIDE, 0.35, 1e-9),
+                                               a_tie(LAB_RESOURCE_OUTSIDE, -0.6, 1e-9)};
+    struct lab_resource_correlations correlations = {.items = items, .count = 3, .window_s = NAN};
+    lab_resource_correlations_adjust(&correlations, 1);
     assert_true(items[0].found && items[0].spearman.r == 0.35);
-    assert_true(items[1].found && !lab_tie_is_suspect(&items[1])); /* what has the wrong sign */
+    assert_true(items[1].found &&
+                !lab_resource_correlation_is_suspect(&items[1])); /* what has the wrong sign */
     assert_false(items[2].found);
 }
 

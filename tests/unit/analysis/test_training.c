@@ -89,7 +89,7 @@ static void test_break_even_is_where_the_truth_has_it(void **state) {
     struct lab_training training;
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows), &training);
     struct lab_training_work work = {2021379, 6, 0, 2, false};
-    struct lab_training_even even = lab_training_even_batch(&training, &work);
+    struct lab_training_break_even even = lab_training_break_even_batch(&training, &work);
     assert_int_equal(even.state, LAB_TRAINING_FROM);
     struct lab_training_work one = work, many = work;
     one.devices = 1;
@@ -101,8 +101,9 @@ static void test_break_even_is_where_the_truth_has_it(void **state) {
     machine.byte_s = 1e-6;
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows), &training);
     work.batch = 64;
-    assert_int_equal(lab_training_even_batch(&training, &work).state, LAB_TRAINING_NEVER);
-    assert_int_equal(lab_training_even_parameters(&training, &work).state, LAB_TRAINING_NEVER);
+    assert_int_equal(lab_training_break_even_batch(&training, &work).state, LAB_TRAINING_NEVER);
+    assert_int_equal(lab_training_break_even_parameters(&training, &work).state,
+                     LAB_TRAINING_NEVER);
 }
 
 static void then_nothing_is_told(const struct lab_training *training) {
@@ -111,12 +112,12 @@ static void then_nothing_is_told(const struct lab_training *training) {
     lab_arena_init(&arena);
     assert_int_equal(training->law_count, 0);
     assert_true(isnan(lab_training_predict(training, &work).value));
-    struct lab_training_even even = lab_training_even_parameters(training, &work);
+    struct lab_training_break_even even = lab_training_break_even_parameters(training, &work);
     assert_int_equal(even.state, LAB_TRAINING_UNTOLD);
-    assert_string_equal(lab_training_even_figure(training, &even, false, &arena),
+    assert_string_equal(lab_training_break_even_figure(training, &even, false, &arena),
                         "can't be told: the points are too few for a law; run more batch sizes, "
                         "such as experiment.batch_sizes=[16,32,64,128]");
-    assert_string_equal(lab_training_evens_words(training, &work, &arena),
+    assert_string_equal(lab_training_break_evens_words(training, &work, &arena),
                         "where 2 devices begin to pay for this model can't be told: the points are "
                         "too few for a law; run more batch sizes, such as "
                         "experiment.batch_sizes=[16,32,64,128]");
@@ -153,7 +154,8 @@ static void test_no_break_even_contradicts_what_was_measured(void **state) {
         machine.noise = 0.2;
         int count = draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows);
         lab_training_fit(rows, count, &training);
-        struct lab_training_even even = lab_training_even_batch(&training, &rows[count - 1].work);
+        struct lab_training_break_even even =
+            lab_training_break_even_batch(&training, &rows[count - 1].work);
         contradicted += even.doubt == LAB_TRAINING_CONTRADICTED;
         if (even.state != LAB_TRAINING_FROM)
             continue;
@@ -178,7 +180,8 @@ static void test_never_is_not_told_of_points_that_scatter(void **state) {
         machine.noise = 0.3;
         int count = draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows);
         lab_training_fit(rows, count, &training);
-        struct lab_training_even even = lab_training_even_batch(&training, &rows[count - 1].work);
+        struct lab_training_break_even even =
+            lab_training_break_even_batch(&training, &rows[count - 1].work);
         struct lab_training_work work = rows[count - 1].work;
         work.batch = 64;
         struct lab_training_speedup made = lab_training_predict(&training, &work);
@@ -199,8 +202,9 @@ static void test_a_batch_has_one_break_even(void **state) {
     struct lab_training training;
     lab_training_fit(rows, draw_rows(&machine, drawn_two, 2, batches, BATCHES, rows), &training);
     struct lab_training_work medium = {54403, 4, 64, 2, false}, large = {2021379, 6, 64, 2, false};
-    struct lab_training_even by_medium = lab_training_even_parameters(&training, &medium);
-    struct lab_training_even by_large = lab_training_even_parameters(&training, &large);
+    struct lab_training_break_even by_medium =
+        lab_training_break_even_parameters(&training, &medium);
+    struct lab_training_break_even by_large = lab_training_break_even_parameters(&training, &large);
     assert_int_equal(by_large.state, LAB_TRAINING_FROM);
     assert_true(by_medium.at == by_large.at && by_large.layers == 6);
 }

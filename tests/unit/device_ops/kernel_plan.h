@@ -13,10 +13,10 @@
 
 #include <cmocka.h>
 
-static const struct cuda_room h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80},
-                              rtx4090 = {128, 99 << 10, 89};
+static const struct cuda_capacity h200 = {132, 227 << 10, 90}, a100 = {108, 163 << 10, 80},
+                                  rtx4090 = {128, 99 << 10, 89};
 
-static inline enum cuda_way plan_on(struct cuda_room room, const struct lab_launch *launch,
+static inline enum cuda_way plan_on(struct cuda_capacity room, const struct lab_launch *launch,
                                     struct cuda_call *ret_call) {
     struct lab_err err = LAB_ERR_INIT;
     enum cuda_way way = 0;
@@ -32,7 +32,7 @@ static inline enum cuda_way plan(const struct lab_launch *launch, struct cuda_ca
 }
 
 /* What holds for any launch that such a GPU accepts. */
-static inline void check_call(struct cuda_room room, const struct cuda_call *call) {
+static inline void check_call(struct cuda_capacity room, const struct cuda_call *call) {
     const struct cuda_kernel_row *row = &cuda_kernel_rows[call->variant.kernel];
     struct lab_err err = LAB_ERR_INIT;
     assert_true(cuda_kernel_runs_on((enum cuda_kernel_id)call->variant.kernel, room.capability));

@@ -152,7 +152,7 @@ static void shapes_and_configurations_at_random_compile(void **state) {
         enum cuda_way way;
         require(lab_launch_complete(&launch, &err), &err);
         configure_at_random(i, &launch);
-        require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10, 90}, &way, &call, &err),
+        require(cuda_plan(&launch, (struct cuda_capacity){132, 227 << 10, 90}, &way, &call, &err),
                 &err);
         assert_int_equal(way, CUDA_WAY_KERNEL);
         variants[i] = call.variant;
@@ -196,7 +196,8 @@ static void tiles_at_random_compile(void **state) {
         enum cuda_way way;
         draw_tiles((uint64_t)i, &place, &launch);
         require(lab_launch_complete(&launch, &err), &err);
-        require(cuda_plan(&launch, (struct cuda_room){128, 99 << 10, 89}, &way, &call, &err), &err);
+        require(cuda_plan(&launch, (struct cuda_capacity){128, 99 << 10, 89}, &way, &call, &err),
+                &err);
         assert_int_equal(way, CUDA_WAY_KERNEL);
         variants[i] = call.variant;
         cuda_code_request(&variants[i], 89);
@@ -225,8 +226,9 @@ static void tiles_for_hopper_at_random_compile(void **state) {
         require(lab_launch_complete(&launch, &err), &err);
         for (uint64_t draw = 0; way == CUDA_WAY_GEMM; draw++) {
             configure_at_random((uint64_t)i * 100 + draw, &launch);
-            require(cuda_plan(&launch, (struct cuda_room){132, 227 << 10, 90}, &way, &call, &err),
-                    &err);
+            require(
+                cuda_plan(&launch, (struct cuda_capacity){132, 227 << 10, 90}, &way, &call, &err),
+                &err);
         }
         assert_int_equal(call.variant.kernel, CUDA_KERNEL_gemm_hopper);
         variants[i] = call.variant;

@@ -8,7 +8,7 @@
 #include "device/cuda/gemm.h"
 #include "device/tunable.h"
 
-static void every_op_in_every_dtype_has_a_way_on(struct cuda_room room) {
+static void every_op_in_every_dtype_has_a_way_on(struct cuda_capacity room) {
     for (int id = 0; id < LAB_OP_COUNT; id++)
         for (int dtype = 0; dtype < 4; dtype++) {
             const struct lab_op *op = lab_op_get((enum lab_op_id)id);
@@ -35,7 +35,8 @@ static void every_op_in_every_dtype_has_a_way(void **state) {
 }
 
 /* What can be tuned of a launch on such a GPU; NULL = nothing. */
-static const struct lab_tunable *tunable_on(struct cuda_room room, const struct lab_launch *launch,
+static const struct lab_tunable *tunable_on(struct cuda_capacity room,
+                                            const struct lab_launch *launch,
                                             struct lab_device_ref *ret_ref) {
     *ret_ref =
         (struct lab_device_ref){.compute_units = room.sm_count, .capability = room.capability};
@@ -53,7 +54,8 @@ static int64_t room_for_rows(const struct cuda_call *call) {
 
 /* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last block
  * that rows don't fill: its warps without one must do nothing. */
-static void reach_by(struct cuda_room room, struct lab_launch launch, bool *seen, bool *shared) {
+static void reach_by(struct cuda_capacity room, struct lab_launch launch, bool *seen,
+                     bool *shared) {
     struct lab_device_ref ref;
     const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
     const struct lab_tunable_place place = {NULL, &ref};
@@ -70,7 +72,7 @@ static void reach_by(struct cuda_room room, struct lab_launch launch, bool *seen
     }
 }
 
-static void reach(struct cuda_room room, enum lab_dtype dtype, bool *seen, bool *shared) {
+static void reach(struct cuda_capacity room, enum lab_dtype dtype, bool *seen, bool *shared) {
     for (int id = 0; id < LAB_OP_COUNT; id++) {
         struct lab_launch launch;
         const struct lab_op *op = lab_op_get((enum lab_op_id)id);
@@ -131,7 +133,7 @@ static void a_tensor_map_is_checked_before_the_driver_sees_it(void **state) {
 }
 
 /* All configurations of one launch on one GPU; returns how many are legal. */
-static int try_configurations(struct cuda_room room, struct lab_launch launch) {
+static int try_configurations(struct cuda_capacity room, struct lab_launch launch) {
     struct lab_device_ref ref;
     struct lab_err err = LAB_ERR_INIT;
     const struct lab_tunable *tunable = tunable_on(room, &launch, &ref);
@@ -158,7 +160,7 @@ static int try_configurations(struct cuda_room room, struct lab_launch launch) {
 
 static void every_legal_configuration_fits_the_gpu(void **state) {
     (void)state;
-    static const struct cuda_room rooms[] = {
+    static const struct cuda_capacity rooms[] = {
         {108, 163 << 10, 80}, {128, 99 << 10, 89}, {132, 227 << 10, 90}};
     static const enum lab_op_id ops[] = {LAB_OP_FLASH_ATTENTION, LAB_OP_GEMM};
     for (int i = 0; i < 3 * 2 * 4; i++) {
@@ -267,7 +269,7 @@ static struct lab_launch mlp_step(struct lab_mlp mlp) {
 /* Blocks that wait for each other must all be there: one on each multiprocessor, whatever the shape. */
 static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
     (void)state;
-    static const struct cuda_room slice = {64, 227 << 10, 90};
+    static const struct cuda_capacity slice = {64, 227 << 10, 90};
     struct cuda_call call;
     const struct lab_mlp medium = {
         .widths = {50, 256, 128, 64, 3}, .width_count = 5, .batch = 128, .rows = 128};

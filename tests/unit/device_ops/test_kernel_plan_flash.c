@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-static const struct cuda_room h200 = {132, 227 << 10, 90}, slice = {16, 227 << 10, 90};
-static const struct cuda_room a100 = {108, 163 << 10, 80};
+static const struct cuda_capacity h200 = {132, 227 << 10, 90}, slice = {16, 227 << 10, 90};
+static const struct cuda_capacity a100 = {108, 163 << 10, 80};
 static const struct lab_device_ref h200_ref = {.compute_units = 132, .capability = 90};
 static const struct lab_tunable_place place = {.ref = &h200_ref};
 
@@ -32,7 +32,7 @@ static struct lab_launch attention(int64_t tokens, int64_t width, enum lab_dtype
     };
 }
 
-static struct cuda_call plan_on(struct cuda_room room, struct lab_launch launch) {
+static struct cuda_call plan_on(struct cuda_capacity room, struct lab_launch launch) {
     struct lab_err err = LAB_ERR_INIT;
     enum cuda_way way = CUDA_WAY_KERNEL;
     struct cuda_call call = {0};

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-static const struct cuda_room h200 = {132, 227 << 10, 90};
+static const struct cuda_capacity h200 = {132, 227 << 10, 90};
 static const struct lab_device_ref h200_ref = {.compute_units = 132, .capability = 90};
 static const struct lab_tunable_place place = {.ref = &h200_ref};
 

@@ -113,7 +113,7 @@ static void the_default_of_softmax_is_legal(void **state) {
     for (int64_t columns = 1; columns < 1500000; columns += 1 + columns / 3)
         for (int dtype = 0; dtype < 4; dtype++)
             for (int i = 0; i < 2; i++) {
-                struct cuda_room room = i ? h200 : a100;
+                struct cuda_capacity room = i ? h200 : a100;
                 const struct lab_device_ref ref = {.name = "cuda:0",
                                                    .compute_units = room.sm_count,
                                                    .capability = room.capability};

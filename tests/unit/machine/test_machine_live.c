@@ -411,14 +411,14 @@ static void a_container_that_forbids_numa_works_on_one_node(void **state) {
 static void a_lent_place_is_taken_back(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;
-    struct lab_bind_loan loan;
+    struct lab_affinity_guard loan;
     struct lab_cpus before = {0}, during = {0}, after = {0};
     assert_int_equal(lab_bind_read_cpus(0, &before, &err), 0);
     struct lab_cpus last = {&before.items[before.count - 1], 1};
-    assert_int_equal(lab_bind_lend(&last, 0, &loan, &err), 0);
+    assert_int_equal(lab_affinity_guard_begin(&last, 0, &loan, &err), 0);
     assert_int_equal(lab_bind_read_cpus(0, &during, &err), 0);
-    lab_bind_take_back(&loan);
-    lab_bind_take_back(&loan);
+    lab_affinity_guard_end(&loan);
+    lab_affinity_guard_end(&loan);
     assert_int_equal(lab_bind_read_cpus(0, &after, &err), 0);
     assert_int_equal(during.count, 1);
     assert_int_equal(during.items[0], last.items[0]);
@@ -426,7 +426,7 @@ static void a_lent_place_is_taken_back(void **state) {
 
     int nowhere[] = {8000};
     struct lab_cpus absent = {nowhere, 1};
-    assert_int_equal(lab_bind_lend(&absent, -1, &loan, &err), -1);
+    assert_int_equal(lab_affinity_guard_begin(&absent, -1, &loan, &err), -1);
     assert_non_null(strstr(err.text, "CPUs 8000"));
     lab_mem_free(before.items);
     lab_mem_free(during.items);

@@ -31,7 +31,7 @@ struct fake {
     int64_t index;                         /* next */
     int64_t fails_at;                      /* 0 = never */
     int64_t stage_ns;                      /* > 0: H2D, compute and D2H of this length each */
-    int64_t stretches, longest;
+    int64_t chunks, longest;
 };
 
 static inline int run_fake(void *state, int count, struct lab_iteration *records,
@@ -40,7 +40,7 @@ static inline int run_fake(void *state, int count, struct lab_iteration *records
     size_t length = strlen(run_order);
     if (length + 1 < sizeof run_order)
         run_order[length] = fake->letter;
-    fake->stretches++;
+    fake->chunks++;
     fake->longest = count > fake->longest ? count : fake->longest;
     for (int i = 0; i < count; i++) {
         if (fake->fails_at > 0 && fake->index == fake->fails_at)

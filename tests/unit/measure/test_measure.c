@@ -27,13 +27,13 @@ static void all_iterations_are_kept_in_stretches(void **state) {
     struct fake fake = {.letter = 'a', .duration_ns = steady_1ms};
     struct lab_measurement m = measure_one(plan_by_hand(), &fake);
     assert_int_equal(m.warmup_iterations + (int64_t)m.count, fake.index);
-    assert_int_equal(m.stretch_ends[m.stretch_count - 1], m.count);
+    assert_int_equal(m.chunk_ends[m.chunk_count - 1], m.count);
     assert_int_equal(m.latency.n, m.count);
-    assert_int_equal(m.interval.n, m.count - (size_t)m.stretch_count);
+    assert_int_equal(m.interval.n, m.count - (size_t)m.chunk_count);
     double wall_s = 0;
-    for (int s = 0, start = 0; s < m.stretch_count; start = m.stretch_ends[s++])
+    for (int s = 0, start = 0; s < m.chunk_count; start = m.chunk_ends[s++])
         wall_s +=
-            (double)(m.iterations[m.stretch_ends[s] - 1].end_ns - m.iterations[start].start_ns) *
+            (double)(m.iterations[m.chunk_ends[s] - 1].end_ns - m.iterations[start].start_ns) *
             1e-9;
     assert_true(fabs(m.wall_s - wall_s) < 1e-9);
     for (size_t i = 1; i < m.count; i++)
@@ -331,7 +331,7 @@ static void real_time_works_and_conditions_are_read(void **state) {
     struct lab_subject subject = {"spin", spin, NULL};
     struct lab_measure_plan plan = LAB_MEASURE_PLAN;
     plan.limit_s = 0.3;
-    plan.stretch_s = 0.02;
+    plan.chunk_s = 0.02;
     struct lab_measurement m;
     struct lab_err err = LAB_ERR_INIT;
     assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), 0);

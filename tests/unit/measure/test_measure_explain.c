@@ -147,8 +147,8 @@ static void no_steady_state(void **state) {
         records[i] =
             (struct lab_iteration){.start_ns = 20000000LL * i, .end_ns = 20000000LL * i + 10000000};
     m.iterations = records;
-    m.stretch_ends = &end;
-    m.stretch_count = 1;
+    m.chunk_ends = &end;
+    m.chunk_count = 1;
     m.steady = false;
     assert_explained(m, LAB_WARN_NOT_STEADY,
                      "no steady state within 300 ms and 30 iterations of warm-up: times still "

@@ -35,7 +35,7 @@ static void what_comes_before_an_iteration_is_not_in_its_time(void **state) {
     struct lab_err err = LAB_ERR_INIT;
     plan.iterations = 30;
     plan.warmup_iterations = 2;
-    plan.stretch_iterations = 3;
+    plan.chunk_iterations = 3;
     plan.clock_mhz = falling_clock;
     mhz_now = 2000;
     emptied = 0;
@@ -88,8 +88,8 @@ static void subjects_take_turns_in_random_order(void **state) {
         assert_string_equal(m[1].name, "beta");
         assert_true(fabs(m[1].interval.median - 2e-3) < 4e-5);
         /* from the first measured round to the last, each ran once a round */
-        assert_int_equal(m[0].stretch_count, m[1].stretch_count);
-        assert_int_equal(m[0].stretch_count, m[2].stretch_count);
+        assert_int_equal(m[0].chunk_count, m[1].chunk_count);
+        assert_int_equal(m[0].chunk_count, m[2].chunk_count);
         lab_arena_release(&arena);
     }
     assert_string_equal(orders[0], orders[1]);
@@ -174,7 +174,7 @@ static void progress_only_grows(void **state) {
     assert_string_equal(last->name, "fake");
     assert_true(last->median_s == m.interval.median);
     assert_true(last->precision == m.precision);
-    assert_int_equal(watch.calls, m.stretch_count);
+    assert_int_equal(watch.calls, m.chunk_count);
 }
 
 static void the_user_can_stop_it_and_keep_what_there_is(void **state) {
@@ -186,7 +186,7 @@ static void the_user_can_stop_it_and_keep_what_there_is(void **state) {
     plan.progress_state = &watch;
     struct lab_measurement m = measure_one(plan, &fake);
     assert_int_equal(m.stop, LAB_MEASURE_STOPPED);
-    assert_int_equal(m.stretch_count, 2);
+    assert_int_equal(m.chunk_count, 2);
     assert_true(m.count > 0 && !isnan(m.interval.median));
     assert_false(m.warnings & LAB_WARN_NOT_PRECISE);
 }
@@ -234,11 +234,11 @@ static void loops_side_by_side_have_the_stretches_that_they_agree_on(void **stat
     struct lab_measurement m = measure_one(plan, &fake);
     /* a first one of 1, one of 10, then 37 each but for the last of each phase */
     static const int ends[] = {37, 74, 111, 148, 185, 200};
-    assert_int_equal(m.stretch_count, sizeof ends / sizeof *ends);
-    assert_memory_equal(m.stretch_ends, ends, sizeof ends);
+    assert_int_equal(m.chunk_count, sizeof ends / sizeof *ends);
+    assert_memory_equal(m.chunk_ends, ends, sizeof ends);
     assert_int_equal(fake.longest, 37);
     assert_int_equal(m.warmup_iterations, 60);
-    assert_int_equal(partner.asked, fake.stretches);
+    assert_int_equal(partner.asked, fake.chunks);
 }
 
 static void loops_that_do_not_agree_end(void **state) {
@@ -256,7 +256,7 @@ static void loops_that_do_not_agree_end(void **state) {
     assert_int_equal(lab_measure(&plan, &subject, 1, &arena, &m, &err), -1);
     assert_int_equal(err.code, LAB_ERR_INTERRUPTED);
     assert_string_equal(err.text, "together: the other loop has ended");
-    assert_int_equal(fake.stretches, 4);
+    assert_int_equal(fake.chunks, 4);
 }
 
 int main(void) {

@@ -6,7 +6,7 @@
 #define LAB_TESTS_HOST_FIXTURE_H
 
 #include "base/str.h"
-#include "probe/probe_board.h"
+#include "probe/probe_gpu_process_table.h"
 
 #include <ftw.h>
 #include <math.h>

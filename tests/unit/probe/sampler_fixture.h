@@ -132,7 +132,7 @@ static struct {
     struct fake_lane lanes[FAKE_LANES];
     int lane_count;
     const struct lab_clock *clock;
-    struct lab_probe_board *board;
+    struct lab_gpu_process_table *table;
     int opened, closed;
 } fake = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -144,7 +144,7 @@ static inline int fake_open(const struct lab_probe_setup *setup, void **ret_stat
     (void)err;
     pthread_mutex_lock(&fake.mutex); /* others may read already */
     fake.clock = setup->clock;
-    fake.board = setup->board;
+    fake.table = setup->table;
     fake.opened++;
     pthread_mutex_unlock(&fake.mutex);
     *ret_state = &fake;

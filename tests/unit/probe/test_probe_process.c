@@ -16,7 +16,7 @@ static const struct lab_machine machine = {.nodes = nodes, .node_count = 2};
 static void process_host(struct host *host) {
     host_init(host);
     host->setup.machine = &machine;
-    host->setup.board = lab_probe_board_open();
+    host->setup.table = lab_gpu_process_table_open();
     host->setup.interval_ns = LAB_NS_PER_S;
     host_write(host, "/proc/stat", "cpu 1 1 1 1\n");
     host_write(host, "/sys/devices/system/node/node0/cpulist", "0-1\n");
@@ -24,9 +24,9 @@ static void process_host(struct host *host) {
 }
 
 static void process_host_release(struct host *host) {
-    struct lab_probe_board *board = host->setup.board;
+    struct lab_gpu_process_table *table = host->setup.table;
     host_release(host);
-    lab_probe_board_close(board);
+    lab_gpu_process_table_close(table);
 }
 
 struct fields {
@@ -57,8 +57,8 @@ static void put_on_gpu(struct host *host, int entity, int node, int32_t pid) {
                                    .sm_percent = 40,
                                    .memory_percent = NAN,
                                    .compute = true};
-    lab_probe_board_add(host->setup.board, entity, &gpu);
-    lab_probe_board_tell(host->setup.board, entity, &item, 1);
+    lab_gpu_process_table_add(host->setup.table, entity, &gpu);
+    lab_gpu_process_table_tell(host->setup.table, entity, &item, 1);
 }
 
 static void a_process_on_a_gpu_is_known_in_full(void **state) {
@@ -151,7 +151,7 @@ static void a_process_that_ends_or_is_replaced_is_no_error(void **state) {
     assert_string_equal(host.list.items[0].name, "");
     assert_int_equal(host.list.items[0].gpus[0].memory_bytes, 5 << 20);
     assert_int_equal(host.list.items[0].placement, LAB_PLACEMENT_UNKNOWN);
-    lab_probe_board_tell(host.setup.board, 0, NULL, 0);
+    lab_gpu_process_table_tell(host.setup.table, 0, NULL, 0);
     host_read(&host, 1000, LAB_PROBE_TICK);
     assert_int_equal(host.list.count, 0);
     assert_int_equal(host.lists, 5); /* that nobody is there is told, too */

@@ -146,26 +146,27 @@ static void a_lane_that_fails_is_asked_less_and_less_often(void **state) {
 
 static void a_ring_keeps_the_newest_whatever_their_sizes(void **state) {
     (void)state;
-    struct outlet_ring ring;
-    outlet_ring_init(&ring, 64 << 10);
+    struct sample_queue_ring ring;
+    sample_queue_ring_init(&ring, 64 << 10);
     int64_t values[LAB_COLUMNS_MAX] = {0}, dropped = 0;
     uint64_t valid[LAB_VALID_WORDS(LAB_COLUMNS_MAX)] = {0};
     for (int i = 0; i < 1000; i++) { /* sizes that never end where the buffer does */
         int count = 1 + i * 37 % LAB_COLUMNS_MAX;
-        struct outlet_tick *tick = outlet_ring_push(&ring, outlet_tick_bytes(count), &dropped);
+        struct sample_queue_tick *tick =
+            sample_queue_ring_push(&ring, sample_queue_tick_bytes(count), &dropped);
         values[count - 1] = i;
-        outlet_tick_fill(tick, count, values, valid);
+        sample_queue_tick_fill(tick, count, values, valid);
         tick->time_ns = i;
     }
     assert_true(dropped > 0 && dropped + ring.count == 1000);
     for (int64_t i = dropped; i < 1000; i++) {
-        const struct outlet_tick *tick = outlet_ring_first(&ring);
+        const struct sample_queue_tick *tick = sample_queue_ring_first(&ring);
         assert_int_equal(tick->time_ns, i);
         assert_int_equal(tick->data[tick->columns - 1], i);
-        outlet_ring_pop(&ring);
+        sample_queue_ring_pop(&ring);
     }
-    assert_null(outlet_ring_first(&ring));
-    outlet_ring_release(&ring);
+    assert_null(sample_queue_ring_first(&ring));
+    sample_queue_ring_release(&ring);
 }
 
 static void ticks_that_nobody_takes_make_room_for_new_ones(void **state) {
@@ -187,42 +188,42 @@ static void ticks_that_nobody_takes_make_room_for_new_ones(void **state) {
 
 static void a_full_outlet_drops_the_oldest_and_counts(void **state) {
     (void)state;
-    struct outlet outlet;
-    outlet_init(&outlet, 10 * outlet_tick_bytes(1));
+    struct sample_queue queue;
+    sample_queue_init(&queue, 10 * sample_queue_tick_bytes(1));
     int64_t value = 0;
     uint64_t valid = 1;
-    struct outlet_tick *tick = lab_mem_alloc(1, outlet_tick_bytes(1));
+    struct sample_queue_tick *tick = lab_mem_alloc(1, sample_queue_tick_bytes(1));
     for (int i = 0; i < 25; i++) {
-        outlet_tick_fill(tick, 1, &value, &valid);
+        sample_queue_tick_fill(tick, 1, &value, &valid);
         tick->time_ns = i;
-        outlet_put_tick(&outlet, tick);
+        sample_queue_put_tick(&queue, tick);
         struct lab_sample_event event = {.time_ns = i, .text = "e"};
-        outlet_put_note(&outlet, outlet_note_event(&event));
+        sample_queue_put_note(&queue, sample_queue_note_event(&event));
     }
-    outlet_take(&outlet);
+    sample_queue_take(&queue);
     int ticks = 0, notes = 0;
     int64_t last_ns = -1;
     for (;;) { /* all events, the newest ticks, in order */
-        struct outlet_note *note;
-        struct outlet_tick *next;
-        outlet_next(&outlet, &next, &note);
+        struct sample_queue_note *note;
+        struct sample_queue_tick *next;
+        sample_queue_next(&queue, &next, &note);
         if (!next && !note)
             break;
         int64_t time_ns = next ? next->time_ns : note->time_ns;
         assert_true(time_ns >= last_ns);
         last_ns = time_ns;
         if (next)
-            outlet_ring_pop(&outlet.taken.ring);
+            sample_queue_ring_pop(&queue.taken.ring);
         else
-            outlet_note_close(outlet_notes_pop(&outlet.taken.notes));
+            sample_queue_note_close(sample_queue_notes_pop(&queue.taken.notes));
         ticks += next != NULL;
         notes += note != NULL;
     }
     assert_int_equal(notes, 25);
-    assert_true(ticks >= 9 && ticks + outlet.dropped == 25);
+    assert_true(ticks >= 9 && ticks + queue.dropped == 25);
     assert_int_equal(last_ns, 24);
     lab_mem_free(tick);
-    outlet_release(&outlet);
+    sample_queue_release(&queue);
 }
 
 static void the_taker_is_woken_once_for_all_lanes(void **state) {

@@ -163,9 +163,9 @@ static int lister_read(void *state, int lane, enum lab_probe_when when,
     lab_arena_init(&arena);
     struct lab_gpu_processes *gpus;
     pthread_mutex_lock(&fake.mutex);
-    struct lab_probe_board *board = fake.board;
+    struct lab_gpu_process_table *table = fake.table;
     pthread_mutex_unlock(&fake.mutex);
-    int count = lab_probe_board_read(board, &arena, &gpus);
+    int count = lab_gpu_process_table_read(table, &arena, &gpus);
     for (int i = 0; i < count; i++) {
         struct lab_process_gpu gpu = {.entity = gpus[i].entity};
         struct lab_process_sample items[2] = {0};

@@ -1,6 +1,6 @@
 /* Whether chance is told from a tie, whatever two series remember. Seeds are fixed. */
-#include "stats/signs.h"
 #include "stats/stats.h"
+#include "stats/surrogate_test.h"
 
 #include "base/random.h"
 
@@ -34,17 +34,17 @@ static void wander(double *values, size_t n, double memory) {
 static double share_of_alarms(size_t n, double memory_x, double memory_y, double level,
                               int studies) {
     double x[LONGEST], y[LONGEST], ranks_x[LONGEST], ranks_y[LONGEST];
-    struct lab_signs room;
+    struct lab_surrogate room;
     int alarms = 0;
-    lab_signs_init(&room);
+    lab_surrogate_init(&room);
     for (int i = 0; i < studies; i++) {
         wander(x, n, memory_x);
         wander(y, n, memory_y);
         lab_stats_ranks(x, n, ranks_x);
         lab_stats_ranks(y, n, ranks_y);
-        alarms += lab_signs_test(&room, ranks_x, ranks_y, NULL, n).p <= level;
+        alarms += lab_surrogate_test(&room, ranks_x, ranks_y, NULL, n).p <= level;
     }
-    lab_signs_release(&room);
+    lab_surrogate_release(&room);
     return (double)alarms / studies;
 }
 
@@ -70,61 +70,62 @@ static void test_series_that_remember_raise_no_more_alarms_than_promised(void **
 static void test_what_goes_together_is_found(void **state) {
     (void)state;
     double x[200], y[200];
-    struct lab_signs room;
-    lab_signs_init(&room);
+    struct lab_surrogate room;
+    lab_surrogate_init(&room);
     wander(x, 200, 20);
     for (int i = 0; i < 200; i++)
         y[i] = x[i] + normal();
-    struct lab_signs_result result = lab_signs_test(&room, x, y, NULL, 200);
+    struct lab_surrogate_result result = lab_surrogate_test(&room, x, y, NULL, 200);
     assert_true(result.p < 1e-4);
     assert_true(result.effective_n > 3 && result.effective_n < 200);
     /* the same with other lengths, whose transforms differ: 199 is a prime number */
-    assert_true(lab_signs_test(&room, x, y, NULL, 199).p < 1e-4);
-    assert_true(lab_signs_test(&room, x, y, NULL, 150).p < 1e-3);
-    lab_signs_release(&room);
+    assert_true(lab_surrogate_test(&room, x, y, NULL, 199).p < 1e-4);
+    assert_true(lab_surrogate_test(&room, x, y, NULL, 150).p < 1e-3);
+    lab_surrogate_release(&room);
 }
 
 static void test_few_values_are_tried_in_every_combination_of_signs(void **state) {
     (void)state;
     /* Waves of (a, b, c): (a − c) / √2 and (a − 2 b + c) / √6. Of x: √2 and 0; of y: √2 / 2 and √6 / 2 */
     const double x[] = {2, 1, 0}, y[] = {1, 0, 0}, z[] = {1, 0, 1};
-    struct lab_signs room;
-    lab_signs_init(&room);
-    assert_true(lab_signs_test(&room, x, y, NULL, 3).p == 1); /* one wave: either sign is as far */
+    struct lab_surrogate room;
+    lab_surrogate_init(&room);
+    assert_true(lab_surrogate_test(&room, x, y, NULL, 3).p ==
+                1); /* one wave: either sign is as far */
     /* of y and y: 1/2 and 1/6. Two of four combinations of signs are as far as 2/3 */
-    assert_true(fabs(lab_signs_test(&room, y, y, NULL, 3).p - 0.5) < 1e-12);
-    assert_true(fabs(lab_signs_test(&room, y, y, NULL, 3).effective_n -
+    assert_true(fabs(lab_surrogate_test(&room, y, y, NULL, 3).p - 0.5) < 1e-12);
+    assert_true(fabs(lab_surrogate_test(&room, y, y, NULL, 3).effective_n -
                      (1 + 4.0 / 9 / (1.0 / 4 + 1.0 / 36))) < 1e-12);
     /* of y and z: 0 and 1/3 */
-    assert_true(lab_signs_test(&room, y, z, NULL, 3).p == 1);
-    lab_signs_release(&room);
+    assert_true(lab_surrogate_test(&room, y, z, NULL, 3).p == 1);
+    lab_surrogate_release(&room);
 }
 
 static void test_two_runs_with_levels_of_their_own_say_nothing(void **state) {
     (void)state;
     double x[40], y[40];
     int runs[40];
-    struct lab_signs room;
-    lab_signs_init(&room);
+    struct lab_surrogate room;
+    lab_surrogate_init(&room);
     for (int i = 0; i < 40; i++) {
         runs[i] = i / 20;
         x[i] = 100 * runs[i] + normal();
         y[i] = 100 * runs[i] + normal();
     }
-    assert_true(lab_signs_test(&room, x, y, runs, 40).effective_n < 2.1);
-    assert_true(lab_signs_test(&room, x, y, NULL, 40).effective_n < 3);
-    lab_signs_release(&room);
+    assert_true(lab_surrogate_test(&room, x, y, runs, 40).effective_n < 2.1);
+    assert_true(lab_surrogate_test(&room, x, y, NULL, 40).effective_n < 3);
+    lab_surrogate_release(&room);
 }
 
 static void test_what_is_constant_or_too_short_has_no_answer(void **state) {
     (void)state;
     const double x[] = {1, 1, 1, 1}, y[] = {1, 2, 4, 3}, z[] = {1, (double)NAN, 2, 3};
-    struct lab_signs room;
-    lab_signs_init(&room);
-    assert_true(isnan(lab_signs_test(&room, x, y, NULL, 4).p));
-    assert_true(isnan(lab_signs_test(&room, y, y, NULL, 2).p));
-    assert_true(isnan(lab_signs_test(&room, y, z, NULL, 4).p));
-    lab_signs_release(&room);
+    struct lab_surrogate room;
+    lab_surrogate_init(&room);
+    assert_true(isnan(lab_surrogate_test(&room, x, y, NULL, 4).p));
+    assert_true(isnan(lab_surrogate_test(&room, y, y, NULL, 2).p));
+    assert_true(isnan(lab_surrogate_test(&room, y, z, NULL, 4).p));
+    lab_surrogate_release(&room);
 }
 
 int main(void) {

@@ -17,20 +17,20 @@ enum { RANKS = 3, STRETCHES_MOST = 200, CHANCES = 5 };
 static const struct lab_job_rank simulated[RANKS] = {
     {0, 0, "sim:toy:0", -1}, {1, 1, "sim:toy:1", -1}, {2, 2, "sim:toy:2", -1}};
 
-struct stretches { /* of one rank, after its warm-up */
+struct chunks { /* of one rank, after its warm-up */
     size_t sizes[STRETCHES_MOST];
     int count;
     int64_t iterations;
 };
 
-static void note(struct stretches *stretches, const struct lab_frame *frame) {
-    assert_true(stretches->count < STRETCHES_MOST);
-    assert_int_equal(frame->iterations.first, stretches->iterations);
-    stretches->sizes[stretches->count++] = frame->iterations.count;
-    stretches->iterations += (int64_t)frame->iterations.count;
+static void note(struct chunks *chunks, const struct lab_frame *frame) {
+    assert_true(chunks->count < STRETCHES_MOST);
+    assert_int_equal(frame->iterations.first, chunks->iterations);
+    chunks->sizes[chunks->count++] = frame->iterations.count;
+    chunks->iterations += (int64_t)frame->iterations.count;
 }
 
-static void carry_out(const struct lab_job *job, struct stretches ret_stretches[RANKS]) {
+static void carry_out(const struct lab_job *job, struct chunks ret_stretches[RANKS]) {
     struct runner runner = start_job(job);
     struct lab_frame frame;
     int results = 0;
@@ -50,7 +50,7 @@ static void carry_out(const struct lab_job *job, struct stretches ret_stretches[
 }
 
 static void check_stretches(const char *workload, const char *const *words, uint64_t chance) {
-    struct stretches found[RANKS] = {{{0}}};
+    struct chunks found[RANKS] = {{{0}}};
     struct lab_job job = job_of(workload, words, simulated, RANKS);
     job.machine = "toy";
     job.definition = MACHINE;

@@ -103,7 +103,7 @@ static void set_norm_macros(struct cuda_call *call, int64_t columns, int threads
     call->variant.macros[2] = vector;
 }
 
-static int plan_layer_norm(const struct lab_launch *launch, struct cuda_room room,
+static int plan_layer_norm(const struct lab_launch *launch, struct cuda_capacity capacity,
                            struct cuda_call *ret_call, struct lab_err *err) {
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     bool is_long = columns > NORM_COLUMNS_MAX;
@@ -116,10 +116,10 @@ static int plan_layer_norm(const struct lab_launch *launch, struct cuda_room roo
     int threads = norm_threads(columns, WARP_HELD_MAX);
     set_norm_macros(ret_call, columns, threads,
                     columns % per_16_bytes(launch) == 0 && are_aligned(launch, 3));
-    return set_row_blocks(ret_call, rows, threads, room, err);
+    return set_row_blocks(ret_call, rows, threads, capacity, err);
 }
 
-static int plan_layer_norm_embed(const struct lab_launch *launch, struct cuda_room room,
+static int plan_layer_norm_embed(const struct lab_launch *launch, struct cuda_capacity capacity,
                                  struct cuda_call *ret_call, struct lab_err *err) {
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     int threads = norm_threads(columns, WARP_HELD_MAX);
@@ -130,10 +130,10 @@ static int plan_layer_norm_embed(const struct lab_launch *launch, struct cuda_ro
     add_integer(ret_call, rows);
     add_float(ret_call, launch->epsilon);
     add_integer(ret_call, lab_tensor_rows(&launch->in[4]) - 1);
-    return set_row_blocks(ret_call, rows, threads, room, err);
+    return set_row_blocks(ret_call, rows, threads, capacity, err);
 }
 
-static int plan_patchify_layer_norm(const struct lab_launch *launch, struct cuda_room room,
+static int plan_patchify_layer_norm(const struct lab_launch *launch, struct cuda_capacity capacity,
                                     struct cuda_call *ret_call, struct lab_err *err) {
     int64_t rows = lab_tensor_rows(&launch->out), columns = lab_tensor_columns(&launch->out);
     /* its loads are single elements: more threads have more of them on their way */
@@ -147,7 +147,7 @@ static int plan_patchify_layer_norm(const struct lab_launch *launch, struct cuda
     add_float(ret_call, launch->epsilon);
     add_integer(ret_call, launch->in[0].shape[2]);
     add_integer(ret_call, launch->in[0].shape[3]);
-    return set_row_blocks(ret_call, rows, threads, room, err);
+    return set_row_blocks(ret_call, rows, threads, capacity, err);
 }
 
 /* --- patches and tokens --- */
@@ -176,7 +176,7 @@ static int plan_embed(const struct lab_launch *launch, struct cuda_call *ret_cal
 #define TILE             64  /* queries of a block, keys of a tile */
 #define ANY_STATIC_BYTES 128 /* of attention_any's own */
 
-static int plan_attention(const struct lab_launch *launch, struct cuda_room room,
+static int plan_attention(const struct lab_launch *launch, struct cuda_capacity capacity,
                           struct cuda_call *ret_call, struct lab_err *err) {
     int64_t tokens = launch->tokens, heads = launch->heads;
     int64_t width = lab_tensor_columns(&launch->out) / heads;
@@ -195,12 +195,12 @@ static int plan_attention(const struct lab_launch *launch, struct cuda_room room
         add_integer(ret_call, width);
         int64_t shared_bytes =
             (quotient_up(tokens, 4) + quotient_up(width, 4)) * 16; /* of floats */
-        if (shared_bytes > room.shared_bytes_max - ANY_STATIC_BYTES)
+        if (shared_bytes > capacity.shared_bytes_max - ANY_STATIC_BYTES)
             return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                                "attention over %lld tokens with heads of %lld needs %lld bytes of "
                                "shared memory, this GPU has %d; heads of 64 need none",
                                (long long)tokens, (long long)width, (long long)shared_bytes,
-                               room.shared_bytes_max);
+                               capacity.shared_bytes_max);
         ret_call->shared_bytes = (unsigned)shared_bytes;
     }
     if (heads > GRID_YZ_MAX || images > GRID_YZ_MAX)
@@ -212,8 +212,8 @@ static int plan_attention(const struct lab_launch *launch, struct cuda_room room
 
 /* --- the table --- */
 
-int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
-              struct cuda_call *ret_call, struct lab_err *err) {
+int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
+              enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
     bool is_long = lab_tensor_columns(&launch->out) > NORM_COLUMNS_MAX;
     *ret_way = CUDA_WAY_KERNEL;
     switch (launch->op) {
@@ -230,33 +230,33 @@ int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_
     case LAB_OP_GEMM_BIAS:
     case LAB_OP_GEMM_BIAS_GELU:
     case LAB_OP_GEMM_BIAS_ADD:
-        return plan_gemm(launch, room, ret_way, ret_call, err);
+        return plan_gemm(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_LAYER_NORM:
-        return plan_layer_norm(launch, room, ret_call, err);
+        return plan_layer_norm(launch, capacity, ret_call, err);
     case LAB_OP_SOFTMAX:
-        return plan_softmax(launch, room, ret_way, ret_call, err);
+        return plan_softmax(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_PATCHIFY:
         return plan_patchify(launch, ret_call, err);
     case LAB_OP_PATCHIFY_LAYER_NORM:
         *ret_way = is_long ? CUDA_WAY_LOWER : CUDA_WAY_KERNEL;
-        return is_long ? 0 : plan_patchify_layer_norm(launch, room, ret_call, err);
+        return is_long ? 0 : plan_patchify_layer_norm(launch, capacity, ret_call, err);
     case LAB_OP_EMBED:
         return plan_embed(launch, ret_call, err);
     case LAB_OP_LAYER_NORM_EMBED:
         *ret_way = is_long ? CUDA_WAY_LOWER : CUDA_WAY_KERNEL;
-        return is_long ? 0 : plan_layer_norm_embed(launch, room, ret_call, err);
+        return is_long ? 0 : plan_layer_norm_embed(launch, capacity, ret_call, err);
     case LAB_OP_ATTENTION:
-        if (attention_hopper_suits(launch, room))
-            return plan_attention_hopper(launch, room, ret_way, ret_call, err);
-        return plan_attention(launch, room, ret_call, err);
+        if (attention_hopper_suits(launch, capacity))
+            return plan_attention_hopper(launch, capacity, ret_way, ret_call, err);
+        return plan_attention(launch, capacity, ret_call, err);
     case LAB_OP_FLASH_ATTENTION:
-        return plan_flash_attention(launch, room, ret_way, ret_call, err);
+        return plan_flash_attention(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_MLP_FORWARD:
     case LAB_OP_MLP_BACKWARD:
     case LAB_OP_MLP_GRADIENT:
     case LAB_OP_ADAM:
     case LAB_OP_MLP_STEP:
-        return plan_mlp(launch, room, ret_way, ret_call, err);
+        return plan_mlp(launch, capacity, ret_way, ret_call, err);
     case LAB_OP_COUNT:
         break;
     }

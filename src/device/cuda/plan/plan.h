@@ -143,7 +143,7 @@ enum cuda_way {
     CUDA_WAY_LOWER,  /* no kernel has this shape: the op's composition */
 };
 
-struct cuda_room { /* what a device offers a kernel */
+struct cuda_capacity { /* what a device offers a kernel */
     int sm_count;
     int shared_bytes_max; /* a block's */
     int capability;       /* 90 for 9.0 */
@@ -153,8 +153,8 @@ struct cuda_room { /* what a device offers a kernel */
  * How a completed launch of a supported op is done; tensors without data count as aligned. A tuning
  * that it carries was checked. Fails for shapes that nothing here can do (LAB_ERR_UNSUPPORTED).
  */
-int cuda_plan(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
-              struct cuda_call *ret_call, struct lab_err *err);
+int cuda_plan(const struct lab_launch *launch, struct cuda_capacity capacity,
+              enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
 
 /* --- sums over ranks, which are no op: plan_sum.c --- */
 

@@ -35,17 +35,17 @@ static struct lab_launch separate(const struct lab_launch *launch) {
     return flash;
 }
 
-bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_room room) {
+bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_capacity capacity) {
     if (launch->tokens < TOKENS_MIN || lab_tensor_columns(&launch->out) != launch->heads * WIDTH)
         return false;
     struct lab_launch flash = separate(launch);
-    return find_flash_attention_hopper_tunable(&flash, room);
+    return find_flash_attention_hopper_tunable(&flash, capacity);
 }
 
-int plan_attention_hopper(const struct lab_launch *launch, struct cuda_room room,
+int plan_attention_hopper(const struct lab_launch *launch, struct cuda_capacity capacity,
                           enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
     struct lab_launch flash = separate(launch);
-    if (plan_flash_attention_hopper(&flash, room, ret_way, ret_call, err))
+    if (plan_flash_attention_hopper(&flash, capacity, ret_way, ret_call, err))
         return -1;
     for (int i = 0; i < 3; i++) {
         ret_call->maps[i].strides_bytes[0] *= 3; /* from a token to the next */

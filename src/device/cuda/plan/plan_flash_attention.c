@@ -6,15 +6,15 @@ bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability) {
     return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_mma, capability);
 }
 
-int plan_flash_attention(const struct lab_launch *launch, struct cuda_room room,
+int plan_flash_attention(const struct lab_launch *launch, struct cuda_capacity capacity,
                          enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
-    if (find_flash_attention_hopper_tunable(launch, room))
-        return plan_flash_attention_hopper(launch, room, ret_way, ret_call, err);
-    return plan_flash_attention_mma(launch, room, ret_way, ret_call, err);
+    if (find_flash_attention_hopper_tunable(launch, capacity))
+        return plan_flash_attention_hopper(launch, capacity, ret_way, ret_call, err);
+    return plan_flash_attention_mma(launch, capacity, ret_way, ret_call, err);
 }
 
 const struct cuda_tunable *find_flash_attention_tunable(const struct lab_launch *launch,
-                                                        struct cuda_room room) {
-    const struct cuda_tunable *hopper = find_flash_attention_hopper_tunable(launch, room);
-    return hopper ? hopper : find_flash_attention_mma_tunable(launch, room);
+                                                        struct cuda_capacity capacity) {
+    const struct cuda_tunable *hopper = find_flash_attention_hopper_tunable(launch, capacity);
+    return hopper ? hopper : find_flash_attention_mma_tunable(launch, capacity);
 }

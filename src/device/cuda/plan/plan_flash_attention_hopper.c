@@ -57,7 +57,7 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     struct shape s = shape_of(launch);
     const int32_t *values = tuning->values;
     int registers = registers_of(s, values), bytes = shared_bytes_of(s, values);
-    int bytes_max = cuda_room_of(place->ref).shared_bytes_max;
+    int bytes_max = cuda_capacity_of(place->ref).shared_bytes_max;
     if (registers > registers_max(values))
         return lab_err_set(
             err, LAB_ERR_UNSUPPORTED,
@@ -127,17 +127,17 @@ static const struct cuda_tunable tunable = {
 };
 
 /* Whether the kernel can do it at all; where it can, it does it faster than any other. */
-static bool suits(const struct lab_launch *launch, struct cuda_room room) {
+static bool suits(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct shape s = shape_of(launch);
     bool is_half = launch->out.dtype == LAB_BF16 || launch->out.dtype == LAB_FP16;
-    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_hopper, room.capability) && is_half &&
-           launch->scale > 0 && are_aligned(launch, 3) &&
+    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_hopper, capacity.capability) &&
+           is_half && launch->scale > 0 && are_aligned(launch, 3) &&
            s.tokens <= LENGTH_MAX / (s.batch * s.heads);
 }
 
 const struct cuda_tunable *find_flash_attention_hopper_tunable(const struct lab_launch *launch,
-                                                               struct cuda_room room) {
-    return suits(launch, room) ? &tunable : NULL;
+                                                               struct cuda_capacity capacity) {
+    return suits(launch, capacity) ? &tunable : NULL;
 }
 
 /* --- its call --- */
@@ -158,7 +158,7 @@ static struct cuda_map map_of(const struct lab_tensor *tensor, int32_t rows) {
     };
 }
 
-int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_room room,
+int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_capacity capacity,
                                 enum cuda_way *ret_way, struct cuda_call *ret_call,
                                 struct lab_err *err) {
     (void)ret_way;
@@ -183,6 +183,6 @@ int plan_flash_attention_hopper(const struct lab_launch *launch, struct cuda_roo
     int64_t rows = quotient_up(s.tokens, values[BLOCK_M]);
     int64_t items = (launch->causal ? quotient_up(rows, 2) : rows) * s.batch * s.heads;
     ret_call->shared_bytes = (unsigned)shared_bytes_of(s, values);
-    return set_blocks(ret_call, items < room.sm_count ? items : room.sm_count,
+    return set_blocks(ret_call, items < capacity.sm_count ? items : capacity.sm_count,
                       2 * values[BLOCK_M] + 128, err);
 }

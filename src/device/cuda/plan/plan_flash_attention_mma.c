@@ -67,7 +67,8 @@ static int check_shares(const struct lab_launch *launch, const int32_t *values,
 
 static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                  const struct lab_tuning *tuning, struct lab_err *err) {
-    int bytes = shared_bytes_of(launch, tuning), most = cuda_room_of(place->ref).shared_bytes_max;
+    int bytes = shared_bytes_of(launch, tuning),
+        most = cuda_capacity_of(place->ref).shared_bytes_max;
     if (check_shares(launch, tuning->values, err))
         return -1;
     if (bytes > most)
@@ -83,9 +84,9 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
  * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for it, with
  * two blocks at once where it can be. Unaligned tensors are moved element by element: no tiles help.
  */
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room room) {
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     int64_t width = shape_of(launch).width, tokens = shape_of(launch).tokens;
-    bool much = room.shared_bytes_max >= SHARED_80;
+    bool much = capacity.shared_bytes_max >= SHARED_80;
     if (!is_half(launch))
         return (struct lab_tuning){PARAMETERS, {64, width == 256 ? 16 : 32, 4, 1}};
     if (!are_aligned(launch, 3))
@@ -100,14 +101,15 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room
     case 128:
         return (struct lab_tuning){PARAMETERS, {128, much ? 64 : 32, 4, 1}};
     default: /* where one block of 64 queries leaves no room for another, one of 128 has more warps */
-        return room.shared_bytes_max == SHARED_80 ? (struct lab_tuning){PARAMETERS, {128, 64, 8, 1}}
-                                                  : (struct lab_tuning){PARAMETERS, {64, 64, 4, 1}};
+        return capacity.shared_bytes_max == SHARED_80
+                   ? (struct lab_tuning){PARAMETERS, {128, 64, 8, 1}}
+                   : (struct lab_tuning){PARAMETERS, {64, 64, 4, 1}};
     }
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_room_of(place->ref));
+    *ret_tuning = usual(launch, cuda_capacity_of(place->ref));
 }
 
 static const struct cuda_tunable tunable = {
@@ -120,9 +122,10 @@ static const struct cuda_tunable tunable = {
 };
 
 const struct cuda_tunable *find_flash_attention_mma_tunable(const struct lab_launch *launch,
-                                                            struct cuda_room room) {
+                                                            struct cuda_capacity capacity) {
     (void)launch;
-    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_mma, room.capability) ? &tunable : NULL;
+    return cuda_kernel_runs_on(CUDA_KERNEL_flash_attention_mma, capacity.capability) ? &tunable
+                                                                                     : NULL;
 }
 
 #define CACHED_BYTES (8 << 20) /* of keys and values that neighbours share in the L2 cache */
@@ -138,12 +141,12 @@ static int64_t heads_together(const struct lab_launch *launch, struct shape s) {
     return !launch->causal || fit < 1 ? 1 : fit < all ? fit : all;
 }
 
-int plan_flash_attention_mma(const struct lab_launch *launch, struct cuda_room room,
+int plan_flash_attention_mma(const struct lab_launch *launch, struct cuda_capacity capacity,
                              enum cuda_way *ret_way, struct cuda_call *ret_call,
                              struct lab_err *err) {
     (void)ret_way;
     struct shape s = shape_of(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room);
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
     const int32_t *values = tuning.values;
     int64_t longest = s.tokens > s.heads ? s.tokens : s.heads;
     if (longest > LENGTH_MAX)

@@ -5,18 +5,18 @@
  */
 #include "device/cuda/plan/plan_internal.h"
 
-int plan_gemm(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
-              struct cuda_call *ret_call, struct lab_err *err) {
-    if (find_gemm_hopper_tunable(launch, room))
-        return plan_gemm_hopper(launch, room, ret_way, ret_call, err);
+int plan_gemm(const struct lab_launch *launch, struct cuda_capacity capacity,
+              enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
+    if (find_gemm_hopper_tunable(launch, capacity))
+        return plan_gemm_hopper(launch, capacity, ret_way, ret_call, err);
     if (launch->tuning.count)
-        return plan_gemm_mma(launch, room, ret_way, ret_call, err);
+        return plan_gemm_mma(launch, capacity, ret_way, ret_call, err);
     *ret_way = CUDA_WAY_GEMM;
     return 0;
 }
 
 const struct cuda_tunable *find_gemm_tunable(const struct lab_launch *launch,
-                                             struct cuda_room room) {
-    const struct cuda_tunable *hopper = find_gemm_hopper_tunable(launch, room);
-    return hopper ? hopper : find_gemm_mma_tunable(launch, room);
+                                             struct cuda_capacity capacity) {
+    const struct cuda_tunable *hopper = find_gemm_hopper_tunable(launch, capacity);
+    return hopper ? hopper : find_gemm_mma_tunable(launch, capacity);
 }

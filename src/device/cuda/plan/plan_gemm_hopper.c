@@ -95,8 +95,9 @@ static int out_bytes(const struct tile *tile) {
     return tile->consumers * SLOTS * BOX_ROWS * tile->box_bytes;
 }
 
-static int stages_of(const struct tile *tile, struct cuda_room room) {
-    int stages = (room.shared_bytes_max - out_bytes(tile)) / (stage_bytes(tile) + BARRIER_BYTES);
+static int stages_of(const struct tile *tile, struct cuda_capacity capacity) {
+    int stages =
+        (capacity.shared_bytes_max - out_bytes(tile)) / (stage_bytes(tile) + BARRIER_BYTES);
     return stages < STAGES_MAX ? stages : STAGES_MAX;
 }
 
@@ -142,9 +143,9 @@ static int check_split(const struct shape *shape, const struct tile *tile, int s
 }
 
 static int check_tile(const struct lab_launch *launch, const struct tile *tile,
-                      struct cuda_room room, struct lab_err *err) {
+                      struct cuda_capacity capacity, struct lab_err *err) {
     struct shape shape = shape_of(launch);
-    int stages = stages_of(tile, room);
+    int stages = stages_of(tile, capacity);
     if (tile->rows * tile->n / 128 > (tile->consumers == 3 ? SUMS_OF_3_MAX : SUMS_MAX))
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "a tile of %d x %d needs more registers than there are", tile->m,
@@ -168,7 +169,7 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
                    : refuse(err, "way=0 has no tiles to choose: block_m=128, block_n=128, "
                                  "cluster=1, split=1, group=8");
     struct tile tile = tile_of(launch->out.dtype, values);
-    if (check_shape(launch, err) || check_tile(launch, &tile, cuda_room_of(place->ref), err))
+    if (check_shape(launch, err) || check_tile(launch, &tile, cuda_capacity_of(place->ref), err))
         return -1;
     /* groups that hold all rows of tiles are one and the same */
     if (values[GROUP] != library.values[GROUP] &&
@@ -182,18 +183,18 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
  * product itself, and hides behind it where warpgroups take turns: 0.98 to 1.14 times the library's rate
  * on an H200, by shape, from a tile for each multiprocessor on. It is the exact one, too.
  */
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room room) {
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct lab_tuning in_turns = {PARAMETERS, {IN_TURNS, 128, 128, 1, 1, 8}};
     struct shape s = shape_of(launch);
     bool hides = launch->op == LAB_OP_GEMM_BIAS_GELU && lab_dtype_bytes(launch->out.dtype) == 2 &&
                  s.layout == 2 &&
-                 quotient_up(s.m, 128) * quotient_up(s.n, 128) >= (int64_t)room.sm_count;
+                 quotient_up(s.m, 128) * quotient_up(s.n, 128) >= (int64_t)capacity.sm_count;
     return hides ? in_turns : library;
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_room_of(place->ref));
+    *ret_tuning = usual(launch, cuda_capacity_of(place->ref));
 }
 
 static const struct cuda_tunable tunable = {
@@ -206,8 +207,8 @@ static const struct cuda_tunable tunable = {
 };
 
 const struct cuda_tunable *find_gemm_hopper_tunable(const struct lab_launch *launch,
-                                                    struct cuda_room room) {
-    bool runs = cuda_kernel_runs_on(CUDA_KERNEL_gemm_hopper, room.capability);
+                                                    struct cuda_capacity capacity) {
+    bool runs = cuda_kernel_runs_on(CUDA_KERNEL_gemm_hopper, capacity.capability);
     return runs && check_shape(launch, NULL) == 0 ? &tunable : NULL;
 }
 
@@ -243,11 +244,11 @@ static void add_matrices(struct cuda_call *call, const struct lab_launch *launch
 
 /* Blocks, each of which takes one tile after the other. */
 static int64_t blocks_of(const struct shape *shape, const struct tile *tile,
-                         struct cuda_room room) {
+                         struct cuda_capacity capacity) {
     int64_t down = quotient_up(shape->m, tile->m), across = quotient_up(shape->n, tile->n);
     int64_t tiles = (tile->shares_b ? quotient_up(down, 2) : down) *
                     (tile->shares_a ? quotient_up(across, 2) : across);
-    int64_t at_once = room.sm_count / tile->cluster;
+    int64_t at_once = capacity.sm_count / tile->cluster;
     if (tile->split > 1)
         return tiles * tile->split;
     return (tiles < at_once ? tiles : at_once) * tile->cluster;
@@ -262,9 +263,9 @@ static bool has_aligned_memory(const struct lab_launch *launch) {
            (!cuda_gemm_adds(launch->op) || is_aligned(&launch->in[has_bias ? 3 : 2]));
 }
 
-int plan_gemm_hopper(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
-                     struct cuda_call *ret_call, struct lab_err *err) {
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room);
+int plan_gemm_hopper(const struct lab_launch *launch, struct cuda_capacity capacity,
+                     enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
     const int32_t *values = tuning.values;
     if (values[WAY] == LIBRARY || !has_aligned_memory(launch)) {
         *ret_way = CUDA_WAY_GEMM;
@@ -272,7 +273,7 @@ int plan_gemm_hopper(const struct lab_launch *launch, struct cuda_room room, enu
     }
     struct shape shape = shape_of(launch);
     struct tile tile = tile_of(launch->out.dtype, values);
-    int stages = stages_of(&tile, room);
+    int stages = stages_of(&tile, capacity);
     bool bias = cuda_gemm_has_bias(launch->op), adds = cuda_gemm_adds(launch->op);
     bool gelu = launch->op == LAB_OP_GEMM_BIAS_GELU;
     const struct lab_tensor none = {0};
@@ -290,5 +291,6 @@ int plan_gemm_hopper(const struct lab_launch *launch, struct cuda_room room, enu
     ret_call->cluster = (unsigned)(tile.cluster * tile.split);
     ret_call->shared_bytes =
         (unsigned)(stages * (stage_bytes(&tile) + BARRIER_BYTES) + out_bytes(&tile));
-    return set_blocks(ret_call, blocks_of(&shape, &tile, room), 128 * (1 + tile.consumers), err);
+    return set_blocks(ret_call, blocks_of(&shape, &tile, capacity), 128 * (1 + tile.consumers),
+                      err);
 }

@@ -59,7 +59,8 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
                  const struct lab_tuning *tuning, struct lab_err *err) {
     const int32_t *values = tuning->values;
     enum lab_dtype dtype = launch->out.dtype;
-    int warps = values[WARPS_M] * values[WARPS_N], most = cuda_room_of(place->ref).shared_bytes_max;
+    int warps = values[WARPS_M] * values[WARPS_N],
+        most = cuda_capacity_of(place->ref).shared_bytes_max;
     int sums = values[BLOCK_M] * values[BLOCK_N] / (32 * warps);
     int bytes = shared_bytes_of(launch, values);
     if (warps < 2 || warps > 8)
@@ -86,22 +87,22 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
  * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for two blocks
  * at once. Small outputs are cut small, so that more of the GPU has work.
  */
-static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_room room) {
+static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct shape s = shape_of(launch);
     bool half = lab_dtype_bytes(launch->out.dtype) == 2;
-    int32_t block_k = half ? 32 : 16, stages = room.shared_bytes_max >= 160 << 10 ? 4 : 3;
-    if (quotient_up(s.m, 128) * quotient_up(s.n, 128) < room.sm_count)
+    int32_t block_k = half ? 32 : 16, stages = capacity.shared_bytes_max >= 160 << 10 ? 4 : 3;
+    if (quotient_up(s.m, 128) * quotient_up(s.n, 128) < capacity.sm_count)
         return (struct lab_tuning){PARAMETERS, {64, 64, block_k, 4, 2, 2}};
     if (launch->out.dtype == LAB_FP32)
         return (struct lab_tuning){PARAMETERS, {128, 64, 32, stages - 1, 4, 2}};
-    if (half && room.shared_bytes_max >= 200 << 10)
+    if (half && capacity.shared_bytes_max >= 200 << 10)
         return (struct lab_tuning){PARAMETERS, {128, 128, 64, 3, 2, 2}};
     return (struct lab_tuning){PARAMETERS, {128, 128, block_k, stages, 2, 2}};
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
-    *ret_tuning = usual(launch, cuda_room_of(place->ref));
+    *ret_tuning = usual(launch, cuda_capacity_of(place->ref));
 }
 
 static const struct cuda_tunable tunable = {
@@ -114,12 +115,12 @@ static const struct cuda_tunable tunable = {
 };
 
 const struct cuda_tunable *find_gemm_mma_tunable(const struct lab_launch *launch,
-                                                 struct cuda_room room) {
+                                                 struct cuda_capacity capacity) {
     struct shape s = shape_of(launch);
     if (s.m > LENGTH_MAX || s.n > LENGTH_MAX || s.k > LENGTH_MAX ||
-        !cuda_supports(launch->op, launch->out.dtype, room.capability))
+        !cuda_supports(launch->op, launch->out.dtype, capacity.capability))
         return NULL;
-    return cuda_kernel_runs_on(CUDA_KERNEL_gemm_mma, room.capability) ? &tunable : NULL;
+    return cuda_kernel_runs_on(CUDA_KERNEL_gemm_mma, capacity.capability) ? &tunable : NULL;
 }
 
 /* Whether 16 bytes can be moved at a time, everywhere. */
@@ -132,11 +133,11 @@ static bool has_whole_rows(const struct lab_launch *launch, struct shape s) {
            (!adds || is_aligned(&launch->in[cuda_gemm_has_bias(launch->op) ? 3 : 2]));
 }
 
-int plan_gemm_mma(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
-                  struct cuda_call *ret_call, struct lab_err *err) {
+int plan_gemm_mma(const struct lab_launch *launch, struct cuda_capacity capacity,
+                  enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
     struct shape s = shape_of(launch);
-    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, room);
+    struct lab_tuning tuning = launch->tuning.count ? launch->tuning : usual(launch, capacity);
     const int32_t *values = tuning.values;
     bool bias = cuda_gemm_has_bias(launch->op), adds = cuda_gemm_adds(launch->op);
     bool gelu = launch->op == LAB_OP_GEMM_BIAS_GELU;

@@ -14,14 +14,14 @@
 /* --- plans with files of their own --- */
 
 /* As cuda_plan, with *ret_way CUDA_WAY_KERNEL before. */
-typedef int cuda_planner(const struct lab_launch *launch, struct cuda_room room,
+typedef int cuda_planner(const struct lab_launch *launch, struct cuda_capacity capacity,
                          enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err);
 cuda_planner plan_softmax, plan_flash_attention, plan_gemm, plan_mlp;
 /* by mma.sync, for any GPU; a product's counts its sizes in 32 bits */
 cuda_planner plan_flash_attention_mma, plan_gemm_mma, plan_gemm_hopper;
 cuda_planner plan_flash_attention_hopper; /* where its tunable is found */
 cuda_planner plan_attention_hopper;
-bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_room room);
+bool attention_hopper_suits(const struct lab_launch *launch, struct cuda_capacity capacity);
 
 bool cuda_mlp_runs_in(enum lab_dtype dtype);
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
@@ -37,14 +37,14 @@ struct cuda_tunable {
 
 /* NULL = nothing there, for this launch on such a GPU. */
 typedef const struct cuda_tunable *cuda_tunable_finder(const struct lab_launch *launch,
-                                                       struct cuda_room room);
+                                                       struct cuda_capacity capacity);
 cuda_tunable_finder find_softmax_tunable, find_flash_attention_tunable, find_gemm_tunable;
 cuda_tunable_finder find_flash_attention_mma_tunable, find_gemm_mma_tunable,
     find_gemm_hopper_tunable;
 cuda_tunable_finder find_flash_attention_hopper_tunable;
 
 /* What a device that isn't open offers; capability 0 where that isn't known. */
-struct cuda_room cuda_room_of(const struct lab_device_ref *ref);
+struct cuda_capacity cuda_capacity_of(const struct lab_device_ref *ref);
 
 /* --- parts of calls --- */
 
@@ -133,8 +133,9 @@ static inline void add_map(struct cuda_call *call, const struct cuda_map *map) {
 
 /* A row for each warp or block. Few rows are spread over all multiprocessors, many share blocks. */
 static inline int set_row_blocks(struct cuda_call *call, int64_t rows, int row_threads,
-                                 struct cuda_room room, struct lab_err *err) {
-    int together = row_threads == 32 && rows >= (int64_t)room.sm_count * WARP_ROWS ? WARP_ROWS : 1;
+                                 struct cuda_capacity capacity, struct lab_err *err) {
+    int together =
+        row_threads == 32 && rows >= (int64_t)capacity.sm_count * WARP_ROWS ? WARP_ROWS : 1;
     return set_blocks(call, quotient_up(rows, together), together * row_threads, err);
 }
 

@@ -197,18 +197,18 @@ static bool suits(const struct lab_launch *launch, const struct tensors *tensors
 }
 
 /* Each block has all weights, so they must be few. */
-static bool goes_by_rows(const struct lab_launch *launch, struct cuda_room room,
+static bool goes_by_rows(const struct lab_launch *launch, struct cuda_capacity capacity,
                          const struct tensors *tensors) {
     return suits(launch, tensors, 16) &&
-           rows_bytes(&launch->mlp) + STATIC_BYTES <= room.shared_bytes_max;
+           rows_bytes(&launch->mlp) + STATIC_BYTES <= capacity.shared_bytes_max;
 }
 
-static bool goes_wide(const struct lab_launch *launch, struct cuda_room room,
+static bool goes_wide(const struct lab_launch *launch, struct cuda_capacity capacity,
                       const struct tensors *tensors) {
-    return suits(launch, tensors, 32) && WIDE_BYTES + STATIC_BYTES <= room.shared_bytes_max;
+    return suits(launch, tensors, 32) && WIDE_BYTES + STATIC_BYTES <= capacity.shared_bytes_max;
 }
 
-static int plan_known(const struct lab_launch *launch, struct cuda_room room,
+static int plan_known(const struct lab_launch *launch, struct cuda_capacity capacity,
                       const struct tensors *t, bool by_rows, struct cuda_call *ret_call,
                       struct lab_err *err) {
     const struct lab_mlp *mlp = &launch->mlp;
@@ -224,12 +224,12 @@ static int plan_known(const struct lab_launch *launch, struct cuda_room room,
     add_batch(ret_call, launch);
     add_integer(ret_call, lab_mlp_threshold(mlp));
     add_factors(ret_call, launch);
-    return set_blocks(ret_call, room.sm_count, 32 * KNOWN_WARPS, err);
+    return set_blocks(ret_call, capacity.sm_count, 32 * KNOWN_WARPS, err);
 }
 
 /* --- any model --- */
 
-int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
+int plan_mlp(const struct lab_launch *launch, struct cuda_capacity capacity, enum cuda_way *ret_way,
              struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
     if (launch->op == LAB_OP_ADAM)
@@ -237,15 +237,15 @@ int plan_mlp(const struct lab_launch *launch, struct cuda_room room, enum cuda_w
     if (check_lengths(&launch->mlp, err))
         return -1;
     struct tensors t = tensors_of(launch);
-    bool known = cuda_kernel_runs_on(CUDA_KERNEL_mlp_rows, room.capability);
-    bool by_rows = known && goes_by_rows(launch, room, &t);
-    if (by_rows || (known && goes_wide(launch, room, &t)))
-        return plan_known(launch, room, &t, by_rows, ret_call, err);
+    bool known = cuda_kernel_runs_on(CUDA_KERNEL_mlp_rows, capacity.capability);
+    bool by_rows = known && goes_by_rows(launch, capacity, &t);
+    if (by_rows || (known && goes_wide(launch, capacity, &t)))
+        return plan_known(launch, capacity, &t, by_rows, ret_call, err);
     *ret_call = call_of(launch, CUDA_KERNEL_mlp);
     ret_call->variant.dtype = (int16_t)launch->compute;
     ret_call->variant.macros[0] = mode_of(launch->op);
     ret_call->shared_bytes = WARPS * WARP_BYTES;
     add_tensors(ret_call, &t);
     add_model(ret_call, launch);
-    return set_blocks(ret_call, room.sm_count, 32 * WARPS, err);
+    return set_blocks(ret_call, capacity.sm_count, 32 * WARPS, err);
 }

@@ -78,18 +78,18 @@ static int held_pieces(const struct shape *shape, const struct lab_tuning *tunin
     return need > PIECES_MAX ? PIECES_MAX + 1 : (int)need;
 }
 
-static int check_cluster(const struct shape *shape, struct cuda_room room,
+static int check_cluster(const struct shape *shape, struct cuda_capacity capacity,
                          const struct lab_tuning *tuning, struct lab_err *err) {
     int cluster = tuning->values[CLUSTER], threads = tuning->values[THREADS];
     if (cluster == 1)
         return 0;
-    if (room.capability < 90)
+    if (capacity.capability < 90)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "cluster=%d: GPUs before compute capability 9.0 have no clusters",
                            cluster);
-    if (cluster > room.sm_count / 4)
+    if (cluster > capacity.sm_count / 4)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED, "cluster=%d: too large for %d multiprocessors",
-                           cluster, room.sm_count);
+                           cluster, capacity.sm_count);
     if (threads < CLUSTER_THREADS || shape->pieces <= LONG_PIECES ||
         held_pieces(shape, tuning) < CLUSTER_PIECES)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
@@ -99,9 +99,9 @@ static int check_cluster(const struct shape *shape, struct cuda_room room,
 }
 
 /* Rows that all blocks that fit at once have at hand. */
-static int64_t resident_rows(struct cuda_room room, const struct lab_tuning *tuning) {
+static int64_t resident_rows(struct cuda_capacity capacity, const struct lab_tuning *tuning) {
     int threads = tuning->values[THREADS];
-    return (int64_t)room.sm_count * blocks_of(tuning) * (block_of(threads) / threads) /
+    return (int64_t)capacity.sm_count * blocks_of(tuning) * (block_of(threads) / threads) /
            tuning->values[CLUSTER];
 }
 
@@ -111,7 +111,7 @@ static int64_t shared_bytes_of(const struct shape *shape, const struct lab_tunin
            block_of(tuning->values[THREADS]);
 }
 
-static int check_ahead(const struct shape *shape, struct cuda_room room,
+static int check_ahead(const struct shape *shape, struct cuda_capacity capacity,
                        const struct lab_tuning *tuning, struct lab_err *err) {
     int ahead = tuning->values[AHEAD], turns = tuning->values[TURNS];
     int64_t bytes = (shared_bytes_of(shape, tuning) + SHARED_OTHER) * blocks_of(tuning);
@@ -121,7 +121,7 @@ static int check_ahead(const struct shape *shape, struct cuda_room room,
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "ahead=%d: rows of %lld are too short to gain by it", ahead,
                            (long long)shape->columns);
-    if (!ahead || turns * resident_rows(room, tuning) > shape->rows)
+    if (!ahead || turns * resident_rows(capacity, tuning) > shape->rows)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "turns=%d: goes with rows that come ahead, and enough of them", turns);
     if (!tuning->values[RESIDENT])
@@ -130,18 +130,18 @@ static int check_ahead(const struct shape *shape, struct cuda_room room,
     if (!shape->vector)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "ahead=%d: x and out lie differently to multiples of 16 bytes", ahead);
-    if (bytes > room.shared_bytes_max)
+    if (bytes > capacity.shared_bytes_max)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "ahead=%d: needs %lld bytes of shared memory, there are %d", ahead,
-                           (long long)bytes, room.shared_bytes_max);
+                           (long long)bytes, capacity.shared_bytes_max);
     return 0;
 }
 
-static int check_shape(const struct shape *shape, struct cuda_room room,
+static int check_shape(const struct shape *shape, struct cuda_capacity capacity,
                        const struct lab_tuning *tuning, struct lab_err *err) {
     int threads = tuning->values[THREADS], resident = tuning->values[RESIDENT];
     int pieces = held_pieces(shape, tuning), block = block_of(threads);
-    if (check_cluster(shape, room, tuning, err))
+    if (check_cluster(shape, capacity, tuning, err))
         return -1;
     if (pieces > PIECES_MAX)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
@@ -163,17 +163,17 @@ static int check_shape(const struct shape *shape, struct cuda_room room,
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "threads=%d: each would need about %d registers and has %d", threads,
                            registers, offered);
-    return check_ahead(shape, room, tuning, err);
+    return check_ahead(shape, capacity, tuning, err);
 }
 
 /* --- the default --- */
 
 /* The fewest threads of which each keeps at most so many pieces. */
-static bool choose_threads(const struct shape *shape, struct cuda_room room, int most,
+static bool choose_threads(const struct shape *shape, struct cuda_capacity capacity, int most,
                            struct lab_tuning *tuning) {
     for (int i = 0; i < 8; i++) {
         tuning->values[THREADS] = thread_choices[i];
-        if (held_pieces(shape, tuning) <= most && check_shape(shape, room, tuning, NULL) == 0)
+        if (held_pieces(shape, tuning) <= most && check_shape(shape, capacity, tuning, NULL) == 0)
             return true;
     }
     return false;
@@ -193,7 +193,7 @@ static const struct way {
 #define ENOUGH_BLOCKS 4  /* for each multiprocessor; a row of few is cut further to have them */
 #define ENOUGH_TURNS  16 /* of the blocks that fit: then more blocks than fit even out the end */
 
-static bool choose_long(const struct shape *shape, struct cuda_room room,
+static bool choose_long(const struct shape *shape, struct cuda_capacity capacity,
                         struct lab_tuning *tuning) {
     struct lab_tuning last = {0};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
@@ -204,10 +204,10 @@ static bool choose_long(const struct shape *shape, struct cuda_room room,
         tuning->values[RESIDENT] = ways[i].resident;
         tuning->values[AHEAD] = ways[i].ahead;
         tuning->values[TURNS] =
-            shape->rows >= ENOUGH_TURNS * resident_rows(room, tuning) ? ways[i].turns : 0;
-        if (check_shape(shape, room, tuning, NULL))
+            shape->rows >= ENOUGH_TURNS * resident_rows(capacity, tuning) ? ways[i].turns : 0;
+        if (check_shape(shape, capacity, tuning, NULL))
             continue;
-        if (shape->rows * ways[i].cluster >= (int64_t)ENOUGH_BLOCKS * room.sm_count)
+        if (shape->rows * ways[i].cluster >= (int64_t)ENOUGH_BLOCKS * capacity.sm_count)
             return true;
         last = *tuning;
     }
@@ -220,28 +220,28 @@ static bool choose_long(const struct shape *shape, struct cuda_room room,
  * row, of which several fit on a multiprocessor. Rows that leave no room for that come ahead. Tensors
  * that the caches can't hold anyway are marked as the first to leave them.
  */
-static bool choose(const struct shape *shape, struct cuda_room room,
+static bool choose(const struct shape *shape, struct cuda_capacity capacity,
                    struct lab_tuning *ret_tuning) {
-    int few = shape->rows < (int64_t)room.sm_count * SHARED_BLOCK ? 1 : 2;
+    int few = shape->rows < (int64_t)capacity.sm_count * SHARED_BLOCK ? 1 : 2;
     *ret_tuning = (struct lab_tuning){
         .count = PARAMETERS, .values = {[CLUSTER] = 1, [PAST] = 2 * shape->bytes > CACHE_BYTES}};
-    if (shape->pieces <= 32 && choose_threads(shape, room, few, ret_tuning))
+    if (shape->pieces <= 32 && choose_threads(shape, capacity, few, ret_tuning))
         return true;
-    if (shape->pieces <= LONG_PIECES && choose_threads(shape, room, 4, ret_tuning))
+    if (shape->pieces <= LONG_PIECES && choose_threads(shape, capacity, 4, ret_tuning))
         return true;
-    return choose_long(shape, room, ret_tuning);
+    return choose_long(shape, capacity, ret_tuning);
 }
 
 static void fallback(const struct lab_tunable_place *place, const struct lab_launch *launch,
                      struct lab_tuning *ret_tuning) {
     struct shape shape = shape_of(launch);
-    choose(&shape, cuda_room_of(place->ref), ret_tuning);
+    choose(&shape, cuda_capacity_of(place->ref), ret_tuning);
 }
 
 static int check(const struct lab_tunable_place *place, const struct lab_launch *launch,
                  const struct lab_tuning *tuning, struct lab_err *err) {
     struct shape shape = shape_of(launch);
-    return check_shape(&shape, cuda_room_of(place->ref), tuning, err);
+    return check_shape(&shape, cuda_capacity_of(place->ref), tuning, err);
 }
 
 static const struct cuda_tunable softmax_tunable = {
@@ -254,10 +254,10 @@ static const struct cuda_tunable softmax_tunable = {
 };
 
 const struct cuda_tunable *find_softmax_tunable(const struct lab_launch *launch,
-                                                struct cuda_room room) {
+                                                struct cuda_capacity capacity) {
     struct shape shape = shape_of(launch);
     struct lab_tuning any;
-    return choose(&shape, room, &any) ? &softmax_tunable : NULL;
+    return choose(&shape, capacity, &any) ? &softmax_tunable : NULL;
 }
 
 /* --- the call --- */
@@ -271,14 +271,15 @@ static int plan_long(const struct lab_launch *launch, const struct shape *shape,
 }
 
 /* Blocks, and threads of each: rows of a warp or less share blocks once there are rows for all. */
-static int set_grid(struct cuda_call *call, const struct shape *shape, struct cuda_room room,
-                    const struct lab_tuning *tuning, struct lab_err *err) {
+static int set_grid(struct cuda_call *call, const struct shape *shape,
+                    struct cuda_capacity capacity, const struct lab_tuning *tuning,
+                    struct lab_err *err) {
     int threads = tuning->values[THREADS], cluster = tuning->values[CLUSTER];
     int together = block_of(threads) / threads;
-    if (threads <= 32 && shape->rows < (int64_t)room.sm_count * together)
+    if (threads <= 32 && shape->rows < (int64_t)capacity.sm_count * together)
         together = 32 / threads;
     int64_t blocks = quotient_up(shape->rows, together);
-    int64_t fit = (int64_t)room.sm_count * blocks_of(tuning) / cluster;
+    int64_t fit = (int64_t)capacity.sm_count * blocks_of(tuning) / cluster;
     if (tuning->values[TURNS])
         blocks = quotient_up(blocks, tuning->values[TURNS]);
     else if (tuning->values[AHEAD] && blocks > fit)
@@ -288,14 +289,14 @@ static int set_grid(struct cuda_call *call, const struct shape *shape, struct cu
     return set_blocks(call, blocks * cluster, together * threads, err);
 }
 
-int plan_softmax(const struct lab_launch *launch, struct cuda_room room, enum cuda_way *ret_way,
-                 struct cuda_call *ret_call, struct lab_err *err) {
+int plan_softmax(const struct lab_launch *launch, struct cuda_capacity capacity,
+                 enum cuda_way *ret_way, struct cuda_call *ret_call, struct lab_err *err) {
     (void)ret_way;
     struct shape shape = shape_of(launch);
     struct lab_tuning tuning = launch->tuning;
     /* one that was chosen for aligned tensors may not do for others */
-    if ((!tuning.count || check_shape(&shape, room, &tuning, NULL)) &&
-        !choose(&shape, room, &tuning))
+    if ((!tuning.count || check_shape(&shape, capacity, &tuning, NULL)) &&
+        !choose(&shape, capacity, &tuning))
         return plan_long(launch, &shape, ret_call, err);
     bool wide = tuning.values[CLUSTER] > 1;
     *ret_call = call_of(launch, wide ? CUDA_KERNEL_softmax_wide : CUDA_KERNEL_softmax);
@@ -312,5 +313,5 @@ int plan_softmax(const struct lab_launch *launch, struct cuda_room room, enum cu
     add_integer(ret_call, shape.rows);
     add_integer(ret_call, shape.columns);
     ret_call->shared_bytes = (unsigned)shared_bytes_of(&shape, &tuning);
-    return set_grid(ret_call, &shape, room, &tuning, err);
+    return set_grid(ret_call, &shape, capacity, &tuning, err);
 }

@@ -1,11 +1,11 @@
 /*
- * even.c: the break-even of one device and several, over the size of the model or of the batch.
+ * break_even.c: the break-even of one device and several, over the size of the model or of the batch.
  *
  * In logarithms throughput over size is about a line for each number of devices; where the two lines
  * meet is the break-even, with Fieller's interval. It is sought up to ten times beyond what was
  * measured, and said to be an extrapolation there.
  */
-#include "analysis/speedup/even.h"
+#include "analysis/speedup/break_even.h"
 
 #include <math.h>
 #include <string.h>
@@ -143,14 +143,15 @@ static bool make_even(const struct lab_gangs *gangs, int first, enum lab_even_ax
     return true;
 }
 
-void lab_evens_make(struct lab_gangs *gangs, struct lab_arena *arena) {
+void lab_break_even_make(struct lab_gangs *gangs, struct lab_arena *arena) {
     static const enum lab_even_axis axes[] = {LAB_EVEN_PARAMETERS, LAB_EVEN_FLOPS, LAB_EVEN_BATCH};
     enum { AXES = sizeof axes / sizeof *axes };
-    gangs->evens = lab_arena_alloc(arena, (size_t)gangs->count * AXES + 1, sizeof *gangs->evens);
+    gangs->break_even =
+        lab_arena_alloc(arena, (size_t)gangs->count * AXES + 1, sizeof *gangs->break_even);
     for (int a = 0; a < AXES; a++)
         for (int i = 0; i < gangs->count; i++)
             if (is_compared(&gangs->items[i]) &&
                 !isnan(place_of(gangs->items[i].point->runs[0], axes[a])))
                 gangs->even_count +=
-                    make_even(gangs, i, axes[a], arena, &gangs->evens[gangs->even_count]);
+                    make_even(gangs, i, axes[a], arena, &gangs->break_even[gangs->even_count]);
 }

@@ -1,5 +1,5 @@
 /*
- * analysis_tie.c: which resources go together with the pace of a device's iterations.
+ * analysis_correlation.c: which resources go together with the pace of a device's iterations.
  *
  * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows resemble
  * their neighbours, for as long as each series remembers its past. Two tests allow for that: Student's t over
@@ -11,7 +11,7 @@
  * follows its pace, and so many true finds in one family would let false causes through.
  */
 #include "analysis/analysis_resource.h"
-#include "stats/signs.h"
+#include "stats/surrogate_test.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,11 +74,11 @@ static void add_track(struct resources *list, const struct lab_track *track) {
 }
 
 /* Each once, over all recordings. */
-static struct resources list_resources(const struct lab_paces *paces) {
+static struct resources list_resources(const struct lab_rank_times *rank_times) {
     struct resources list = {0};
     const struct lab_recording *last = NULL;
-    for (int p = 0; p < paces->count; p++) {
-        const struct lab_recording *recording = paces->items[p].run->recording;
+    for (int p = 0; p < rank_times->count; p++) {
+        const struct lab_recording *recording = rank_times->items[p].run->recording;
         for (int t = 0; recording != last && t < recording->track_count; t++)
             add_track(&list, &recording->tracks[t]);
         last = recording;
@@ -100,7 +100,7 @@ struct scratch {
     double *x, *y, *ranks_x, *ranks_y;
     int *runs; /* that pairs belong to */
     size_t capacity;
-    struct lab_signs signs;
+    struct lab_surrogate surrogate;
     size_t ranked; /* pairs whose x has its ranks already: all windows have both figures */
 };
 
@@ -122,11 +122,11 @@ static void release_scratch(struct scratch *scratch) {
     lab_mem_free(scratch->ranks_x);
     lab_mem_free(scratch->ranks_y);
     lab_mem_free(scratch->runs);
-    lab_signs_release(&scratch->signs);
+    lab_surrogate_release(&scratch->surrogate);
 }
 
 /* The windows that have the figure, as pairs; returns how many. */
-static size_t make_pairs(struct scratch *scratch, enum lab_tie_figure figure) {
+static size_t make_pairs(struct scratch *scratch, enum lab_resource_correlation_figure figure) {
     const struct lab_windows *windows = &scratch->windows;
     const double *y = figure == LAB_TIE_TIME ? windows->time : windows->spread;
     size_t n = 0;
@@ -135,32 +135,34 @@ static size_t make_pairs(struct scratch *scratch, enum lab_tie_figure figure) {
         if (isnan(y[i]))
             continue;
         scratch->x[n] = windows->x[i];
-        scratch->runs[n] = windows->pace[i];
+        scratch->runs[n] = windows->rank_time[i];
         scratch->y[n++] = y[i];
     }
     return n;
 }
 
-static bool make_tie(struct scratch *scratch, enum lab_tie_figure figure, struct lab_tie *tie) {
+static bool make_tie(struct scratch *scratch, enum lab_resource_correlation_figure figure,
+                     struct lab_resource_correlation *correlation) {
     size_t n = make_pairs(scratch, figure);
     if (n < WINDOWS_LEAST ||
         (scratch->ranked != n && !lab_stats_ranks(scratch->x, n, scratch->ranks_x)) ||
         !lab_stats_ranks(scratch->y, n, scratch->ranks_y))
         return false;
     scratch->ranked = n == scratch->windows.count ? n : 0;
-    tie->figure = figure;
-    tie->windows = n;
-    tie->window_s = scratch->windows.length_s;
-    struct lab_signs_result chance =
-        lab_signs_test(&scratch->signs, scratch->ranks_x, scratch->ranks_y, scratch->runs, n);
-    tie->effective = lab_stats_pair_effective_size(scratch->ranks_x, scratch->ranks_y, n);
-    tie->spearman = lab_stats_spearman_ranked(scratch->ranks_x, scratch->ranks_y, n, tie->effective,
-                                              CONFIDENCE);
-    tie->spearman.p = fmax(tie->spearman.p, chance.p);
-    tie->pearson = lab_stats_pearson(scratch->x, scratch->y, n, tie->effective, CONFIDENCE);
-    tie->p_adjusted = NAN;
-    tie->lag = (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
-    return !isnan(tie->spearman.r);
+    correlation->figure = figure;
+    correlation->windows = n;
+    correlation->window_s = scratch->windows.length_s;
+    struct lab_surrogate_result chance = lab_surrogate_test(&scratch->surrogate, scratch->ranks_x,
+                                                            scratch->ranks_y, scratch->runs, n);
+    correlation->effective = lab_stats_pair_effective_size(scratch->ranks_x, scratch->ranks_y, n);
+    correlation->spearman = lab_stats_spearman_ranked(scratch->ranks_x, scratch->ranks_y, n,
+                                                      correlation->effective, CONFIDENCE);
+    correlation->spearman.p = fmax(correlation->spearman.p, chance.p);
+    correlation->pearson =
+        lab_stats_pearson(scratch->x, scratch->y, n, correlation->effective, CONFIDENCE);
+    correlation->p_adjusted = NAN;
+    correlation->lag = (struct lab_lag){0, 0, NAN, NAN, NAN, NAN};
+    return !isnan(correlation->spearman.r);
 }
 
 /* --- spikes --- */
@@ -186,7 +188,7 @@ static int find_rises(const struct lab_windows *windows, double threshold, doubl
     size_t quiet_from = 0;
     *ret_high = 0;
     for (size_t i = 0; i < windows->count;) {
-        if (i > 0 && windows->pace[i] != windows->pace[i - 1])
+        if (i > 0 && windows->rank_time[i] != windows->rank_time[i - 1])
             quiet_from = i;
         if (!(windows->x[i] > threshold)) {
             i++;
@@ -195,7 +197,7 @@ static int find_rises(const struct lab_windows *windows, double threshold, doubl
         size_t start = i;
         double during = 0, before = 0;
         while (i < windows->count && windows->x[i] > threshold &&
-               windows->pace[i] == windows->pace[start])
+               windows->rank_time[i] == windows->rank_time[start])
             during += windows->time[i++];
         size_t length = i - start,
                control = start - quiet_from < length ? start - quiet_from : length;
@@ -228,113 +230,120 @@ static bool make_spikes(struct scratch *scratch, struct lab_spikes *spikes) {
 /* --- all of a device --- */
 
 /* GPUs of one run do the same work at the same time: a mate's figures follow the same pace. */
-static bool is_mate(const struct lab_resource *resource, const struct lab_paces *paces) {
+static bool is_mate(const struct lab_resource *resource, const struct lab_rank_times *rank_times) {
     if (resource->kind != LAB_ENTITY_GPU && resource->kind != LAB_ENTITY_MIG)
         return false;
-    for (int p = 0; p < paces->count; p++)
-        for (int r = 0; r < paces->items[p].run->rank_count; r++)
-            if (lab_resource_gpu(&paces->items[p].run->ranks[r]) == resource->index &&
-                resource->index != paces->gpu)
+    for (int p = 0; p < rank_times->count; p++)
+        for (int r = 0; r < rank_times->items[p].run->rank_count; r++)
+            if (lab_resource_gpu(&rank_times->items[p].run->ranks[r]) == resource->index &&
+                resource->index != rank_times->gpu)
                 return true;
     return false;
 }
 
 static enum lab_resource_role role_of(const struct lab_resource *resource,
-                                      const struct lab_paces *paces) {
-    return is_mate(resource, paces) ? LAB_RESOURCE_OWN : lab_resource_role(resource, paces->gpu);
+                                      const struct lab_rank_times *rank_times) {
+    return is_mate(resource, rank_times) ? LAB_RESOURCE_OWN
+                                         : lab_resource_role(resource, rank_times->gpu);
 }
 
-static void add_ties(struct lab_ties *ties, struct scratch *scratch,
+static void add_ties(struct lab_resource_correlations *correlations, struct scratch *scratch,
                      const struct lab_resource *resource) {
-    enum lab_resource_role role = role_of(resource, &ties->paces);
+    enum lab_resource_role role = role_of(resource, &correlations->rank_times);
     struct lab_windows *windows = &scratch->windows;
     bool any = false;
     scratch->ranked = 0;
-    if (!lab_windows_centre(windows, &ties->paces)) {
-        ties->constant_count++;
+    if (!lab_windows_centre(windows, &correlations->rank_times)) {
+        correlations->constant_count++;
         return;
     }
     for (int figure = 0; figure < LAB_TIE_FIGURES; figure++) {
-        struct lab_tie *tie = &ties->items[ties->count];
-        tie->resource = *resource;
-        tie->role = role;
-        if (!make_tie(scratch, (enum lab_tie_figure)figure, tie))
+        struct lab_resource_correlation *correlation = &correlations->items[correlations->count];
+        correlation->resource = *resource;
+        correlation->role = role;
+        if (!make_tie(scratch, (enum lab_resource_correlation_figure)figure, correlation))
             continue;
         any = true;
-        ties->count++;
+        correlations->count++;
     }
-    ties->short_count += !any;
+    correlations->short_count += !any;
     if (!any)
         return;
-    if (windows->count > ties->windows)
-        ties->windows = windows->count;
-    ties->window_s =
-        isnan(ties->window_s) ? windows->length_s : fmin(ties->window_s, windows->length_s);
-    struct lab_spikes *spikes = &ties->spikes[ties->spike_count];
+    if (windows->count > correlations->windows)
+        correlations->windows = windows->count;
+    correlations->window_s = isnan(correlations->window_s)
+                                 ? windows->length_s
+                                 : fmin(correlations->window_s, windows->length_s);
+    struct lab_spikes *spikes = &correlations->spikes[correlations->spike_count];
     spikes->resource = *resource;
     if (role != LAB_RESOURCE_OWN && make_spikes(scratch, spikes))
-        ties->spike_count++;
+        correlations->spike_count++;
 }
 
 /* No window may be shorter, so that there aren't more than the budget allows. */
-static int64_t least_window_ns(const struct lab_paces *paces, size_t budget, int resources) {
+static int64_t least_window_ns(const struct lab_rank_times *rank_times, size_t budget,
+                               int resources) {
     int64_t span_ns = 0;
-    for (int p = 0; p < paces->count; p++)
-        span_ns += paces->items[p].until_ns - paces->items[p].from_ns;
+    for (int p = 0; p < rank_times->count; p++)
+        span_ns += rank_times->items[p].until_ns - rank_times->items[p].from_ns;
     size_t most = (budget ? budget : BUDGET) / (size_t)(resources + 1);
     return span_ns / (int64_t)(most > WINDOWS_KEPT ? most : WINDOWS_KEPT);
 }
 
-void lab_ties_make(const struct lab_study_run *const *runs, int run_count, int gpu_id,
-                   size_t budget, struct lab_arena *arena, struct lab_ties *ret_ties) {
-    struct lab_ties ties = {.window_s = NAN};
-    lab_paces_make(runs, run_count, gpu_id, arena, &ties.paces);
-    struct resources list = list_resources(&ties.paces);
-    ties.items =
-        lab_arena_alloc(arena, (size_t)list.count * LAB_TIE_FIGURES + 1, sizeof *ties.items);
-    ties.spikes = lab_arena_alloc(arena, (size_t)list.count + 1, sizeof *ties.spikes);
-    int64_t least_ns = least_window_ns(&ties.paces, budget, list.count);
-    for (int p = 0; p < ties.paces.count; p++)
-        ties.merged |= ties.paces.items[p].run->recording->interval_ns > 0 &&
-                       least_ns > ties.paces.items[p].run->recording->interval_ns;
+void lab_resource_correlations_make(const struct lab_study_run *const *runs, int run_count,
+                                    int gpu_id, size_t budget, struct lab_arena *arena,
+                                    struct lab_resource_correlations *ret_ties) {
+    struct lab_resource_correlations correlations = {.window_s = NAN};
+    lab_rank_times_make(runs, run_count, gpu_id, arena, &correlations.rank_times);
+    struct resources list = list_resources(&correlations.rank_times);
+    correlations.items = lab_arena_alloc(arena, (size_t)list.count * LAB_TIE_FIGURES + 1,
+                                         sizeof *correlations.items);
+    correlations.spikes =
+        lab_arena_alloc(arena, (size_t)list.count + 1, sizeof *correlations.spikes);
+    int64_t least_ns = least_window_ns(&correlations.rank_times, budget, list.count);
+    for (int p = 0; p < correlations.rank_times.count; p++)
+        correlations.merged |=
+            correlations.rank_times.items[p].run->recording->interval_ns > 0 &&
+            least_ns > correlations.rank_times.items[p].run->recording->interval_ns;
     struct scratch scratch = {0};
     for (int i = 0; i < list.count; i++) {
-        if (!lab_windows_fill(&scratch.windows, &ties.paces, &list.items[i], least_ns))
+        if (!lab_windows_fill(&scratch.windows, &correlations.rank_times, &list.items[i], least_ns))
             continue;
-        ties.resource_count++;
-        add_ties(&ties, &scratch, &list.items[i]);
+        correlations.resource_count++;
+        add_ties(&correlations, &scratch, &list.items[i]);
     }
     release_scratch(&scratch);
     lab_mem_free(list.items);
-    *ret_ties = ties;
+    *ret_ties = correlations;
 }
 
 /* --- together --- */
 
 /* Clocks are better high, all else that a device doesn't do itself is better low. */
-bool lab_tie_is_suspect(const struct lab_tie *tie) {
-    enum lab_metric_id metric = tie->resource.metric;
+bool lab_resource_correlation_is_suspect(const struct lab_resource_correlation *correlation) {
+    enum lab_metric_id metric = correlation->resource.metric;
     bool better_high = metric == LAB_METRIC_SM_CLOCK || metric == LAB_METRIC_MEMORY_CLOCK ||
                        metric == LAB_METRIC_CORE_FREQUENCY || metric == LAB_METRIC_CPU_FREQUENCY ||
                        metric == LAB_METRIC_HOST_AVAILABLE || metric == LAB_METRIC_NODE_FREE ||
                        metric == LAB_METRIC_POWER_LIMIT || metric == LAB_METRIC_FAN ||
                        metric == LAB_METRIC_PCIE_GENERATION || metric == LAB_METRIC_PCIE_WIDTH;
-    return tie->role != LAB_RESOURCE_OWN && (tie->spearman.r > 0) != better_high;
+    return correlation->role != LAB_RESOURCE_OWN && (correlation->spearman.r > 0) != better_high;
 }
 
 /* How far from 0 it is at least. */
-static double strength(const struct lab_tie *tie) {
-    struct lab_interval interval = tie->spearman.interval;
+static double strength(const struct lab_resource_correlation *correlation) {
+    struct lab_interval interval = correlation->spearman.interval;
     if (isnan(interval.low))
         return 0;
     return interval.low > 0 ? interval.low : interval.high < 0 ? -interval.high : 0;
 }
 
 static int by_strength(const void *a, const void *b) {
-    const struct lab_tie *x = a, *y = b;
+    const struct lab_resource_correlation *x = a, *y = b;
     if (x->found != y->found)
         return x->found ? -1 : 1;
-    bool suspect_x = lab_tie_is_suspect(x), suspect_y = lab_tie_is_suspect(y);
+    bool suspect_x = lab_resource_correlation_is_suspect(x),
+         suspect_y = lab_resource_correlation_is_suspect(y);
     if (x->found && suspect_x != suspect_y)
         return suspect_x ? -1 : 1;
     double of_x = strength(x), of_y = strength(y);
@@ -357,13 +366,15 @@ static int by_rise(const void *a, const void *b) {
 }
 
 /* In the run that has the most windows: a lag may not reach from one run into another. */
-static struct lab_lag find_lag(struct scratch *scratch, const struct lab_tie *tie) {
+static struct lab_lag find_lag(struct scratch *scratch,
+                               const struct lab_resource_correlation *correlation) {
     const struct lab_windows *windows = &scratch->windows;
-    const double *y = tie->figure == LAB_TIE_TIME ? windows->time : windows->spread;
+    const double *y = correlation->figure == LAB_TIE_TIME ? windows->time : windows->spread;
     size_t best = 0, longest = 0;
     for (size_t i = 0; i < windows->count;) {
         size_t start = i;
-        while (i < windows->count && windows->pace[i] == windows->pace[start] && !isnan(y[i]))
+        while (i < windows->count && windows->rank_time[i] == windows->rank_time[start] &&
+               !isnan(y[i]))
             i++;
         if (i - start > longest) {
             longest = i - start;
@@ -379,89 +390,93 @@ static struct lab_lag find_lag(struct scratch *scratch, const struct lab_tie *ti
     return lab_stats_lag(scratch->ranks_x, scratch->ranks_y, longest, most);
 }
 
-static void add_lags(struct lab_ties *ties) {
+static void add_lags(struct lab_resource_correlations *correlations) {
     struct scratch scratch = {0};
-    for (int i = 0; i < ties->count && i < LAGS_MADE && ties->items[i].found; i++) {
-        struct lab_tie *tie = &ties->items[i];
-        int64_t least_ns = ties->merged ? (int64_t)(1e9 * ties->window_s) : 0;
-        if (lab_windows_fill(&scratch.windows, &ties->paces, &tie->resource, least_ns) &&
-            lab_windows_centre(&scratch.windows, &ties->paces))
-            tie->lag = find_lag(&scratch, tie);
+    for (int i = 0; i < correlations->count && i < LAGS_MADE && correlations->items[i].found; i++) {
+        struct lab_resource_correlation *correlation = &correlations->items[i];
+        int64_t least_ns = correlations->merged ? (int64_t)(1e9 * correlations->window_s) : 0;
+        if (lab_windows_fill(&scratch.windows, &correlations->rank_times, &correlation->resource,
+                             least_ns) &&
+            lab_windows_centre(&scratch.windows, &correlations->rank_times))
+            correlation->lag = find_lag(&scratch, correlation);
     }
     release_scratch(&scratch);
 }
 
 /* One-sided: with the wrong sign it is no cause, however small p. */
-static double cause_p(const struct lab_tie *tie) {
-    return lab_tie_is_suspect(tie) ? tie->spearman.p : 1;
+static double cause_p(const struct lab_resource_correlation *correlation) {
+    return lab_resource_correlation_is_suspect(correlation) ? correlation->spearman.p : 1;
 }
 
-static bool is_possible_cause(const struct lab_tie *tie) {
-    return tie->role != LAB_RESOURCE_OWN;
+static bool is_possible_cause(const struct lab_resource_correlation *correlation) {
+    return correlation->role != LAB_RESOURCE_OWN;
 }
 
 /* Everything that could be one by its role, whichever sign came out, so that a family doesn't choose its
  * members by their figures; and all spikes, which name causes as well. */
-static void adjust_causes(struct lab_ties *ties, int count, double *p) {
+static void adjust_causes(struct lab_resource_correlations *correlations, int count, double *p) {
     size_t n = 0;
     for (int d = 0; d < count; d++) {
-        for (int i = 0; i < ties[d].count; i++)
-            if (is_possible_cause(&ties[d].items[i]))
-                p[n++] = cause_p(&ties[d].items[i]);
-        for (int i = 0; i < ties[d].spike_count; i++)
-            p[n++] = ties[d].spikes[i].p;
+        for (int i = 0; i < correlations[d].count; i++)
+            if (is_possible_cause(&correlations[d].items[i]))
+                p[n++] = cause_p(&correlations[d].items[i]);
+        for (int i = 0; i < correlations[d].spike_count; i++)
+            p[n++] = correlations[d].spikes[i].p;
     }
     lab_stats_adjust_bh(p, n, p);
     n = 0;
     for (int d = 0; d < count; d++) {
-        for (int i = 0; i < ties[d].count; i++) {
-            struct lab_tie *tie = &ties[d].items[i];
-            if (!is_possible_cause(tie))
+        for (int i = 0; i < correlations[d].count; i++) {
+            struct lab_resource_correlation *correlation = &correlations[d].items[i];
+            if (!is_possible_cause(correlation))
                 continue;
             double adjusted = p[n++];
-            if (!lab_tie_is_suspect(tie))
+            if (!lab_resource_correlation_is_suspect(correlation))
                 continue;
-            tie->p_adjusted = adjusted;
-            tie->found = adjusted <= LEVEL && fabs(tie->spearman.r) >= LAB_TIE_LEAST;
+            correlation->p_adjusted = adjusted;
+            correlation->found =
+                adjusted <= LEVEL && fabs(correlation->spearman.r) >= LAB_TIE_LEAST;
         }
-        for (int i = 0; i < ties[d].spike_count; i++) {
-            ties[d].spikes[i].p_adjusted = p[n];
-            ties[d].spikes[i].found = p[n++] <= LEVEL;
+        for (int i = 0; i < correlations[d].spike_count; i++) {
+            correlations[d].spikes[i].p_adjusted = p[n];
+            correlations[d].spikes[i].found = p[n++] <= LEVEL;
         }
     }
 }
 
-static void adjust_the_rest(struct lab_ties *ties, int count, double *p) {
+static void adjust_the_rest(struct lab_resource_correlations *correlations, int count, double *p) {
     size_t n = 0;
     for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].count; i++)
-            if (!lab_tie_is_suspect(&ties[d].items[i]))
-                p[n++] = ties[d].items[i].spearman.p;
+        for (int i = 0; i < correlations[d].count; i++)
+            if (!lab_resource_correlation_is_suspect(&correlations[d].items[i]))
+                p[n++] = correlations[d].items[i].spearman.p;
     lab_stats_adjust_bh(p, n, p);
     n = 0;
     for (int d = 0; d < count; d++)
-        for (int i = 0; i < ties[d].count; i++) {
-            struct lab_tie *tie = &ties[d].items[i];
-            if (lab_tie_is_suspect(tie))
+        for (int i = 0; i < correlations[d].count; i++) {
+            struct lab_resource_correlation *correlation = &correlations[d].items[i];
+            if (lab_resource_correlation_is_suspect(correlation))
                 continue;
-            tie->p_adjusted = p[n++];
-            tie->found = tie->p_adjusted <= LEVEL;
+            correlation->p_adjusted = p[n++];
+            correlation->found = correlation->p_adjusted <= LEVEL;
         }
 }
 
-void lab_ties_adjust(struct lab_ties *ties, int count) {
+void lab_resource_correlations_adjust(struct lab_resource_correlations *correlations, int count) {
     size_t most = 1;
     for (int d = 0; d < count; d++)
-        most += (size_t)(ties[d].count + ties[d].spike_count);
+        most += (size_t)(correlations[d].count + correlations[d].spike_count);
     double *p = lab_mem_alloc(most, sizeof *p);
-    adjust_causes(ties, count, p);
-    adjust_the_rest(ties, count, p);
+    adjust_causes(correlations, count, p);
+    adjust_the_rest(correlations, count, p);
     lab_mem_free(p);
     for (int d = 0; d < count; d++) {
-        if (ties[d].count > 1)
-            qsort(ties[d].items, (size_t)ties[d].count, sizeof *ties[d].items, by_strength);
-        if (ties[d].spike_count > 1)
-            qsort(ties[d].spikes, (size_t)ties[d].spike_count, sizeof *ties[d].spikes, by_rise);
-        add_lags(&ties[d]);
+        if (correlations[d].count > 1)
+            qsort(correlations[d].items, (size_t)correlations[d].count,
+                  sizeof *correlations[d].items, by_strength);
+        if (correlations[d].spike_count > 1)
+            qsort(correlations[d].spikes, (size_t)correlations[d].spike_count,
+                  sizeof *correlations[d].spikes, by_rise);
+        add_lags(&correlations[d]);
     }
 }

@@ -1,5 +1,5 @@
 /*
- * crossover/turn.c: how much work a sample has to be before compute takes longer than copies.
+ * crossover/find.c: how much work a sample has to be before compute takes longer than copies.
  *
  * Between two neighbouring models either time is taken to lie on the straight line over the operations,
  * as it does where work is repeated (a deeper model); the turn is where the two lines cross. No law
@@ -170,11 +170,13 @@ struct lab_crossover lab_crossover_turn(const struct lab_crossover_feed *feed) {
     for (int m = below; m <= above; m++)
         if (is_part(&models[m]))
             path.models[path.count++] = &models[m];
-    struct lab_crossover turn = unknown;
+    struct lab_crossover crossover = unknown;
     if (has_spread(&path))
-        turn = (struct lab_crossover){middle_crossing(&path), interval_over(&path)};
+        crossover = (struct lab_crossover){middle_crossing(&path), interval_over(&path)};
     lab_mem_free(path.models);
-    return isnan(turn.at) || isnan(turn.interval.low) || isnan(turn.interval.high) ? unknown : turn;
+    return isnan(crossover.at) || isnan(crossover.interval.low) || isnan(crossover.interval.high)
+               ? unknown
+               : crossover;
 }
 
 double lab_crossover_time_at(const struct lab_crossover_feed *feed, bool compute, double work) {

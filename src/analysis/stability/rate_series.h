@@ -1,16 +1,16 @@
 /*
- * course.h: how the iterations of one rank went over time: whether they drift, where they change for
+ * rate_series.h: how the iterations of one rank went over time: whether they drift, where they change for
  * good, what held the device back meanwhile. For stability.c alone.
  */
-#ifndef LAB_ANALYSIS_STABILITY_COURSE_H
-#define LAB_ANALYSIS_STABILITY_COURSE_H
+#ifndef LAB_ANALYSIS_STABILITY_RATE_SERIES_H
+#define LAB_ANALYSIS_STABILITY_RATE_SERIES_H
 
 #include "analysis/analysis_study.h"
 #include "model/chart.h"
 #include "stats/changes.h"
 #include "stats/stats.h"
 
-struct lab_course_change {
+struct lab_rate_series_change {
     double at_s;                      /* since the first iteration */
     double before_s, after_s;         /* median time of an iteration on either side */
     double clock_before, clock_after; /* MHz; NaN = unknown */
@@ -18,7 +18,7 @@ struct lab_course_change {
     const char *reason;             /* what held them back more afterwards; NULL = nothing */
 };
 
-struct lab_course {
+struct lab_rate_series {
     const struct lab_study_run *run;
     const struct lab_study_rank *rank;
     const char *name, *device;
@@ -27,7 +27,7 @@ struct lab_course {
     double median_s;
     enum lab_steady steady; /* UNKNOWN: too few, or nothing kept */
     double steady_from_s;   /* NaN = from the start, or never */
-    struct lab_course_change *changes;
+    struct lab_rate_series_change *changes;
     int change_count;
     /* from the first to the last: 0.1 = a tenth longer; NaN = unknown */
     double drift, drift_low, drift_high;
@@ -44,23 +44,26 @@ struct lab_course {
 };
 
 /* `least`: changes and drifts that may be smaller, as a share, don't count. */
-void lab_course_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
-                     double least, struct lab_arena *arena, struct lab_course *ret_course);
+void lab_rate_series_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
+                          double least, struct lab_arena *arena,
+                          struct lab_rate_series *ret_rate_series);
 /* Drifts hold for all of them together (Benjamini and Hochberg at 5 %). */
-void lab_courses_adjust(struct lab_course *courses, int count, double least);
+void lab_rate_series_adjust(struct lab_rate_series *all_rate_series, int count, double least);
 
 /* Whether its figures are of one steady state: no slow-down, no drift, next to nothing held back. */
-bool lab_course_is_steady(const struct lab_course *course);
+bool lab_rate_series_is_steady(const struct lab_rate_series *rate_series);
 
 /* "slows down by 8.1 % at 12.3 s, when heat (driver) held the clocks back" */
-const char *lab_course_words(const struct lab_course *course, struct lab_arena *arena);
+const char *lab_rate_series_words(const struct lab_rate_series *rate_series,
+                                  struct lab_arena *arena);
 
 /* "12.3 s", "130 ms" */
-const char *lab_course_moment(double seconds, struct lab_arena *arena);
+const char *lab_rate_series_moment(double seconds, struct lab_arena *arena);
 
 /* "stability": times over time with the levels between changes; the worst courses first. False: there
  * is nothing to draw. */
-bool lab_course_chart(const struct lab_course *courses, int count, const char *name, bool simulated,
-                      struct lab_arena *arena, struct lab_chart *ret_chart);
+bool lab_rate_series_chart(const struct lab_rate_series *all_rate_series, int count,
+                           const char *name, bool simulated, struct lab_arena *arena,
+                           struct lab_chart *ret_chart);
 
 #endif

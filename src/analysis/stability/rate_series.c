@@ -1,5 +1,5 @@
 /*
- * course.c: drift, changes and what held the device back, from iterations and samples.
+ * rate_series.c: drift, changes and what held the device back, from iterations and samples.
  *
  * Long series are taken as medians of blocks: single slow iterations are outliers, not changes. Pace
  * wanders by itself, and what it did a while ago it still remembers: how long, the run's own times have to
@@ -7,12 +7,12 @@
  * its whole interval, under every memory that the run leaves plausible; of a change that interval holds for
  * all the places where it could have been. So a short run can show a large change at once, but not a slow one.
  */
-#include "analysis/stability/course.h"
+#include "analysis/stability/rate_series.h"
 
 #include "analysis/analysis_resource.h"
 #include "analysis/analysis_timeline.h"
 #include "base/str.h"
-#include "stats/wander.h"
+#include "stats/trend_test.h"
 
 #include <math.h>
 #include <string.h>
@@ -67,17 +67,18 @@ static double *take_logs(const struct blocks *blocks) {
     return logs;
 }
 
-static void find_drift(struct lab_course *course, const double *values, const double *ends_s) {
-    struct blocks blocks = make_blocks(values, ends_s, course->count, TREND_BLOCKS);
+static void find_drift(struct lab_rate_series *rate_series, const double *values,
+                       const double *ends_s) {
+    struct blocks blocks = make_blocks(values, ends_s, rate_series->count, TREND_BLOCKS);
     double *logs = take_logs(&blocks);
-    struct lab_wander_series series = {blocks.middle_s, logs, blocks.count};
-    struct lab_wander_effect slope = lab_wander_slope(&series, CONFIDENCE);
-    course->drift = expm1(slope.value * course->duration_s);
-    course->drift_low = expm1(slope.low * course->duration_s);
-    course->drift_high = expm1(slope.high * course->duration_s);
-    course->drift_p = slope.p;
-    course->memory_s = slope.memory_s;
-    course->blind = (slope.high - slope.low) / 2 * course->duration_s > BLIND;
+    struct lab_trend_series series = {blocks.middle_s, logs, blocks.count};
+    struct lab_trend_effect slope = lab_trend_slope(&series, CONFIDENCE);
+    rate_series->drift = expm1(slope.value * rate_series->duration_s);
+    rate_series->drift_low = expm1(slope.low * rate_series->duration_s);
+    rate_series->drift_high = expm1(slope.high * rate_series->duration_s);
+    rate_series->drift_p = slope.p;
+    rate_series->memory_s = slope.memory_s;
+    rate_series->blind = (slope.high - slope.low) / 2 * rate_series->duration_s > BLIND;
     lab_mem_free(logs);
     release_blocks(&blocks);
 }
@@ -119,17 +120,17 @@ static void drop_small(struct segments *segments, double least) {
 }
 
 /* By how much the change is larger than `least` for certain; below 0: it isn't. */
-static double certain(const struct segments *segments, const struct lab_wander_series *series,
+static double certain(const struct segments *segments, const struct lab_trend_series *series,
                       size_t change, double least) {
-    struct lab_wander_effect step = lab_wander_step(series, segments->starts, segments->start_count,
-                                                    change, CHANGE_SURE, segments->count);
+    struct lab_trend_effect step = lab_trend_step(series, segments->starts, segments->start_count,
+                                                  change, CHANGE_SURE, segments->count);
     return fmax(step.low, -step.high) - log1p(least);
 }
 
 /* Takes out the least certain change, until all are. */
 static void drop_uncertain(struct segments *segments, const struct blocks *blocks, double least) {
     double *logs = take_logs(blocks);
-    struct lab_wander_series series = {blocks->middle_s, logs, blocks->count};
+    struct lab_trend_series series = {blocks->middle_s, logs, blocks->count};
     while (segments->start_count > 0) {
         double weakest = INFINITY;
         size_t which = 0;
@@ -149,9 +150,9 @@ static void drop_uncertain(struct segments *segments, const struct blocks *block
     lab_mem_free(logs);
 }
 
-static void find_changes(struct lab_course *course, const double *values, const double *ends_s,
-                         double least, struct lab_arena *arena) {
-    struct blocks blocks = make_blocks(values, ends_s, course->count, BLOCKS_MAX);
+static void find_changes(struct lab_rate_series *rate_series, const double *values,
+                         const double *ends_s, double least, struct lab_arena *arena) {
+    struct blocks blocks = make_blocks(values, ends_s, rate_series->count, BLOCKS_MAX);
     size_t segment = blocks.count / SEGMENT_SHARE;
     struct lab_changes_options options = {.cost = LAB_CHANGES_MEAN_VARIANCE,
                                           .segment_min =
@@ -168,21 +169,22 @@ static void find_changes(struct lab_course *course, const double *values, const 
         } while (segments.start_count > 0 && segments.start_count < before);
         struct lab_steadiness steadiness = lab_changes_classify(
             blocks.median_s, blocks.count, segments.starts, segments.start_count);
-        course->steady = steadiness.steady;
-        if (course->steady == LAB_STEADY_FLAT) /* levels differ by less than iterations vary */
+        rate_series->steady = steadiness.steady;
+        if (rate_series->steady == LAB_STEADY_FLAT) /* levels differ by less than iterations vary */
             segments.start_count = 0;
         if (steadiness.from > 0 && steadiness.from < blocks.count)
-            course->steady_from_s = ends_s[steadiness.from * blocks.size - 1];
-        course->changes = lab_arena_alloc(arena, segments.start_count + 1, sizeof *course->changes);
+            rate_series->steady_from_s = ends_s[steadiness.from * blocks.size - 1];
+        rate_series->changes =
+            lab_arena_alloc(arena, segments.start_count + 1, sizeof *rate_series->changes);
         for (size_t i = 0; i < segments.start_count; i++)
-            course->changes[course->change_count++] =
-                (struct lab_course_change){.at_s = ends_s[segments.starts[i] * blocks.size - 1],
-                                           .before_s = level(&segments, i),
-                                           .after_s = level(&segments, i + 1),
-                                           .clock_before = NAN,
-                                           .clock_after = NAN,
-                                           .held_before = NAN,
-                                           .held_after = NAN};
+            rate_series->changes[rate_series->change_count++] = (struct lab_rate_series_change){
+                .at_s = ends_s[segments.starts[i] * blocks.size - 1],
+                .before_s = level(&segments, i),
+                .after_s = level(&segments, i + 1),
+                .clock_before = NAN,
+                .clock_after = NAN,
+                .held_before = NAN,
+                .held_after = NAN};
     }
     lab_mem_free(segments.starts);
     release_blocks(&blocks);
@@ -197,11 +199,11 @@ static uint64_t harmful_bits(void) {
     return bits;
 }
 
-static void find_held(struct lab_course *course, const struct lab_track *track) {
-    int64_t from_ns = course->rank->iterations[0].end_ns;
-    int64_t until_ns = course->rank->iterations[course->rank->iteration_count - 1].end_ns;
+static void find_held(struct lab_rate_series *rate_series, const struct lab_track *track) {
+    int64_t from_ns = rate_series->rank->iterations[0].end_ns;
+    int64_t until_ns = rate_series->rank->iterations[rate_series->rank->iteration_count - 1].end_ns;
     double most_s = 0;
-    course->held_s =
+    rate_series->held_s =
         lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, harmful_bits(), from_ns, until_ns);
     for (int i = 0; lab_clock_reasons[i].bit; i++) {
         double held_s = lab_track_flag_s(track, LAB_METRIC_CLOCK_REASONS, lab_clock_reasons[i].bit,
@@ -209,23 +211,24 @@ static void find_held(struct lab_course *course, const struct lab_track *track) 
         if (!lab_clock_reasons[i].harmful || !(held_s > most_s))
             continue;
         most_s = held_s;
-        course->held_why = lab_clock_reasons[i].words;
+        rate_series->held_why = lab_clock_reasons[i].words;
     }
 }
 
 /* Without samples, from what the run said of itself: the worst reason's time, of all its ranks. */
-static void find_held_in_result(struct lab_course *course) {
-    const struct lab_value *map = lab_value_get(course->run->result, "throttled_s");
+static void find_held_in_result(struct lab_rate_series *rate_series) {
+    const struct lab_value *map = lab_value_get(rate_series->run->result, "throttled_s");
     for (int i = 0; map && map->type == LAB_VALUE_MAP && i < map->count; i++) {
         const struct lab_value *item = map->items[i];
         double held_s = item->type == LAB_VALUE_FLOAT ? item->number
                         : item->type == LAB_VALUE_INT ? (double)item->integer
                                                       : 0;
-        if (isnan(course->held_s) || held_s > course->held_s)
-            course->held_s = held_s;
+        if (isnan(rate_series->held_s) || held_s > rate_series->held_s)
+            rate_series->held_s = held_s;
         for (int r = 0; held_s > 0 && lab_clock_reasons[r].bit; r++)
-            if (held_s == course->held_s && lab_str_equal(lab_clock_reasons[r].name, map->keys[i]))
-                course->held_why = lab_clock_reasons[r].words;
+            if (held_s == rate_series->held_s &&
+                lab_str_equal(lab_clock_reasons[r].name, map->keys[i]))
+                rate_series->held_why = lab_clock_reasons[r].words;
     }
 }
 
@@ -236,15 +239,15 @@ static double held_share(const struct lab_track *track, uint64_t bits, int64_t f
 }
 
 /* On both sides of each change, up to the neighbouring ones. */
-static void explain_changes(struct lab_course *course, const struct lab_track *track) {
-    int64_t start_ns = course->rank->iterations[0].end_ns;
-    int64_t end_ns = course->rank->iterations[course->rank->iteration_count - 1].end_ns;
-    for (int i = 0; i < course->change_count; i++) {
-        struct lab_course_change *change = &course->changes[i];
+static void explain_changes(struct lab_rate_series *rate_series, const struct lab_track *track) {
+    int64_t start_ns = rate_series->rank->iterations[0].end_ns;
+    int64_t end_ns = rate_series->rank->iterations[rate_series->rank->iteration_count - 1].end_ns;
+    for (int i = 0; i < rate_series->change_count; i++) {
+        struct lab_rate_series_change *change = &rate_series->changes[i];
         int64_t at_ns = start_ns + (int64_t)(1e9 * change->at_s);
         int64_t from_ns = i > 0 ? start_ns + (int64_t)(1e9 * change[-1].at_s) : start_ns;
         int64_t until_ns =
-            i + 1 < course->change_count ? start_ns + (int64_t)(1e9 * change[1].at_s) : end_ns;
+            i + 1 < rate_series->change_count ? start_ns + (int64_t)(1e9 * change[1].at_s) : end_ns;
         double most = HELD_MORE;
         change->clock_before = lab_track_between(track, LAB_METRIC_SM_CLOCK, from_ns, at_ns).mean;
         change->clock_after = lab_track_between(track, LAB_METRIC_SM_CLOCK, at_ns, until_ns).mean;
@@ -277,75 +280,76 @@ static double *find_ends(const struct lab_study_rank *rank, const struct lab_spa
     return ends_s;
 }
 
-static const char *make_name(const struct lab_course *course, struct lab_arena *arena) {
-    return course->run->rank_count > 1
-               ? lab_arena_printf(arena, "%s on %s", course->run->run->id, course->device)
-               : course->run->run->id;
+static const char *make_name(const struct lab_rate_series *rate_series, struct lab_arena *arena) {
+    return rate_series->run->rank_count > 1
+               ? lab_arena_printf(arena, "%s on %s", rate_series->run->run->id, rate_series->device)
+               : rate_series->run->run->id;
 }
 
-void lab_course_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
-                     double least, struct lab_arena *arena, struct lab_course *ret_course) {
-    struct lab_course course = {.run = run,
-                                .rank = rank,
-                                .device = lab_study_device_title(rank->device, arena),
-                                .duration_s = NAN,
-                                .median_s = NAN,
-                                .steady_from_s = NAN,
-                                .drift = NAN,
-                                .drift_low = NAN,
-                                .drift_high = NAN,
-                                .drift_p = NAN,
-                                .drift_p_adjusted = NAN,
-                                .memory_s = NAN,
-                                .held_s = NAN};
+void lab_rate_series_make(const struct lab_study_run *run, const struct lab_study_rank *rank,
+                          double least, struct lab_arena *arena,
+                          struct lab_rate_series *ret_rate_series) {
+    struct lab_rate_series rate_series = {.run = run,
+                                          .rank = rank,
+                                          .device = lab_study_device_title(rank->device, arena),
+                                          .duration_s = NAN,
+                                          .median_s = NAN,
+                                          .steady_from_s = NAN,
+                                          .drift = NAN,
+                                          .drift_low = NAN,
+                                          .drift_high = NAN,
+                                          .drift_p = NAN,
+                                          .drift_p_adjusted = NAN,
+                                          .memory_s = NAN,
+                                          .held_s = NAN};
     struct lab_arena scratch;
     lab_arena_init(&scratch);
-    course.name = make_name(&course, arena);
-    const struct lab_span *spans = lab_study_spans(rank, &scratch, &course.count);
-    const double *values = lab_study_intervals(rank, &scratch, &course.count);
+    rate_series.name = make_name(&rate_series, arena);
+    const struct lab_span *spans = lab_study_spans(rank, &scratch, &rate_series.count);
+    const double *values = lab_study_intervals(rank, &scratch, &rate_series.count);
     int gpu = lab_resource_gpu(rank);
     const struct lab_track *track =
         run->recording && gpu >= 0 ? lab_recording_gpu(run->recording, gpu) : NULL;
-    if (course.count > 0) {
-        const double *ends_s = find_ends(rank, spans, course.count, &scratch);
-        course.duration_s = ends_s[course.count - 1];
-        course.median_s = lab_stats_median(values, course.count);
-        if (course.count >= VALUES_LEAST && course.median_s > 0) {
-            find_drift(&course, values, ends_s);
-            find_changes(&course, values, ends_s, least, arena);
+    if (rate_series.count > 0) {
+        const double *ends_s = find_ends(rank, spans, rate_series.count, &scratch);
+        rate_series.duration_s = ends_s[rate_series.count - 1];
+        rate_series.median_s = lab_stats_median(values, rate_series.count);
+        if (rate_series.count >= VALUES_LEAST && rate_series.median_s > 0) {
+            find_drift(&rate_series, values, ends_s);
+            find_changes(&rate_series, values, ends_s, least, arena);
         }
         struct lab_points points =
-            lab_points_thin(ends_s, values, course.count, LAB_TIMELINE_POINTS, 0, arena);
-        course.shown_x_s = points.x;
-        course.shown_y_s = points.y;
-        course.shown_count = points.count;
+            lab_points_thin(ends_s, values, rate_series.count, LAB_TIMELINE_POINTS, 0, arena);
+        rate_series.shown_x_s = points.x;
+        rate_series.shown_y_s = points.y;
+        rate_series.shown_count = points.count;
     }
-    if (track && course.count > 0) {
-        find_held(&course, track);
-        explain_changes(&course, track);
+    if (track && rate_series.count > 0) {
+        find_held(&rate_series, track);
+        explain_changes(&rate_series, track);
     }
-    if (isnan(course.held_s))
-        find_held_in_result(&course);
+    if (isnan(rate_series.held_s))
+        find_held_in_result(&rate_series);
     lab_arena_release(&scratch);
-    *ret_course = course;
+    *ret_rate_series = rate_series;
 }
 
-void lab_courses_adjust(struct lab_course *courses, int count, double least) {
+void lab_rate_series_adjust(struct lab_rate_series *all_rate_series, int count, double least) {
     double *p = lab_mem_resize(NULL, (size_t)count + 1, sizeof *p);
     for (int i = 0; i < count; i++)
-        p[i] = courses[i].drift_p;
+        p[i] = all_rate_series[i].drift_p;
     lab_stats_adjust_bh(p, (size_t)count, p);
     for (int i = 0; i < count; i++) {
-        struct lab_course *course = &courses[i];
-        course->drift_p_adjusted = p[i];
-        course->drifts =
-            p[i] <= LEVEL && (course->drift_low >= least || course->drift_high <= -least);
+        struct lab_rate_series *rate_series = &all_rate_series[i];
+        rate_series->drift_p_adjusted = p[i];
+        rate_series->drifts =
+            p[i] <= LEVEL && (rate_series->drift_low >= least || rate_series->drift_high <= -least);
     }
     lab_mem_free(p);
 }
 
-bool lab_course_is_steady(const struct lab_course *course) {
-    bool held = course->held_s > HELD_HARMLESS * course->duration_s;
-    return course->steady != LAB_STEADY_SLOWDOWN && course->steady != LAB_STEADY_NONE &&
-           !course->drifts && !held;
+bool lab_rate_series_is_steady(const struct lab_rate_series *rate_series) {
+    bool held = rate_series->held_s > HELD_HARMLESS * rate_series->duration_s;
+    return rate_series->steady != LAB_STEADY_SLOWDOWN && rate_series->steady != LAB_STEADY_NONE &&
+           !rate_series->drifts && !held;
 }

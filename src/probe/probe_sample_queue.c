@@ -1,5 +1,5 @@
-/* probe_outlet.c: the ring of ticks, the notes beside it, and how they change hands. */
-#include "probe/probe_outlet.h"
+/* probe_sample_queue.c: the ring of ticks, the notes beside it, and how they change hands. */
+#include "probe/probe_sample_queue.h"
 
 #include <assert.h>
 #include <string.h>
@@ -10,41 +10,41 @@
 
 /* --- ticks --- */
 
-size_t outlet_tick_bytes(int columns) {
-    return sizeof(struct outlet_tick) +
+size_t sample_queue_tick_bytes(int columns) {
+    return sizeof(struct sample_queue_tick) +
            8 * ((size_t)columns + (size_t)LAB_VALID_WORDS((size_t)columns));
 }
 
-void outlet_tick_fill(struct outlet_tick *tick, int columns, const int64_t *values,
-                      const uint64_t *valid) {
-    tick->size_bytes = (uint32_t)outlet_tick_bytes(columns);
+void sample_queue_tick_fill(struct sample_queue_tick *tick, int columns, const int64_t *values,
+                            const uint64_t *valid) {
+    tick->size_bytes = (uint32_t)sample_queue_tick_bytes(columns);
     tick->columns = columns;
     memcpy(tick->data, values, 8 * (size_t)columns);
     memcpy(tick->data + columns, valid, 8 * (size_t)LAB_VALID_WORDS((size_t)columns));
 }
 
-void outlet_ring_init(struct outlet_ring *ring, size_t capacity) {
-    *ring = (struct outlet_ring){.bytes = lab_mem_alloc(capacity, 1), .capacity = capacity};
+void sample_queue_ring_init(struct sample_queue_ring *ring, size_t capacity) {
+    *ring = (struct sample_queue_ring){.bytes = lab_mem_alloc(capacity, 1), .capacity = capacity};
 }
 
-void outlet_ring_release(struct outlet_ring *ring) {
+void sample_queue_ring_release(struct sample_queue_ring *ring) {
     lab_mem_free(ring->bytes);
     ring->bytes = NULL;
 }
 
-struct outlet_tick *outlet_ring_first(struct outlet_ring *ring) {
-    return ring->count ? (struct outlet_tick *)(ring->bytes + ring->head) : NULL;
+struct sample_queue_tick *sample_queue_ring_first(struct sample_queue_ring *ring) {
+    return ring->count ? (struct sample_queue_tick *)(ring->bytes + ring->head) : NULL;
 }
 
-void outlet_ring_pop(struct outlet_ring *ring) {
-    ring->head += outlet_ring_first(ring)->size_bytes;
+void sample_queue_ring_pop(struct sample_queue_ring *ring) {
+    ring->head += sample_queue_ring_first(ring)->size_bytes;
     if (--ring->count == 0)
         ring->head = ring->tail = ring->wrapped_at = 0; /* touches no more memory than is needed */
     else if (ring->wrapped_at && ring->head == ring->wrapped_at)
         ring->head = ring->wrapped_at = 0;
 }
 
-void *outlet_ring_push(struct outlet_ring *ring, size_t size_bytes, int64_t *dropped) {
+void *sample_queue_ring_push(struct sample_queue_ring *ring, size_t size_bytes, int64_t *dropped) {
     assert(size_bytes <= ring->capacity);
     /* from the tail to the end, or, once wrapped, to the head; the tail never reaches the head */
     while (ring->wrapped_at ? ring->tail + size_bytes >= ring->head
@@ -54,7 +54,7 @@ void *outlet_ring_push(struct outlet_ring *ring, size_t size_bytes, int64_t *dro
             ring->tail = 0;
             continue;
         }
-        outlet_ring_pop(ring);
+        sample_queue_ring_pop(ring);
         ++*dropped;
     }
     void *room = ring->bytes + ring->tail;
@@ -65,9 +65,9 @@ void *outlet_ring_push(struct outlet_ring *ring, size_t size_bytes, int64_t *dro
 
 /* --- notes --- */
 
-struct outlet_note *outlet_note_entity(int64_t time_ns, int number,
-                                       const struct lab_entity *entity) {
-    struct outlet_note *note = lab_mem_alloc(1, sizeof *note);
+struct sample_queue_note *sample_queue_note_entity(int64_t time_ns, int number,
+                                                   const struct lab_entity *entity) {
+    struct sample_queue_note *note = lab_mem_alloc(1, sizeof *note);
     note->kind = OUTLET_ENTITY;
     note->time_ns = time_ns;
     note->number = number;
@@ -82,10 +82,10 @@ struct outlet_note *outlet_note_entity(int64_t time_ns, int number,
     return note;
 }
 
-struct outlet_note *outlet_note_event(const struct lab_sample_event *event) {
+struct sample_queue_note *sample_queue_note_event(const struct lab_sample_event *event) {
     const char *text = event->text ? event->text : "";
     size_t bytes = strlen(text) + 1;
-    struct outlet_note *note = lab_mem_alloc(1, sizeof *note + bytes);
+    struct sample_queue_note *note = lab_mem_alloc(1, sizeof *note + bytes);
     note->kind = OUTLET_EVENT;
     note->time_ns = event->time_ns;
     note->number = event->entity;
@@ -109,8 +109,8 @@ static void copy_process(struct lab_arena *arena, struct lab_process_sample *pro
     process->gpus = bytes ? memcpy(gpus, process->gpus, bytes) : gpus;
 }
 
-struct outlet_note *outlet_note_processes(const struct lab_process_list *list) {
-    struct outlet_note *note = lab_mem_alloc(1, sizeof *note);
+struct sample_queue_note *sample_queue_note_processes(const struct lab_process_list *list) {
+    struct sample_queue_note *note = lab_mem_alloc(1, sizeof *note);
     note->kind = OUTLET_PROCESSES;
     note->time_ns = list->time_ns;
     note->processes = *list;
@@ -122,14 +122,14 @@ struct outlet_note *outlet_note_processes(const struct lab_process_list *list) {
     return note;
 }
 
-void outlet_note_close(struct outlet_note *note) {
+void sample_queue_note_close(struct sample_queue_note *note) {
     if (!note)
         return;
     lab_arena_release(&note->arena);
     lab_mem_free(note);
 }
 
-void outlet_notes_add(struct outlet_notes *notes, struct outlet_note *note) {
+void sample_queue_notes_add(struct sample_queue_notes *notes, struct sample_queue_note *note) {
     note->next = NULL;
     if (notes->last)
         notes->last->next = note;
@@ -139,8 +139,8 @@ void outlet_notes_add(struct outlet_notes *notes, struct outlet_note *note) {
     notes->count[note->kind]++;
 }
 
-struct outlet_note *outlet_notes_pop(struct outlet_notes *notes) {
-    struct outlet_note *note = notes->first;
+struct sample_queue_note *sample_queue_notes_pop(struct sample_queue_notes *notes) {
+    struct sample_queue_note *note = notes->first;
     if (!note)
         return NULL;
     notes->first = note->next;
@@ -150,8 +150,8 @@ struct outlet_note *outlet_notes_pop(struct outlet_notes *notes) {
     return note;
 }
 
-static void drop_oldest(struct outlet_notes *notes, enum outlet_note_kind kind) {
-    struct outlet_note *before = NULL, *note = notes->first;
+static void drop_oldest(struct sample_queue_notes *notes, enum sample_queue_note_kind kind) {
+    struct sample_queue_note *before = NULL, *note = notes->first;
     for (; note && note->kind != kind; note = note->next)
         before = note;
     if (!note)
@@ -163,75 +163,76 @@ static void drop_oldest(struct outlet_notes *notes, enum outlet_note_kind kind) 
     if (notes->last == note)
         notes->last = before;
     notes->count[kind]--;
-    outlet_note_close(note);
+    sample_queue_note_close(note);
 }
 
 /* --- the outlet --- */
 
-void outlet_init(struct outlet *outlet, size_t ring_bytes) {
-    *outlet = (struct outlet){0};
-    pthread_mutex_init(&outlet->mutex, NULL);
-    outlet_ring_init(&outlet->ring, ring_bytes);
-    outlet_ring_init(&outlet->taken.ring, ring_bytes);
+void sample_queue_init(struct sample_queue *queue, size_t ring_bytes) {
+    *queue = (struct sample_queue){0};
+    pthread_mutex_init(&queue->mutex, NULL);
+    sample_queue_ring_init(&queue->ring, ring_bytes);
+    sample_queue_ring_init(&queue->taken.ring, ring_bytes);
 }
 
-void outlet_release(struct outlet *outlet) {
-    struct outlet_note *note;
-    while ((note = outlet_notes_pop(&outlet->notes)) ||
-           (note = outlet_notes_pop(&outlet->taken.notes)))
-        outlet_note_close(note);
-    outlet_ring_release(&outlet->ring);
-    outlet_ring_release(&outlet->taken.ring);
-    pthread_mutex_destroy(&outlet->mutex);
+void sample_queue_release(struct sample_queue *queue) {
+    struct sample_queue_note *note;
+    while ((note = sample_queue_notes_pop(&queue->notes)) ||
+           (note = sample_queue_notes_pop(&queue->taken.notes)))
+        sample_queue_note_close(note);
+    sample_queue_ring_release(&queue->ring);
+    sample_queue_ring_release(&queue->taken.ring);
+    pthread_mutex_destroy(&queue->mutex);
 }
 
 /* An entity that nobody took yet is told once, as it is by now; where it was first told. */
-static bool replace_entity(struct outlet_notes *notes, struct outlet_note *note) {
-    for (struct outlet_note *old = notes->first; old; old = old->next) {
+static bool replace_entity(struct sample_queue_notes *notes, struct sample_queue_note *note) {
+    for (struct sample_queue_note *old = notes->first; old; old = old->next) {
         if (old->kind != OUTLET_ENTITY || old->number != note->number)
             continue;
         struct lab_arena arena = old->arena;
         old->arena = note->arena;
         old->entity = note->entity;
         note->arena = arena;
-        outlet_note_close(note);
+        sample_queue_note_close(note);
         return true;
     }
     return false;
 }
 
-void outlet_put_note(struct outlet *outlet, struct outlet_note *note) {
-    if (note->kind == OUTLET_ENTITY && replace_entity(&outlet->notes, note))
+void sample_queue_put_note(struct sample_queue *queue, struct sample_queue_note *note) {
+    if (note->kind == OUTLET_ENTITY && replace_entity(&queue->notes, note))
         return;
-    note->sequence = outlet->sequence++;
-    outlet_notes_add(&outlet->notes, note);
-    if (outlet->notes.count[OUTLET_EVENT] > EVENTS_MAX)
-        drop_oldest(&outlet->notes, OUTLET_EVENT);
-    if (outlet->notes.count[OUTLET_PROCESSES] > LISTS_MAX)
-        drop_oldest(&outlet->notes, OUTLET_PROCESSES);
+    note->sequence = queue->sequence++;
+    sample_queue_notes_add(&queue->notes, note);
+    if (queue->notes.count[OUTLET_EVENT] > EVENTS_MAX)
+        drop_oldest(&queue->notes, OUTLET_EVENT);
+    if (queue->notes.count[OUTLET_PROCESSES] > LISTS_MAX)
+        drop_oldest(&queue->notes, OUTLET_PROCESSES);
 }
 
-void outlet_put_tick(struct outlet *outlet, const struct outlet_tick *tick) {
-    struct outlet_tick *room = outlet_ring_push(&outlet->ring, tick->size_bytes, &outlet->dropped);
+void sample_queue_put_tick(struct sample_queue *queue, const struct sample_queue_tick *tick) {
+    struct sample_queue_tick *room =
+        sample_queue_ring_push(&queue->ring, tick->size_bytes, &queue->dropped);
     memcpy(room, tick, tick->size_bytes);
-    room->sequence = outlet->sequence++;
+    room->sequence = queue->sequence++;
 }
 
-void outlet_take(struct outlet *outlet) {
-    assert(!outlet->taken.notes.first && outlet->taken.ring.count == 0);
-    struct outlet_ring empty = outlet->taken.ring;
-    pthread_mutex_lock(&outlet->mutex);
-    outlet->taken.ring = outlet->ring;
-    outlet->taken.notes = outlet->notes;
-    outlet->ring = empty;
-    outlet->notes = (struct outlet_notes){0};
-    pthread_mutex_unlock(&outlet->mutex);
+void sample_queue_take(struct sample_queue *queue) {
+    assert(!queue->taken.notes.first && queue->taken.ring.count == 0);
+    struct sample_queue_ring empty = queue->taken.ring;
+    pthread_mutex_lock(&queue->mutex);
+    queue->taken.ring = queue->ring;
+    queue->taken.notes = queue->notes;
+    queue->ring = empty;
+    queue->notes = (struct sample_queue_notes){0};
+    pthread_mutex_unlock(&queue->mutex);
 }
 
-void outlet_next(struct outlet *outlet, struct outlet_tick **ret_tick,
-                 struct outlet_note **ret_note) {
-    struct outlet_tick *tick = outlet_ring_first(&outlet->taken.ring);
-    struct outlet_note *note = outlet->taken.notes.first;
+void sample_queue_next(struct sample_queue *queue, struct sample_queue_tick **ret_tick,
+                       struct sample_queue_note **ret_note) {
+    struct sample_queue_tick *tick = sample_queue_ring_first(&queue->taken.ring);
+    struct sample_queue_note *note = queue->taken.notes.first;
     bool tick_first = tick && (!note || tick->sequence < note->sequence);
     *ret_tick = tick_first ? tick : NULL;
     *ret_note = tick_first ? NULL : note;

@@ -1,8 +1,8 @@
 /*
- * analysis_watch_gpu.c: what a recording tells of one GPU: means and peaks of its columns, its energy,
+ * recording_stats_gpu.c: what a recording tells of one GPU: means and peaks of its columns, its energy,
  * when it was held back, when it gave nothing.
  */
-#include "analysis/recording/analysis_watch.h"
+#include "analysis/recording/recording_stats.h"
 
 #include "stats/stats.h"
 
@@ -15,33 +15,34 @@
 static const struct {
     enum lab_metric_id metric;
     double divisor;
-} columns[LAB_WATCH_METRICS] = {
-    [LAB_WATCH_MEMORY] = {LAB_METRIC_MEMORY_USED, MIB},
-    [LAB_WATCH_UTILIZATION] = {LAB_METRIC_UTILIZATION, 1},
-    [LAB_WATCH_POWER] = {LAB_METRIC_POWER, 1},
-    [LAB_WATCH_TEMPERATURE] = {LAB_METRIC_TEMPERATURE, 1},
-    [LAB_WATCH_CLOCK] = {LAB_METRIC_SM_CLOCK, 1},
+} columns[LAB_RECORDING_STATS_METRICS] = {
+    [LAB_RECORDING_STATS_MEMORY] = {LAB_METRIC_MEMORY_USED, MIB},
+    [LAB_RECORDING_STATS_UTILIZATION] = {LAB_METRIC_UTILIZATION, 1},
+    [LAB_RECORDING_STATS_POWER] = {LAB_METRIC_POWER, 1},
+    [LAB_RECORDING_STATS_TEMPERATURE] = {LAB_METRIC_TEMPERATURE, 1},
+    [LAB_RECORDING_STATS_CLOCK] = {LAB_METRIC_SM_CLOCK, 1},
 };
 
 /* --- columns --- */
 
-int lab_watch_column(const struct lab_track *track, enum lab_metric_id metric) {
+int lab_recording_stats_column(const struct lab_track *track, enum lab_metric_id metric) {
     int column = lab_entity_column(&track->entity, metric, -1);
     return column >= 0 && track->values[column] && track->valid[column] ? column : -1;
 }
 
 /* Where the mean over a second isn't given, the power of the instant will do. */
-static int find_watched(const struct lab_track *track, enum lab_watch_metric metric,
+static int find_watched(const struct lab_track *track, enum lab_recording_stats_metric metric,
                         double *ret_scale) {
     enum lab_metric_id id = columns[metric].metric;
-    if (metric == LAB_WATCH_POWER && lab_watch_column(track, id) < 0)
+    if (metric == LAB_RECORDING_STATS_POWER && lab_recording_stats_column(track, id) < 0)
         id = LAB_METRIC_POWER_INSTANT;
     *ret_scale = lab_metric(id)->scale / columns[metric].divisor;
-    return lab_watch_column(track, id);
+    return lab_recording_stats_column(track, id);
 }
 
-size_t lab_watch_read(const struct lab_watch_gpu *gpu, enum lab_watch_metric metric,
-                      double *ret_values, int64_t *ret_times_ns) {
+size_t lab_recording_stats_read(const struct lab_recording_stats_gpu *gpu,
+                                enum lab_recording_stats_metric metric, double *ret_values,
+                                int64_t *ret_times_ns) {
     const struct lab_track *track = gpu->track;
     double scale;
     int column = find_watched(track, metric, &scale);
@@ -56,7 +57,7 @@ size_t lab_watch_read(const struct lab_watch_gpu *gpu, enum lab_watch_metric met
 }
 
 static double last_value(const struct lab_track *track, enum lab_metric_id metric) {
-    int column = lab_watch_column(track, metric);
+    int column = lab_recording_stats_column(track, metric);
     for (size_t i = track->count; column >= 0 && i-- > 0;)
         if (track->valid[column][i])
             return (double)track->values[column][i] * lab_metric(metric)->scale;
@@ -67,7 +68,7 @@ static double last_value(const struct lab_track *track, enum lab_metric_id metri
 
 /* A tick counts if it has anything of what is read at every one. */
 static bool is_there(const struct lab_track *track, const int *fast, size_t tick) {
-    for (int m = 0; m <= LAB_WATCH_TEMPERATURE; m++)
+    for (int m = 0; m <= LAB_RECORDING_STATS_TEMPERATURE; m++)
         if (fast[m] >= 0 && track->valid[fast[m]][tick])
             return true;
     return false;
@@ -103,8 +104,8 @@ static bool is_gap(int64_t length_ns, int64_t interval_ns) {
     return interval_ns > 0 && length_ns > GAP_INTERVALS * interval_ns;
 }
 
-static void add_gap(struct lab_watch_gpu *gpu, int64_t from_ns, int64_t to_ns, int64_t interval_ns,
-                    bool at_an_end) {
+static void add_gap(struct lab_recording_stats_gpu *gpu, int64_t from_ns, int64_t to_ns,
+                    int64_t interval_ns, bool at_an_end) {
     int64_t length_ns = to_ns - from_ns;
     if (!is_gap(length_ns, interval_ns))
         return;
@@ -112,10 +113,10 @@ static void add_gap(struct lab_watch_gpu *gpu, int64_t from_ns, int64_t to_ns, i
     gpu->gap_count++;
 }
 
-static void find_gaps(struct lab_watch_gpu *gpu, const struct lab_watch *watch, const int *fast,
-                      int64_t interval_ns) {
+static void find_gaps(struct lab_recording_stats_gpu *gpu, const struct lab_recording_stats *stats,
+                      const int *fast, int64_t interval_ns) {
     const struct lab_track *track = gpu->track;
-    int64_t last_ns = watch->start_ns;
+    int64_t last_ns = stats->start_ns;
     bool any = false;
     for (size_t i = 0; i < track->count; i++) {
         if (!is_there(track, fast, i))
@@ -125,17 +126,17 @@ static void find_gaps(struct lab_watch_gpu *gpu, const struct lab_watch *watch, 
         any = true;
     }
     if (any) {
-        add_gap(gpu, last_ns, watch->end_ns, interval_ns, true);
+        add_gap(gpu, last_ns, stats->end_ns, interval_ns, true);
     } else {
-        gpu->missing_s = watch->duration_s;
+        gpu->missing_s = stats->duration_s;
         gpu->gap_count = 1;
     }
 }
 
 /* --- figures of a GPU --- */
 
-static struct lab_watch_figures describe(const double *values, size_t count) {
-    struct lab_watch_figures figures = {count, NAN, NAN, NAN};
+static struct lab_recording_stats_figures describe(const double *values, size_t count) {
+    struct lab_recording_stats_figures figures = {count, NAN, NAN, NAN};
     if (count > 0) {
         figures.mean = lab_stats_mean(values, count);
         figures.deviation = count > 1 ? lab_stats_stddev(values, count) : 0;
@@ -156,13 +157,13 @@ static uint64_t harmful_bits(void) {
  * Where the reasons weren't recorded, the longest of the driver's counters: they overlap, so that
  * their sum would be too much.
  */
-static void find_throttling(struct lab_watch_gpu *gpu, const struct lab_watch *watch,
-                            int64_t interval_ns) {
+static void find_throttling(struct lab_recording_stats_gpu *gpu,
+                            const struct lab_recording_stats *stats, int64_t interval_ns) {
     static const enum lab_metric_id counters[] = {
         LAB_METRIC_THROTTLED_POWER, LAB_METRIC_THROTTLED_SYNC, LAB_METRIC_THROTTLED_THERMAL,
         LAB_METRIC_THROTTLED_HW_THERMAL, LAB_METRIC_THROTTLED_BRAKE};
     const struct lab_track *track = gpu->track;
-    int column = lab_watch_column(track, LAB_METRIC_CLOCK_REASONS);
+    int column = lab_recording_stats_column(track, LAB_METRIC_CLOCK_REASONS);
     uint64_t harmful = harmful_bits();
     gpu->throttled_s = NAN;
     for (size_t i = 0, last = track->count; column >= 0 && i < track->count; i++) {
@@ -178,34 +179,35 @@ static void find_throttling(struct lab_watch_gpu *gpu, const struct lab_watch *w
         last = i;
     }
     for (size_t i = 0; column < 0 && i < sizeof counters / sizeof *counters; i++) {
-        double growth = lab_track_growth(track, counters[i], watch->start_ns, watch->end_ns);
+        double growth = lab_track_growth(track, counters[i], stats->start_ns, stats->end_ns);
         if (!isnan(growth))
             gpu->throttled_s = fmax(gpu->throttled_s, growth); /* fmax passes NaN over */
     }
 }
 
-void lab_watch_gpu_describe(struct lab_watch_gpu *gpu, const struct lab_watch *watch,
-                            struct lab_arena *arena) {
+void lab_recording_stats_gpu_describe(struct lab_recording_stats_gpu *gpu,
+                                      const struct lab_recording_stats *stats,
+                                      struct lab_arena *arena) {
     const struct lab_track *track = gpu->track;
-    int fast[LAB_WATCH_METRICS];
+    int fast[LAB_RECORDING_STATS_METRICS];
     double scale;
-    for (int m = 0; m < LAB_WATCH_METRICS; m++)
+    for (int m = 0; m < LAB_RECORDING_STATS_METRICS; m++)
         fast[m] = find_watched(track, m, &scale);
-    int64_t interval_ns = find_interval(track, fast, watch->source->recording->interval_ns);
+    int64_t interval_ns = find_interval(track, fast, stats->source->recording->interval_ns);
     double *values = lab_mem_resize(NULL, track->count + 1, sizeof *values);
     int64_t *times = lab_mem_resize(NULL, track->count + 1, sizeof *times);
     gpu->name = lab_arena_printf(arena, "GPU %d", track->entity.index);
-    struct lab_energy energy = lab_track_energy(track, watch->source->recording->interval_ns,
-                                                watch->start_ns, watch->end_ns);
+    struct lab_energy energy = lab_track_energy(track, stats->source->recording->interval_ns,
+                                                stats->start_ns, stats->end_ns);
     gpu->energy_j = energy.joules;
     gpu->energy_integrated = energy.estimated;
-    for (int m = 0; m < LAB_WATCH_METRICS; m++) {
-        size_t count = lab_watch_read(gpu, m, values, times);
+    for (int m = 0; m < LAB_RECORDING_STATS_METRICS; m++) {
+        size_t count = lab_recording_stats_read(gpu, m, values, times);
         gpu->figures[m] = describe(values, count);
     }
     gpu->capacity_mib = last_value(track, LAB_METRIC_MEMORY_TOTAL) / MIB;
-    find_throttling(gpu, watch, interval_ns);
-    find_gaps(gpu, watch, fast, interval_ns);
+    find_throttling(gpu, stats, interval_ns);
+    find_gaps(gpu, stats, fast, interval_ns);
     lab_mem_free(values);
     lab_mem_free(times);
 }

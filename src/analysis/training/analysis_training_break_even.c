@@ -1,5 +1,5 @@
 /*
- * analysis_training_even.c: where several devices begin to pay, by the laws of a study: over
+ * analysis_training_break_even.c: where several devices begin to pay, by the laws of a study: over
  * batches for a model, over models for a batch. Looked for in steps, beyond what was run too, and
  * then closed in upon. What was measured has the last word.
  */
@@ -66,7 +66,7 @@ static double bound(const struct search *search, enum end end, bool up) {
     return pays(search, end, search->until) == up ? 0 : INFINITY;
 }
 
-static bool is_turn(const struct lab_training_even *even) {
+static bool is_turn(const struct lab_training_break_even *even) {
     return even->state == LAB_TRAINING_FROM || even->state == LAB_TRAINING_UNTIL;
 }
 
@@ -77,13 +77,13 @@ static bool is_looked_at(const struct search *search, const struct lab_training_
            (search->over_batch ? a->parameters == b->parameters : a->batch == b->batch);
 }
 
-static bool pays_by(const struct lab_training_even *even, double at) {
+static bool pays_by(const struct lab_training_break_even *even, double at) {
     return even->state == LAB_TRAINING_ALWAYS ||
            (even->state == LAB_TRAINING_FROM && at >= even->at) ||
            (even->state == LAB_TRAINING_UNTIL && at < even->at);
 }
 
-static void ask_measured(const struct search *search, struct lab_training_even *even) {
+static void ask_measured(const struct search *search, struct lab_training_break_even *even) {
     for (int i = 0; i < search->training->row_count; i++) {
         const struct lab_training_row *row = &search->training->rows[i];
         const struct lab_training_row *base = lab_training_base(search->training, row);
@@ -105,7 +105,7 @@ static const struct lab_training_range *range_of(const struct search *search) {
 }
 
 /* Without a turn: whether the interval has it otherwise somewhere in what was run. */
-static bool may_turn(const struct search *search, const struct lab_training_even *even) {
+static bool may_turn(const struct search *search, const struct lab_training_break_even *even) {
     const struct lab_training_range *range = range_of(search);
     bool always = even->state == LAB_TRAINING_ALWAYS;
     for (int i = 0; i <= PLACES; i++) {
@@ -116,14 +116,14 @@ static bool may_turn(const struct search *search, const struct lab_training_even
     return false;
 }
 
-static bool is_too_wide(const struct search *search, const struct lab_training_even *even) {
+static bool is_too_wide(const struct search *search, const struct lab_training_break_even *even) {
     bool low = even->low > 0 && isfinite(even->low), high = isfinite(even->high);
     if (!is_turn(even))
         return may_turn(search, even);
     return (!low && !high) || (low && high && even->high / even->low > WIDEST);
 }
 
-static void judge(const struct search *search, struct lab_training_even *even) {
+static void judge(const struct search *search, struct lab_training_break_even *even) {
     if (is_turn(even) && isnan(even->low))
         even->doubt = LAB_TRAINING_UNTESTED;
     else if (is_too_wide(search, even))
@@ -135,8 +135,8 @@ static void judge(const struct search *search, struct lab_training_even *even) {
     even->at = even->low = even->high = NAN;
 }
 
-static struct lab_training_even find_even(const struct search *search) {
-    struct lab_training_even even = {
+static struct lab_training_break_even find_even(const struct search *search) {
+    struct lab_training_break_even even = {
         .at = NAN, .low = NAN, .high = NAN, .from = search->from, .until = search->until};
     bool first = pays(search, VALUE, search->from), last = pays(search, VALUE, search->until);
     even.at = find_turn(search, VALUE, true);
@@ -162,14 +162,14 @@ static double beyond_of(const struct search *search, double at) {
     return isnan(at) ? 1 : fmax(1, fmax(at / range->high, range->low / at));
 }
 
-static struct lab_training_even look(const struct search *search) {
-    struct lab_training_even even = {.state = LAB_TRAINING_UNTOLD,
-                                     .at = NAN,
-                                     .low = NAN,
-                                     .high = NAN,
-                                     .from = search->from,
-                                     .until = search->until,
-                                     .doubt = LAB_TRAINING_NO_LAW};
+static struct lab_training_break_even look(const struct search *search) {
+    struct lab_training_break_even even = {.state = LAB_TRAINING_UNTOLD,
+                                           .at = NAN,
+                                           .low = NAN,
+                                           .high = NAN,
+                                           .from = search->from,
+                                           .until = search->until,
+                                           .doubt = LAB_TRAINING_NO_LAW};
     if (search->training->law_count > 0) {
         even = find_even(search);
         judge(search, &even);
@@ -179,8 +179,8 @@ static struct lab_training_even look(const struct search *search) {
     return even;
 }
 
-struct lab_training_even lab_training_even_batch(const struct lab_training *training,
-                                                 const struct lab_training_work *work) {
+struct lab_training_break_even lab_training_break_even_batch(const struct lab_training *training,
+                                                             const struct lab_training_work *work) {
     struct search search = {.training = training,
                             .work = *work,
                             .over_batch = true,
@@ -190,8 +190,9 @@ struct lab_training_even lab_training_even_batch(const struct lab_training *trai
     return look(&search);
 }
 
-struct lab_training_even lab_training_even_parameters(const struct lab_training *training,
-                                                      const struct lab_training_work *work) {
+struct lab_training_break_even
+lab_training_break_even_parameters(const struct lab_training *training,
+                                   const struct lab_training_work *work) {
     struct search search = {.training = training,
                             .work = *work,
                             .from = training->parameters.low / PARAMETERS_LOW,

@@ -1,5 +1,5 @@
-/* analysis_watch_chart.c: memory, balance and use of GPUs as pictures. */
-#include "analysis/recording/analysis_watch_chart.h"
+/* recording_stats_chart.c: memory, balance and use of GPUs as pictures. */
+#include "analysis/recording/recording_stats_chart.h"
 #include "analysis/analysis_timeline.h"
 
 #include <math.h>
@@ -30,10 +30,10 @@ static double *places(int count, struct lab_arena *arena) {
     return y;
 }
 
-static double longest_s(const struct lab_watch *const *watches, int count) {
+static double longest_s(const struct lab_recording_stats *const *all_stats, int count) {
     double longest = 0;
     for (int i = 0; i < count; i++)
-        longest = fmax(longest, watches[i]->duration_s);
+        longest = fmax(longest, all_stats[i]->duration_s);
     return longest;
 }
 
@@ -53,38 +53,39 @@ static const char *caption(const char *text, int drawn, int count, const char *n
 
 /* --- each GPU over time --- */
 
-static const struct lab_watch_gpu *find_gpu(const struct lab_watch *watch, int index) {
-    for (int g = 0; g < watch->gpu_count; g++)
-        if (watch->gpus[g].track->entity.index == index)
-            return &watch->gpus[g];
+static const struct lab_recording_stats_gpu *find_gpu(const struct lab_recording_stats *stats,
+                                                      int index) {
+    for (int g = 0; g < stats->gpu_count; g++)
+        if (stats->gpus[g].track->entity.index == index)
+            return &stats->gpus[g];
     return NULL;
 }
 
 /* All that any of them has, ascending. */
-static int find_indices(const struct lab_watch *watches, int count,
-                        int ret_indices[LAB_WATCH_GPUS_MAX]) {
-    const struct lab_watch **all = lab_mem_alloc((size_t)count + 1, sizeof *all);
+static int find_indices(const struct lab_recording_stats *all_stats, int count,
+                        int ret_indices[LAB_RECORDING_STATS_GPUS_MAX]) {
+    const struct lab_recording_stats **all = lab_mem_alloc((size_t)count + 1, sizeof *all);
     for (int i = 0; i < count; i++)
-        all[i] = &watches[i];
-    struct lab_watch_label label = {.watches = all, .count = count};
-    int found = lab_watch_label_gpus(&label, ret_indices);
+        all[i] = &all_stats[i];
+    struct lab_recording_stats_label label = {.all_stats = all, .count = count};
+    int found = lab_recording_stats_label_gpus(&label, ret_indices);
     lab_mem_free(all);
     return found;
 }
 
-static struct lab_chart_series memory_line(const struct lab_watch *watch, int index, double unit_s,
-                                           int colour, struct lab_arena *arena) {
-    const struct lab_watch_gpu *gpu = find_gpu(watch, index);
+static struct lab_chart_series memory_line(const struct lab_recording_stats *stats, int index,
+                                           double unit_s, int colour, struct lab_arena *arena) {
+    const struct lab_recording_stats_gpu *gpu = find_gpu(stats, index);
     struct lab_chart_series series = {
-        .title = watch->source->name, .mark = LAB_CHART_LINE, .colour = colour};
+        .title = stats->source->name, .mark = LAB_CHART_LINE, .colour = colour};
     if (!gpu)
         return series;
     double *y = lab_mem_alloc(gpu->track->count + 1, sizeof *y),
            *x = lab_mem_alloc(gpu->track->count + 1, sizeof *x);
     int64_t *times_ns = lab_mem_alloc(gpu->track->count + 1, sizeof *times_ns);
-    size_t count = lab_watch_read(gpu, LAB_WATCH_MEMORY, y, times_ns);
+    size_t count = lab_recording_stats_read(gpu, LAB_RECORDING_STATS_MEMORY, y, times_ns);
     for (size_t i = 0; i < count; i++) {
-        x[i] = (double)(times_ns[i] - watch->start_ns) * 1e-9 / unit_s;
+        x[i] = (double)(times_ns[i] - stats->start_ns) * 1e-9 / unit_s;
         y[i] /= MIB_OF_GIB;
     }
     double gap = count > 1 ? 10 * (x[count - 1] - x[0]) / (double)(count - 1) : 0;
@@ -104,26 +105,28 @@ static int grid_columns(int gpus) {
 
 /* The same for all panels, so that they can be compared: up to the largest GPU's end where it is used
  * by more than a third, else as the data ask for. */
-static double memory_end(const struct lab_watch *watches, int count) {
+static double memory_end(const struct lab_recording_stats *all_stats, int count) {
     double peak = NAN, capacity = NAN;
     for (int i = 0; i < count; i++)
-        for (int g = 0; g < watches[i].gpu_count; g++) {
-            peak = fmax(peak, watches[i].gpus[g].figures[LAB_WATCH_MEMORY].peak);
-            capacity = fmax(capacity, watches[i].gpus[g].capacity_mib);
+        for (int g = 0; g < all_stats[i].gpu_count; g++) {
+            peak = fmax(peak, all_stats[i].gpus[g].figures[LAB_RECORDING_STATS_MEMORY].peak);
+            capacity = fmax(capacity, all_stats[i].gpus[g].capacity_mib);
         }
     double end = capacity > 0 && peak > capacity / 3 ? capacity : 1.1 * peak;
     return end > 0 ? end / MIB_OF_GIB : (double)NAN;
 }
 
-bool lab_watch_chart_breakdown(const struct lab_watch *watches, int count, bool simulated,
-                               struct lab_arena *arena, struct lab_chart *ret_chart) {
-    int indices[LAB_WATCH_GPUS_MAX], gpus = find_indices(watches, count, indices);
-    const struct lab_watch **chosen = lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
-    int most = gpus > LAB_WATCH_LINES_MOST ? gpus : LAB_WATCH_LINES_MOST;
-    int lines = lab_watch_choose(watches, count, indices, gpus, most, chosen);
+bool lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
+                                         bool simulated, struct lab_arena *arena,
+                                         struct lab_chart *ret_chart) {
+    int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
+    const struct lab_recording_stats **chosen =
+        lab_arena_alloc(arena, (size_t)count + 1, sizeof *chosen);
+    int most = gpus > LAB_RECORDING_STATS_LINES_MOST ? gpus : LAB_RECORDING_STATS_LINES_MOST;
+    int lines = lab_recording_stats_choose(all_stats, count, indices, gpus, most, chosen);
     const char *time_title;
     double unit_s = lab_timeline_unit(longest_s(chosen, lines), &time_title);
-    if (gpus == 0 || isnan(memory_end(watches, count)))
+    if (gpus == 0 || isnan(memory_end(all_stats, count)))
         return false;
     struct lab_chart_panel *panels = lab_arena_alloc(arena, (size_t)gpus, sizeof *panels);
     for (int g = 0; g < gpus; g++) {
@@ -140,7 +143,7 @@ bool lab_watch_chart_breakdown(const struct lab_watch *watches, int count, bool 
                                              .series_count = lines};
         panels[g].x.low = panels[g].y.low = 0;
         panels[g].x.high = longest_s(chosen, lines) / unit_s;
-        panels[g].y.high = memory_end(watches, count);
+        panels[g].y.high = memory_end(all_stats, count);
     }
     *ret_chart = (struct lab_chart){
         .name = "per_gpu_memory_breakdown",
@@ -157,23 +160,24 @@ bool lab_watch_chart_breakdown(const struct lab_watch *watches, int count, bool 
 /* --- balance --- */
 
 #define GRADES 3
-static const double bounds[GRADES] = {5, 10, 20}; /* %, as lab_watch_grade has them */
+static const double bounds[GRADES] = {5, 10, 20}; /* %, as lab_recording_stats_grade has them */
 static const char *const grades[GRADES] = {"excellent below 5 %", "good below 10 %",
                                            "fair below 20 %, else poor"};
 
-static struct lab_chart_series memory_bars(const struct lab_watch *watch, const int *indices,
-                                           int gpus, int colour, struct lab_arena *arena) {
+static struct lab_chart_series memory_bars(const struct lab_recording_stats *stats,
+                                           const int *indices, int gpus, int colour,
+                                           struct lab_arena *arena) {
     double *y = places(gpus, arena), *low = places(gpus, arena), *high = places(gpus, arena);
     for (int g = 0; g < gpus; g++) {
-        const struct lab_watch_gpu *gpu = find_gpu(watch, indices[g]);
-        if (!gpu || gpu->figures[LAB_WATCH_MEMORY].count == 0)
+        const struct lab_recording_stats_gpu *gpu = find_gpu(stats, indices[g]);
+        if (!gpu || gpu->figures[LAB_RECORDING_STATS_MEMORY].count == 0)
             continue;
-        double deviation = gpu->figures[LAB_WATCH_MEMORY].deviation;
-        y[g] = gpu->figures[LAB_WATCH_MEMORY].mean / MIB_OF_GIB;
+        double deviation = gpu->figures[LAB_RECORDING_STATS_MEMORY].deviation;
+        y[g] = gpu->figures[LAB_RECORDING_STATS_MEMORY].mean / MIB_OF_GIB;
         low[g] = y[g] - (isnan(deviation) ? 0 : deviation) / MIB_OF_GIB;
         high[g] = y[g] + (isnan(deviation) ? 0 : deviation) / MIB_OF_GIB;
     }
-    return (struct lab_chart_series){.title = watch->source->name,
+    return (struct lab_chart_series){.title = stats->source->name,
                                      .mark = LAB_CHART_BARS,
                                      .x = positions(gpus, arena),
                                      .y = y,
@@ -186,12 +190,12 @@ static struct lab_chart_series memory_bars(const struct lab_watch *watch, const 
 #define BALANCED     3 /* memory, utilisation, power */
 #define BALANCE_MOST 5 /* recordings: as many as there are colours left */
 
-static struct lab_chart_series cv_bars(const struct lab_watch *watch, int colour,
+static struct lab_chart_series cv_bars(const struct lab_recording_stats *stats, int colour,
                                        struct lab_arena *arena) {
     double *y = places(BALANCED, arena);
     for (int m = 0; m < BALANCED; m++)
-        y[m] = 100 * lab_watch_cv_of(watch, m);
-    return (struct lab_chart_series){.title = watch->source->name,
+        y[m] = 100 * lab_recording_stats_cv_of(stats, m);
+    return (struct lab_chart_series){.title = stats->source->name,
                                      .mark = LAB_CHART_BARS,
                                      .x = positions(BALANCED, arena),
                                      .y = y,
@@ -213,13 +217,15 @@ static struct lab_chart_series grade_line(int grade, struct lab_arena *arena) {
                                      .colour = colours[grade]};
 }
 
-bool lab_watch_chart_balance(const struct lab_watch *watches, int count, bool simulated,
-                             struct lab_arena *arena, struct lab_chart *ret_chart) {
+bool lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
+                                       bool simulated, struct lab_arena *arena,
+                                       struct lab_chart *ret_chart) {
     static const char *const metrics[BALANCED] = {"memory", "utilisation", "power"};
     static const int colours[BALANCE_MOST] = {0, 3, 4, 6, 7}; /* others than the grades have */
-    int indices[LAB_WATCH_GPUS_MAX], gpus = find_indices(watches, count, indices);
-    const struct lab_watch *chosen[BALANCE_MOST];
-    int several, lines = lab_watch_choose_uneven(watches, count, BALANCE_MOST, &several, chosen);
+    int indices[LAB_RECORDING_STATS_GPUS_MAX], gpus = find_indices(all_stats, count, indices);
+    const struct lab_recording_stats *chosen[BALANCE_MOST];
+    int several,
+        lines = lab_recording_stats_choose_uneven(all_stats, count, BALANCE_MOST, &several, chosen);
     if (lines == 0)
         return false;
     const char **names = lab_arena_alloc(arena, (size_t)gpus, sizeof *names);
@@ -277,32 +283,33 @@ static void widen(struct spread *spread, double value, int *count) {
 
 enum figure { MEMORY_MEAN, MEMORY_PEAK, UTILIZATION, POWER };
 
-static double figure_of(const struct lab_watch *watch, enum figure figure) {
+static double figure_of(const struct lab_recording_stats *stats, enum figure figure) {
     switch (figure) {
     case MEMORY_MEAN:
-        return lab_watch_together(watch, LAB_WATCH_MEMORY) / MIB_OF_GIB;
+        return lab_recording_stats_together(stats, LAB_RECORDING_STATS_MEMORY) / MIB_OF_GIB;
     case MEMORY_PEAK:
-        return watch->peak_total_mib / MIB_OF_GIB;
+        return stats->peak_total_mib / MIB_OF_GIB;
     case UTILIZATION:
-        return lab_watch_together(watch, LAB_WATCH_UTILIZATION);
+        return lab_recording_stats_together(stats, LAB_RECORDING_STATS_UTILIZATION);
     case POWER:
         break;
     }
-    return lab_watch_together(watch, LAB_WATCH_POWER);
+    return lab_recording_stats_together(stats, LAB_RECORDING_STATS_POWER);
 }
 
-static struct spread find_spread(const struct lab_watch_label *label, enum figure figure) {
+static struct spread find_spread(const struct lab_recording_stats_label *label,
+                                 enum figure figure) {
     struct spread spread = {NAN, NAN, NAN};
     int count = 0;
     for (int i = 0; i < label->count; i++)
-        widen(&spread, figure_of(label->watches[i], figure), &count);
+        widen(&spread, figure_of(label->all_stats[i], figure), &count);
     spread.middle /= count > 0 ? count : 1;
     return spread;
 }
 
-static struct lab_chart_series label_bars(const struct lab_watch_label *const *labels, int count,
-                                          enum figure figure, const char *title, int colour,
-                                          struct lab_arena *arena) {
+static struct lab_chart_series label_bars(const struct lab_recording_stats_label *const *labels,
+                                          int count, enum figure figure, const char *title,
+                                          int colour, struct lab_arena *arena) {
     double *y = places(count, arena), *low = places(count, arena), *high = places(count, arena);
     bool several = false;
     for (int i = 0; i < count; i++) {
@@ -322,7 +329,7 @@ static struct lab_chart_series label_bars(const struct lab_watch_label *const *l
                                      .colour = colour};
 }
 
-static const char **label_names(const struct lab_watch_label *const *labels, int count,
+static const char **label_names(const struct lab_recording_stats_label *const *labels, int count,
                                 struct lab_arena *arena) {
     const char **names = lab_arena_alloc(arena, (size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++)
@@ -338,12 +345,12 @@ static bool has_value(const struct lab_chart_series *series) {
 }
 
 /* "of 4 GPUs together" where all recordings have as many. */
-static const char *together(const struct lab_watch_label *const *labels, int count,
+static const char *together(const struct lab_recording_stats_label *const *labels, int count,
                             const char *before, struct lab_arena *arena) {
-    int gpus = labels[0]->watches[0]->gpu_count;
+    int gpus = labels[0]->all_stats[0]->gpu_count;
     for (int i = 0; i < count; i++)
         for (int w = 0; w < labels[i]->count; w++)
-            if (labels[i]->watches[w]->gpu_count != gpus)
+            if (labels[i]->all_stats[w]->gpu_count != gpus)
                 return lab_arena_printf(arena, "%s of all GPUs together", before);
     return gpus == 1 ? lab_arena_printf(arena, "%s of the GPU", before)
                      : lab_arena_printf(arena, "%s of %d GPUs together", before, gpus);
@@ -351,11 +358,12 @@ static const char *together(const struct lab_watch_label *const *labels, int cou
 
 #define ENDS "the first and the last of the table"
 
-bool lab_watch_chart_comparison(const struct lab_watch_label *const *all, int all_count,
-                                bool simulated, struct lab_arena *arena,
-                                struct lab_chart *ret_chart) {
-    const struct lab_watch_label *labels[LAB_WATCH_BARS_MOST];
-    int count = lab_watch_choose_ends(all, all_count, LAB_WATCH_BARS_MOST, labels);
+bool lab_recording_stats_chart_comparison(const struct lab_recording_stats_label *const *all,
+                                          int all_count, bool simulated, struct lab_arena *arena,
+                                          struct lab_chart *ret_chart) {
+    const struct lab_recording_stats_label *labels[LAB_RECORDING_STATS_BARS_MOST];
+    int count =
+        lab_recording_stats_choose_ends(all, all_count, LAB_RECORDING_STATS_BARS_MOST, labels);
     struct lab_chart_series *series = lab_arena_alloc(arena, 2, sizeof *series);
     struct lab_chart_panel *panel = lab_arena_alloc(arena, 1, sizeof *panel);
     if (count < 1)
@@ -381,36 +389,38 @@ bool lab_watch_chart_comparison(const struct lab_watch_label *const *all, int al
 }
 
 /* Σ over the GPUs; nothing while one of them gave no value. */
-static struct lab_chart_series total_line(const struct lab_watch *watch, double unit_s,
+static struct lab_chart_series total_line(const struct lab_recording_stats *stats, double unit_s,
                                           struct lab_arena *arena) {
-    int rows = lab_watch_rows(watch);
+    int rows = lab_recording_stats_rows(stats);
     rows = rows > LINE_POINTS ? LINE_POINTS : rows < 1 ? 1 : rows;
-    double *grid = lab_watch_grid(watch, LAB_WATCH_MEMORY, rows, arena), *x = places(rows, arena),
-           *y = places(rows, arena);
+    double *grid = lab_recording_stats_grid(stats, LAB_RECORDING_STATS_MEMORY, rows, arena),
+           *x = places(rows, arena), *y = places(rows, arena);
     for (int row = 0; row < rows; row++) {
         double sum = 0;
-        for (int g = 0; g < watch->gpu_count; g++)
-            sum += grid[(ptrdiff_t)row * watch->gpu_count + g];
-        x[row] = (row + 0.5) * watch->duration_s / rows / unit_s;
+        for (int g = 0; g < stats->gpu_count; g++)
+            sum += grid[(ptrdiff_t)row * stats->gpu_count + g];
+        x[row] = (row + 0.5) * stats->duration_s / rows / unit_s;
         y[row] = sum / MIB_OF_GIB;
     }
     return (struct lab_chart_series){.mark = LAB_CHART_LINE, .x = x, .y = y, .count = (size_t)rows};
 }
 
-bool lab_watch_chart_timeline(const struct lab_watch_label *const *all, int count, bool simulated,
-                              struct lab_arena *arena, struct lab_chart *ret_chart) {
-    const struct lab_watch_label *labels[LAB_WATCH_LINES_MOST];
-    int lines = lab_watch_choose_ends(all, count, LAB_WATCH_LINES_MOST, labels), made = 0;
+bool lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *all,
+                                        int count, bool simulated, struct lab_arena *arena,
+                                        struct lab_chart *ret_chart) {
+    const struct lab_recording_stats_label *labels[LAB_RECORDING_STATS_LINES_MOST];
+    int lines = lab_recording_stats_choose_ends(all, count, LAB_RECORDING_STATS_LINES_MOST, labels),
+        made = 0;
     double longest = 0;
     const char *time_title;
     for (int i = 0; i < lines; i++)
-        longest = fmax(longest, labels[i]->watches[0]->duration_s);
+        longest = fmax(longest, labels[i]->all_stats[0]->duration_s);
     double unit_s = lab_timeline_unit(longest, &time_title);
     struct lab_chart_series *series = lab_arena_alloc(arena, (size_t)lines + 1, sizeof *series);
     for (int i = 0; i < lines; i++) {
-        const struct lab_watch *watch = labels[i]->watches[0];
-        struct lab_chart_series line = total_line(watch, unit_s, arena);
-        if (watch->gpu_count == 0 || !has_value(&line))
+        const struct lab_recording_stats *stats = labels[i]->all_stats[0];
+        struct lab_chart_series line = total_line(stats, unit_s, arena);
+        if (stats->gpu_count == 0 || !has_value(&line))
             continue;
         line.title = count > 1 ? labels[i]->name : NULL;
         line.colour = made;
@@ -435,12 +445,15 @@ bool lab_watch_chart_timeline(const struct lab_watch_label *const *all, int coun
     return true;
 }
 
-bool lab_watch_chart_usage(const struct lab_watch_label *labels, int label_count, bool simulated,
-                           struct lab_arena *arena, struct lab_chart *ret_chart) {
+bool lab_recording_stats_chart_usage(const struct lab_recording_stats_label *labels,
+                                     int label_count, bool simulated, struct lab_arena *arena,
+                                     struct lab_chart *ret_chart) {
     static const char *const titles[] = {"Utilisation [%]", "Power, all GPUs [W]"};
-    const struct lab_watch_label *all[LAB_WATCH_BARS_MOST];
+    const struct lab_recording_stats_label *all[LAB_RECORDING_STATS_BARS_MOST];
     struct lab_chart_panel *panels = lab_arena_alloc(arena, 2, sizeof *panels);
-    int made = 0, count = label_count < LAB_WATCH_BARS_MOST ? label_count : LAB_WATCH_BARS_MOST;
+    int made = 0, count = label_count < LAB_RECORDING_STATS_BARS_MOST
+                              ? label_count
+                              : LAB_RECORDING_STATS_BARS_MOST;
     for (int i = 0; i < count; i++)
         all[i] = &labels[i];
     for (int p = 0; p < 2; p++) {

@@ -1,4 +1,4 @@
-/* crossover/feeds.c: models of each device and node, judged. */
+/* crossover/data_path.c: models of each device and node, judged. */
 #include "analysis/crossover/crossover.h"
 
 #include "base/str.h"
@@ -139,15 +139,15 @@ static int by_name(const void *a, const void *b) {
     return strverscmp(x->name, y->name);
 }
 
-static struct lab_crossover_feed *find_feed(struct lab_crossover_feed *feeds, int *count,
+static struct lab_crossover_feed *find_feed(struct lab_crossover_feed *data_paths, int *count,
                                             const char *prefix, const struct lab_study_rank *rank,
                                             int room, struct lab_arena *arena) {
     const char *name =
         lab_arena_printf(arena, "%s%s from node %d", prefix, rank->device, rank->numa_node);
     for (int i = 0; i < *count; i++)
-        if (lab_str_equal(feeds[i].name, name))
-            return &feeds[i];
-    struct lab_crossover_feed *feed = &feeds[(*count)++];
+        if (lab_str_equal(data_paths[i].name, name))
+            return &data_paths[i];
+    struct lab_crossover_feed *feed = &data_paths[(*count)++];
     *feed = (struct lab_crossover_feed){
         .name = name,
         .title = lab_arena_printf(arena, "%s fed from node %d",
@@ -157,43 +157,43 @@ static struct lab_crossover_feed *find_feed(struct lab_crossover_feed *feeds, in
 }
 
 /* All models of all feeds together. */
-static void judge_all(struct lab_crossover_feed *feeds, int count, int models) {
+static void judge_all(struct lab_crossover_feed *data_paths, int count, int models) {
     double *p = lab_mem_resize(NULL, (size_t)models + 1, sizeof *p);
     int at = 0;
     for (int i = 0; i < count; i++)
-        for (int m = 0; m < feeds[i].model_count; m++)
-            p[at++] = feeds[i].models[m].p;
+        for (int m = 0; m < data_paths[i].model_count; m++)
+            p[at++] = data_paths[i].models[m].p;
     lab_stats_adjust_bh(p, (size_t)at, p);
     at = 0;
     for (int i = 0; i < count; i++)
-        for (int m = 0; m < feeds[i].model_count; m++)
-            judge(&feeds[i].models[m], p[at++]);
+        for (int m = 0; m < data_paths[i].model_count; m++)
+            judge(&data_paths[i].models[m], p[at++]);
     lab_mem_free(p);
 }
 
-int lab_crossover_feeds(const struct lab_study_table *study, const char *prefix,
-                        struct lab_arena *arena, struct lab_crossover_feed **ret_feeds) {
+int lab_crossover_data_paths(const struct lab_study_table *study, const char *prefix,
+                             struct lab_arena *arena, struct lab_crossover_feed **ret_data_paths) {
     struct lab_study_point *points;
     int point_count = lab_study_points(study, arena, &points), count = 0, models = 0;
-    struct lab_crossover_feed *feeds =
-        lab_arena_alloc(arena, (size_t)point_count + 1, sizeof *feeds);
+    struct lab_crossover_feed *data_paths =
+        lab_arena_alloc(arena, (size_t)point_count + 1, sizeof *data_paths);
     for (int i = 0; i < point_count; i++) {
         const struct lab_study_run *run = points[i].runs[0];
         if (run->rank_count != 1)
             continue;
         struct lab_crossover_feed *feed =
-            find_feed(feeds, &count, prefix, &run->ranks[0], point_count, arena);
+            find_feed(data_paths, &count, prefix, &run->ranks[0], point_count, arena);
         feed->models[feed->model_count++] = make_model(&points[i], arena);
         models++;
     }
-    qsort(feeds, (size_t)count, sizeof *feeds, by_name);
-    judge_all(feeds, count, models);
+    qsort(data_paths, (size_t)count, sizeof *data_paths, by_name);
+    judge_all(data_paths, count, models);
     for (int i = 0; i < count; i++) {
-        qsort(feeds[i].models, (size_t)feeds[i].model_count, sizeof *feeds[i].models,
+        qsort(data_paths[i].models, (size_t)data_paths[i].model_count, sizeof *data_paths[i].models,
               by_complexity);
-        find_bracket(&feeds[i]);
-        feeds[i].turn = lab_crossover_turn(&feeds[i]);
+        find_bracket(&data_paths[i]);
+        data_paths[i].crossover = lab_crossover_turn(&data_paths[i]);
     }
-    *ret_feeds = feeds;
+    *ret_data_paths = data_paths;
     return count;
 }

@@ -1,5 +1,5 @@
 /*
- * signs.h: whether two series in time go together more than chance would have it, whatever each of them
+ * surrogate_test.h: whether two series in time go together more than chance would have it, whatever each of them
  * remembers of its own past.
  *
  * Each series is taken apart into cosine waves (DCT-II). What is random and remembers its past has waves
@@ -11,29 +11,29 @@
  * be said about how long memory lasts, and what merely rises or falls throughout has one large wave, of
  * which a sign says nothing.
  */
-#ifndef LAB_STATS_SIGNS_H
-#define LAB_STATS_SIGNS_H
+#ifndef LAB_STATS_SURROGATE_TEST_H
+#define LAB_STATS_SURROGATE_TEST_H
 
 #include <stddef.h>
 
-struct lab_signs { /* room, used again from one test to the next */
+struct lab_surrogate { /* room, used again from one test to the next */
     double *x, *y, *scratch;
     size_t capacity;
     size_t planned; /* length that the transform is prepared for */
     void *wavetable, *workspace;
 };
 
-void lab_signs_init(struct lab_signs *room);
-void lab_signs_release(struct lab_signs *room);
+void lab_surrogate_init(struct lab_surrogate *room);
+void lab_surrogate_release(struct lab_surrogate *room);
 
-struct lab_signs_result {
+struct lab_surrogate_result {
     double p; /* both sides; NaN: a series is constant, or there are fewer than 3 values */
     double effective_n; /* independent pairs whose correlation by chance would be as large */
 };
 
 /* `runs`: what is equal in neighbours belongs together, and has waves of its own; the runs' means are
  * independent values. NULL = one run. */
-struct lab_signs_result lab_signs_test(struct lab_signs *room, const double *x, const double *y,
-                                       const int *runs, size_t n);
+struct lab_surrogate_result lab_surrogate_test(struct lab_surrogate *room, const double *x,
+                                               const double *y, const int *runs, size_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * stats_signs.c: the chance of a correlation, by the signs of waves.
+ * stats_surrogate_test.c: the chance of a correlation, by the signs of waves.
  *
  * The largest products are tried with every combination of their signs, the rest counts as normal by its
  * variance: exact where few waves carry everything, which is where the normal distribution is wrong.
  */
-#include "stats/signs.h"
+#include "stats/surrogate_test.h"
 
 #include "base/mem.h"
 #include "stats/stats.h"
@@ -15,11 +15,11 @@
 
 #define TRIED 10 /* products whose signs are all tried: 1,024 */
 
-void lab_signs_init(struct lab_signs *room) {
-    *room = (struct lab_signs){0};
+void lab_surrogate_init(struct lab_surrogate *room) {
+    *room = (struct lab_surrogate){0};
 }
 
-static void drop_plan(struct lab_signs *room) {
+static void drop_plan(struct lab_surrogate *room) {
     if (room->wavetable)
         gsl_fft_real_wavetable_free(room->wavetable);
     if (room->workspace)
@@ -28,15 +28,15 @@ static void drop_plan(struct lab_signs *room) {
     room->planned = 0;
 }
 
-void lab_signs_release(struct lab_signs *room) {
+void lab_surrogate_release(struct lab_surrogate *room) {
     drop_plan(room);
     lab_mem_free(room->x);
     lab_mem_free(room->y);
     lab_mem_free(room->scratch);
-    lab_signs_init(room);
+    lab_surrogate_init(room);
 }
 
-static void make_room(struct lab_signs *room, size_t n) {
+static void make_room(struct lab_surrogate *room, size_t n) {
     if (n <= room->capacity)
         return;
     room->capacity = 2 * n;
@@ -61,7 +61,7 @@ static size_t quick_length(size_t n) {
     return n;
 }
 
-static void plan(struct lab_signs *room, size_t n) {
+static void plan(struct lab_surrogate *room, size_t n) {
     if (room->planned == n)
         return;
     drop_plan(room);
@@ -71,7 +71,8 @@ static void plan(struct lab_signs *room, size_t n) {
 }
 
 /* Orthonormal DCT-II of n values but for the mean, n − 1 waves, by one real transform (Makhoul 1980). */
-static void make_waves(struct lab_signs *room, const double *values, size_t n, double *ret_waves) {
+static void make_waves(struct lab_surrogate *room, const double *values, size_t n,
+                       double *ret_waves) {
     double *v = room->scratch, unit = sqrt(2 / (double)n);
     for (size_t i = 0; 2 * i < n; i++)
         v[i] = values[2 * i];
@@ -89,8 +90,8 @@ static void make_waves(struct lab_signs *room, const double *values, size_t n, d
 }
 
 /* All waves of all runs, and each run's mean against that of the runs before it. Returns how many. */
-static size_t take_apart(struct lab_signs *room, const double *values, const int *runs, size_t n,
-                         double *ret_waves) {
+static size_t take_apart(struct lab_surrogate *room, const double *values, const int *runs,
+                         size_t n, double *ret_waves) {
     double before = 0, mean_before = 0;
     size_t made = 0;
     for (size_t start = 0, behind; start < n; start = behind) {
@@ -139,19 +140,19 @@ static double chance_of(double *products, size_t n, double found) {
     for (size_t i = 0; i < n; i++)
         total += products[i];
     double sigma = sqrt(variance), rounding = 1e-12 * total;
-    for (unsigned signs = 0; signs < 1U << tried; signs++) {
+    for (unsigned surrogate = 0; surrogate < 1U << tried; surrogate++) {
         double sum = 0;
         for (size_t i = 0; i < tried; i++)
-            sum += signs >> i & 1U ? -products[i] : products[i];
+            sum += surrogate >> i & 1U ? -products[i] : products[i];
         double gap = found - sum - rounding;
         chance += sigma > rounding ? 0.5 * erfc(gap / sigma / M_SQRT2) : gap <= 0;
     }
     return fmin(1, 2 * chance / (double)(1U << tried));
 }
 
-struct lab_signs_result lab_signs_test(struct lab_signs *room, const double *x, const double *y,
-                                       const int *runs, size_t n) {
-    struct lab_signs_result result = {NAN, NAN};
+struct lab_surrogate_result lab_surrogate_test(struct lab_surrogate *room, const double *x,
+                                               const double *y, const int *runs, size_t n) {
+    struct lab_surrogate_result result = {NAN, NAN};
     double of_x = 0, of_y = 0, sum = 0, squares = 0;
     if (n < 3)
         return result;

@@ -1,0 +1,183 @@
+/* recording_stats_words.c: recordings sorted by label, and what is to be said of them in words. */
+#include "analysis/recording/recording_stats.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MISSING_SHARE 0.001 /* of the time: less than that isn't worth a note */
+
+/* --- labels --- */
+
+int lab_recording_stats_labels(const struct lab_recording_stats *all_stats, int count,
+                               struct lab_arena *arena,
+                               struct lab_recording_stats_label **ret_labels) {
+    struct lab_recording_stats_label *labels =
+        lab_arena_alloc(arena, (size_t)count + 1, sizeof *labels);
+    int label_count = 0;
+    for (int i = 0; i < count; i++) {
+        const char *name =
+            all_stats[i].source->label ? all_stats[i].source->label : all_stats[i].source->name;
+        int l = 0;
+        while (l < label_count && !lab_str_equal(labels[l].name, name))
+            l++;
+        if (l == label_count) {
+            labels[label_count].name = name;
+            labels[label_count++].all_stats =
+                lab_arena_alloc(arena, (size_t)count, sizeof *labels->all_stats);
+        }
+        labels[l].all_stats[labels[l].count++] = &all_stats[i];
+    }
+    *ret_labels = labels;
+    return label_count;
+}
+
+int lab_recording_stats_label_gpus(const struct lab_recording_stats_label *label,
+                                   int ret_indices[LAB_RECORDING_STATS_GPUS_MAX]) {
+    int count = 0;
+    for (int i = 0; i < label->count; i++)
+        for (int g = 0; g < label->all_stats[i]->gpu_count; g++) {
+            int index = label->all_stats[i]->gpus[g].track->entity.index, at = 0;
+            while (at < count && ret_indices[at] < index)
+                at++;
+            if ((at < count && ret_indices[at] == index) || count == LAB_RECORDING_STATS_GPUS_MAX)
+                continue;
+            memmove(ret_indices + at + 1, ret_indices + at,
+                    (size_t)(count - at) * sizeof *ret_indices);
+            ret_indices[at] = index;
+            count++;
+        }
+    return count;
+}
+
+bool lab_recording_stats_simulated(const struct lab_analysis_input *input) {
+    for (int i = 0; i < input->recording_count; i++)
+        if (input->recordings[i].recording->simulated)
+            return true;
+    return false;
+}
+
+/* --- what it is --- */
+
+static bool same_devices(const struct lab_recording_stats *a, const struct lab_recording_stats *b) {
+    if (a->gpu_count != b->gpu_count)
+        return false;
+    for (int g = 0; g < a->gpu_count; g++)
+        if (!lab_str_equal(a->gpus[g].track->entity.name, b->gpus[g].track->entity.name))
+            return false;
+    return true;
+}
+
+/* "2 × NVIDIA A10G and 1 × NVIDIA L4" */
+static void add_devices(const struct lab_recording_stats *stats, struct lab_str *out) {
+    bool first = true;
+    for (int g = 0; g < stats->gpu_count; g++) {
+        const char *name = stats->gpus[g].track->entity.name;
+        bool seen = false;
+        int same = 0;
+        for (int k = 0; k < stats->gpu_count; k++) {
+            bool equal = lab_str_equal(stats->gpus[k].track->entity.name, name);
+            seen |= k < g && equal;
+            same += equal;
+        }
+        if (seen)
+            continue;
+        lab_str_printf(out, "%s%d × %s", first ? "" : " and ", same, name && *name ? name : "GPU");
+        first = false;
+    }
+    if (stats->gpu_count == 0)
+        lab_str_add(out, "no GPU");
+}
+
+const char *lab_recording_stats_about(const struct lab_recording_stats *const *all_stats, int count,
+                                      struct lab_arena *arena) {
+    struct lab_str text;
+    double seconds = 0;
+    bool same = true;
+    lab_str_init(&text);
+    for (int i = 0; i < count; i++) {
+        seconds += all_stats[i]->duration_s;
+        same &= same_devices(all_stats[0], all_stats[i]);
+    }
+    if (same)
+        add_devices(all_stats[0], &text);
+    else
+        lab_str_add(&text, "various GPUs");
+    if (count > 1)
+        lab_str_printf(&text, ", %d recordings", count);
+    lab_str_add(&text, ", ");
+    lab_analysis_add_duration(&text, seconds);
+    const char *copy = lab_arena_strdup(arena, text.text);
+    lab_str_release(&text);
+    return copy;
+}
+
+/* --- notes --- */
+
+void lab_recording_stats_add_note(const char **notes, const char *note) {
+    while (*notes)
+        notes++;
+    *notes = note;
+}
+
+/* Which recording a note is about is said where there are several. */
+static void add_about(const char **notes, const struct lab_recording_stats *stats, int count,
+                      const char *text, struct lab_arena *arena) {
+    lab_recording_stats_add_note(
+        notes, count > 1 ? lab_arena_printf(arena, "%s: %s", stats->source->name, text) : text);
+}
+
+static const char *gap_text(const struct lab_recording_stats_gpu *gpu,
+                            const struct lab_recording_stats *stats, struct lab_arena *arena) {
+    double share = stats->duration_s > 0 ? gpu->missing_s / stats->duration_s : 1;
+    if (gpu->gap_count == 0 || share < MISSING_SHARE)
+        return NULL;
+    if (gpu->figures[LAB_RECORDING_STATS_MEMORY].count == 0 &&
+        gpu->figures[LAB_RECORDING_STATS_UTILIZATION].count == 0)
+        return lab_arena_printf(arena, "%s gave nothing at all", gpu->name);
+    return lab_arena_printf(arena,
+                            "%s gave nothing for %.1f %% of the time (%d gap%s): its figures are "
+                            "over the rest",
+                            gpu->name, 100 * share, gpu->gap_count, gpu->gap_count == 1 ? "" : "s");
+}
+
+static const char *mig_text(const struct lab_recording_stats *stats, struct lab_arena *arena) {
+    if (stats->mig_count == 0)
+        return NULL;
+    return lab_arena_printf(
+        arena,
+        "%d MIG instance%s recorded: figures are those of whole GPUs; how their "
+        "load is shared among instances can't be told",
+        stats->mig_count, stats->mig_count == 1 ? " was" : "s were");
+}
+
+const char **lab_recording_stats_notes(const struct lab_recording_stats *const *all_stats,
+                                       int count, int more, struct lab_arena *arena) {
+    size_t room = (size_t)more + 2;
+    for (int i = 0; i < count; i++) {
+        room += (size_t)all_stats[i]->gpu_count + 3;
+        for (int k = 0; all_stats[i]->missing && all_stats[i]->missing[k]; k++)
+            room++;
+    }
+    const char **notes = lab_arena_alloc(arena, room, sizeof *notes);
+    for (int i = 0; i < count; i++) {
+        const struct lab_recording_stats *stats = all_stats[i];
+        for (int k = 0; stats->missing && stats->missing[k]; k++)
+            add_about(notes, stats, count,
+                      lab_arena_printf(arena, "not all could be read: %s", stats->missing[k]),
+                      arena);
+        for (int g = 0; g < stats->gpu_count; g++) {
+            const char *text = gap_text(&stats->gpus[g], stats, arena);
+            if (text)
+                add_about(notes, stats, count, text, arena);
+        }
+        const char *mig = mig_text(stats, arena);
+        if (mig)
+            add_about(notes, stats, count, mig, arena);
+        if (stats->gpu_count == 0)
+            add_about(notes, stats, count, "no GPU was recorded: only its host can be told of",
+                      arena);
+    }
+    return notes;
+}
