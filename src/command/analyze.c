@@ -240,7 +240,7 @@ static int draw_charts(const struct lab_command_call *call, const char *folder,
         lab_console_note("there is nothing to draw, so that %s stays as it is", folder);
         return 0;
     }
-    struct lab_out_dir_spec spec = {.path = folder, .keep = true};
+    struct lab_out_dir_spec spec = {.path = lab_out_dir_resolve(folder, call->arena), .keep = true};
     struct lab_scratch_dir scratch;
     struct lab_out_dir *dir;
     if (lab_out_dir_open(&spec, &dir, err) < 0)

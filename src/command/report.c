@@ -4,6 +4,7 @@
  */
 #include "command/command.h"
 
+#include "base/file/out_dir.h"
 #include "base/subprocess.h"
 #include "report/report_build.h"
 #include "store/foreign/monitor_file.h"
@@ -108,14 +109,6 @@ static int choose_folder(const struct lab_command_call *call, const char *study,
     return 0;
 }
 
-/* What the user names may be a link of his own; what is beyond it is what is checked. */
-static const char *resolve_output(const char *output, struct lab_arena *arena) {
-    char *real = output ? realpath(output, NULL) : NULL;
-    const char *path = real ? lab_arena_strdup(arena, real) : output;
-    free(real);
-    return path;
-}
-
 /* --- what there is --- */
 
 static bool are_recordings(const struct lab_command_call *call) {
@@ -130,7 +123,7 @@ static bool are_recordings(const struct lab_command_call *call) {
 static int build(const struct lab_command_call *call, struct lab_study_view *view,
                  bool *ret_is_study, struct lab_report_made *ret_made, struct lab_err *err) {
     const struct report_config *config = call->config;
-    struct lab_report_request request = {.folder = resolve_output(config->output, call->arena),
+    struct lab_report_request request = {.folder = lab_out_dir_resolve(config->output, call->arena),
                                          .forced = config->force,
                                          .limit_ns = (int64_t)(config->limit_s * 1e9)};
     const char *word = call->word_count ? call->words[0] : NULL, *path;

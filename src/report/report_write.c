@@ -82,7 +82,7 @@ int report_write(struct report_found *found, const struct lab_report_request *re
     struct lab_out_dir_spec spec = {.path = request->folder,
                                     .force = "--force",
                                     .forced = request->forced,
-                                    .ours = request->own};
+                                    .owner = request->own ? "study.db" : NULL};
     struct lab_scratch_dir scratch = {.fd = -1};
     struct lab_err *refused = lab_arena_alloc(found->arena, 1, sizeof *refused);
     struct lab_out_dir *dir;

@@ -94,6 +94,12 @@ expect_status 0
 expect_text victim/precious "of the user"
 [ -L "$folder/report/index.html" ] && fail "$what: the link stays in the page's place"
 
+# a link of the user's own leads to his own folder
+mkdir linked_to && ln -s linked_to linked
+run report "$folder" -o linked
+expect_status 0
+[ -s linked_to/index.html ] || fail "$what: no page behind the link"
+
 # charts of an analysis, and of top, keep what isn't theirs
 mkdir drawings
 echo "of the user" | tee drawings/mine.gp >drawings/sensitivity.gp
@@ -142,6 +148,7 @@ mkdir other && chown nobody other
 theirs=$(echo "$work"/other/outputs/quick_test/*/*)
 echo "of the user" >victim/precious2
 # what the attacker can prepare: the old work folder for many process ids, as links to a folder of the victim
+# shellcheck disable=SC2016 # expanded by the inner shell
 as_nobody bash -c 'for ((i = 1; i < 200; i++)); do
     ln -s "$2" "$1/report/.gpulab-report-$(($$ + i))"; done' - "$theirs" "$work/victim"
 run report "$theirs"

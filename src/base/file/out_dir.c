@@ -91,7 +91,8 @@ static void read_manifest(struct lab_out_dir *dir) {
     ssize_t length = is_own_file(fd) ? read(fd, text, MANIFEST_MAX_BYTES) : -1;
     close(fd);
     char *rest = text, *line = length > 0 ? strsep(&rest, "\n") : NULL;
-    dir->listed = line && lab_str_equal(line, MANIFEST_HEAD);
+    /* one that was cut off may end in half a name */
+    dir->listed = line && lab_str_equal(line, MANIFEST_HEAD) && (size_t)length < MANIFEST_MAX_BYTES;
     while (dir->listed && (line = strsep(&rest, "\n")))
         if (is_plain_name(line))
             add_name(&dir->manifest, lab_arena_strdup(&dir->arena, line));
@@ -156,19 +157,52 @@ static int check_directory(struct lab_out_dir *dir, struct lab_err *err) {
     if (lock(dir, err) < 0)
         return -1;
     read_manifest(dir);
-    if (!dir->listed && !spec->forced && !spec->ours && !spec->keep && !is_empty(dir->fd))
+    if (!dir->listed && !spec->forced && !spec->owner && !spec->keep && !is_empty(dir->fd))
         return lab_err_set(err, LAB_ERR_USER,
                            "%s is not empty and gpulab did not write it: name another directory%s",
                            spec->path, force_words(dir));
     return 0;
 }
 
+/* Whoever owns a folder above may replace the parent by a link at any time: what counts is that the
+ * directory which is opened here is the caller's and holds the file that makes it the program's. */
+static int open_parent(struct lab_out_dir *dir, const char *slash, struct lab_err *err) {
+    const char *path =
+        !slash ? "."
+        : slash == dir->spec.path
+            ? "/"
+            : lab_arena_strndup(&dir->arena, dir->spec.path, (size_t)(slash - dir->spec.path));
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat own, file;
+    if (fd < 0)
+        return fail(dir, "", err);
+    if (fstat(fd, &own) == 0 && own.st_uid == geteuid() &&
+        fstatat(fd, dir->spec.owner, &file, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(file.st_mode) &&
+        file.st_uid == geteuid())
+        return fd;
+    close(fd);
+    return lab_err_set(err, LAB_ERR_USER, "%s holds no %s of yours: name a directory of your own",
+                       path, dir->spec.owner);
+}
+
 static int open_directory(struct lab_out_dir *dir, struct lab_err *err) {
     const char *path = dir->spec.path;
-    if (mkdir(path, 0777) < 0 && errno != EEXIST)
-        return fail(dir, "", err);
-    dir->fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (dir->fd < 0 && (errno == ELOOP || errno == ENOTDIR))
+    const char *slash = strrchr(path, '/'), *name = path;
+    int parent = AT_FDCWD;
+    if (dir->spec.owner) {
+        name = slash ? slash + 1 : path;
+        parent = open_parent(dir, slash, err);
+        if (parent < 0)
+            return -1;
+    }
+    bool made = mkdirat(parent, name, 0777) == 0 || errno == EEXIST;
+    if (made)
+        dir->fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    int reason = errno;
+    if (parent >= 0)
+        close(parent);
+    errno = reason;
+    if (made && dir->fd < 0 && (errno == ELOOP || errno == ENOTDIR))
         return lab_err_set(err, LAB_ERR_USER, "%s is a link or a file, not a directory", path);
     return dir->fd < 0 ? fail(dir, "", err) : check_directory(dir, err);
 }
@@ -188,6 +222,13 @@ int lab_out_dir_open(const struct lab_out_dir_spec *spec, struct lab_out_dir **r
     return 0;
 }
 
+const char *lab_out_dir_resolve(const char *path, struct lab_arena *arena) {
+    char *real = path ? realpath(path, NULL) : NULL;
+    const char *resolved = real ? lab_arena_strdup(arena, real) : path;
+    free(real);
+    return resolved;
+}
+
 /* --- staging --- */
 
 static int check_name(struct lab_out_dir *dir, const char *name, struct lab_err *err) {
@@ -197,7 +238,7 @@ static int check_name(struct lab_out_dir *dir, const char *name, struct lab_err 
         return lab_err_set(err, LAB_ERR_USER, "'%s' is no name of a file in %s", name, spec->path);
     if (fstatat(dir->fd, name, &info, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT ? 0 : fail(dir, name, err);
-    bool known = has_name(&dir->manifest, name) || (spec->ours && !dir->listed);
+    bool known = has_name(&dir->manifest, name) || (spec->owner && !dir->listed);
     bool directory = S_ISDIR(info.st_mode);
     if (directory || (!known && !spec->forced))
         return lab_err_set(err, LAB_ERR_USER,

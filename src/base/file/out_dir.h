@@ -23,8 +23,9 @@ struct lab_out_dir_spec {
     const char *path;  /* made where it is missing, its parent is there */
     const char *force; /* the option that forces, for messages; NULL = there is none */
     bool forced;       /* replace files that the manifest doesn't list */
-    bool ours;         /* the directory is the program's own, such as report/ of a study: without a
-                          manifest, the files there count as listed */
+    const char *owner; /* a file beside the directory ("study.db") that makes it the program's own:
+                          without a manifest, the files there count as listed. It must be there and
+                          the caller's. NULL = it is not the program's own */
     bool keep;         /* listed files that aren't written this time stay, also where others
                           write that don't keep: the manifest is one of its own */
 };
@@ -33,10 +34,13 @@ struct lab_out_dir;
 
 /*
  * Refuses, as the user's mistake: a link, a directory of another user, a non-empty directory without
- * a manifest (unless `forced`, `ours` or `keep`), one that stays locked for 10 s.
+ * a manifest (unless `forced`, `keep` or with an `owner`), one that stays locked for 10 s.
  */
 int lab_out_dir_open(const struct lab_out_dir_spec *spec, struct lab_out_dir **ret_dir,
                      struct lab_err *err);
+
+/* What a user names may be a link of his own: the path of what it leads to, or the path itself. */
+const char *lab_out_dir_resolve(const char *path, struct lab_arena *arena);
 
 /* Stages a file. Refuses a name that is taken by a file which the manifest doesn't list. */
 int lab_out_dir_add(struct lab_out_dir *dir, const char *name, const char *bytes, size_t length,
