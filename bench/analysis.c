@@ -1,11 +1,12 @@
 /*
- * analysis.c: makes the data that bench/analysis times analyses over, and times the bootstrap itself.
+ * analysis.c: makes the data that bench/analysis times analyses over, and times the bootstrap
+ * itself.
  *
  *     bench_analysis FOLDER       writes FOLDER/study.db, prints `name value` lines
  *
- * The study has 48 runs as numa_study's: four GPUs, two nodes, six models. Each has 20,834 iterations of
- * 10 ms with noise, 1,000,032 in all, while four GPUs were sampled at 10 Hz, 25 metrics each: 10 million
- * values. Figures are made up; only their number matters here.
+ * The study has 48 runs as numa_study's: four GPUs, two nodes, six models. Each has 20,834
+ * iterations of 10 ms with noise, 1,000,032 in all, while four GPUs were sampled at 10 Hz, 25
+ * metrics each: 10 million values. Figures are made up; only their number matters here.
  */
 #include "base/clock.h"
 #include "base/random.h"

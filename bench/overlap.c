@@ -2,7 +2,8 @@
  * overlap.c: what running copies beside compute gains on a device, against the serial order on the
  * same cores, when both take equally long.
  *
- *     bench_overlap [DEVICE [COPY_CORES]]     prints: copy_ms compute_ms serial_ms overlapped_ms ratio
+ *     bench_overlap [DEVICE [COPY_CORES]]     prints: copy_ms compute_ms serial_ms overlapped_ms
+ *                                             ratio
  *
  * The copy is a host-to-device copy of 32 MiB; the compute is as many matrix products as take the
  * same time, found by timing both alone, in turn. Serial: each waits for the other. Overlapped: two
@@ -50,7 +51,8 @@ static void enqueue_compute(struct bench *b) {
         require(b, lab_launch(b->compute, &b->gemm, &b->err));
 }
 
-/* Seconds per step. In both orders step i's compute needs step i's copy; serial adds the reverse. */
+/* Seconds per step. In both orders step i's compute needs step i's copy; serial adds the
+ * reverse. */
 static double round_s(struct bench *b, bool copies, bool computes, bool overlapped) {
     int64_t start = lab_clock_now(b->device->clock);
     for (int i = 0; i < STEPS; i++) {

@@ -1,7 +1,8 @@
 /*
- * reading.c: what one reading of all GPUs costs: thread time of each, and wall time from the first that
- * begins to the last that is done, a thread for each GPU. A reading each 100 ms, so that all of them take
- * a GPM sample and nine of ten nothing of the slow tier: the median is the fast tier with GPM.
+ * reading.c: what one reading of all GPUs costs: thread time of each, and wall time from the first
+ * that begins to the last that is done, a thread for each GPU. A reading each 100 ms, so that all
+ * of them take a GPM sample and nine of ten nothing of the slow tier: the median is the fast tier
+ * with GPM.
  *
  *     bench_reading SECONDS       prints `name value` lines; bench/monitor judges them
  *

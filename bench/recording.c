@@ -5,8 +5,9 @@
  *     bench_recording FOLDER [HOURS]       prints `name value` lines; bench/recording judges them
  *
  * The GPU is made up but behaves like a busy one: jobs of some minutes with pauses between them,
- * utilisation in whole per cent, shares in hundredths of one, power that follows the load with noise of
- * some watts, clocks that step, counters read each second. Its times have the jitter of a real timer.
+ * utilisation in whole per cent, shares in hundredths of one, power that follows the load with
+ * noise of some watts, clocks that step, counters read each second. Its times have the jitter of a
+ * real timer.
  */
 #include "store/recording/recording.h"
 #include "base/random.h"

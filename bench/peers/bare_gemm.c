@@ -3,9 +3,9 @@
  *
  *     bare_gemm M N K SECONDS CPU…        prints the median GFLOP/s
  *
- * A process on each CPU multiplies its own slab of rows; an iteration ends when all have. Processes,
- * since Debian's serial OpenBLAS must not be called from several processes at once. It links OpenBLAS
- * and nothing of gpulab.
+ * A process on each CPU multiplies its own slab of rows; an iteration ends when all have.
+ * Processes, since Debian's serial OpenBLAS must not be called from several processes at once. It
+ * links OpenBLAS and nothing of gpulab.
  */
 #include <cblas.h>
 #include <pthread.h>

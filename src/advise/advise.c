@@ -104,7 +104,8 @@ static const char *setting_of(const char *choice, const struct target *target,
     return NULL;
 }
 
-/* Of several places that a choice avoids the one that costs most: that is what it is worth at most. */
+/* Of several places that a choice avoids the one that costs most: that is what it is worth at
+ * most. */
 static int worst_row(const struct lab_analysis_table *choices, const char *choice) {
     int worst = -1;
     for (int i = 0; i < choices->row_count; i++)
@@ -114,8 +115,8 @@ static int worst_row(const struct lab_analysis_table *choices, const char *choic
     return worst;
 }
 
-/* The same choice over all places that are alike otherwise: as `recommend` judges it, and surer than
- * one pair of places that was chosen for being far apart. */
+/* The same choice over all places that are alike otherwise: as `recommend` judges it, and surer
+ * than one pair of places that was chosen for being far apart. */
 static int over_places(const struct lab_analysis_table *factors, const char *words) {
     for (int i = 0; factors && i < factors->row_count; i++)
         if (lab_str_equal(cell(factors, i, "words")->text, words) &&

@@ -40,15 +40,17 @@ struct lab_advice {            /* for one model */
     const char *next; /* a `gpulab run …` that would tell more; NULL = none is needed */
 };
 
-/* Advice from a part of recommend's result on that study. Without a record of its machine, lines that
- * name single cores are left out. */
+/* Advice from a part of recommend's result on that study. Without a record of its machine, lines
+ * that name single cores are left out. */
 struct lab_advice lab_advice_make(const struct lab_analysis_result *result, int part,
                                   const struct lab_study_table *study, struct lab_arena *arena);
 
-/* One sentence over all of them: what is worth most, or that nothing is and how well that is known. */
+/* One sentence over all of them: what is worth most, or that nothing is and how well that is
+ * known. */
 const char *lab_advice_answer(const struct lab_advice *list, int count, struct lab_arena *arena);
 
-/* As text, from the studies on. What wasn't measured is said once, for the model that gains most. */
+/* As text, from the studies on. What wasn't measured is said once, for the model that gains
+ * most. */
 void lab_advice_write(const struct lab_advice *list, int count, struct lab_style style,
                       struct lab_arena *arena, struct lab_str *out);
 struct lab_value *lab_advice_value(const struct lab_advice *advice, struct lab_arena *arena);

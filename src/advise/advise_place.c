@@ -97,8 +97,8 @@ static const struct lab_node *find_node(const struct lab_machine *machine, int n
     return index < 0 ? NULL : &machine->nodes[index];
 }
 
-/* A CPU device computes on its own node's cores, whichever node it is fed from. Threads of a node that
- * has memory only may be anywhere. */
+/* A CPU device computes on its own node's cores, whichever node it is fed from. Threads of a node
+ * that has memory only may be anywhere. */
 static void add_cores(struct nodes *nodes, const struct lab_study_rank *rank,
                       const struct lab_machine *machine) {
     int number = is_cpu(rank) && rank->device_node >= 0 ? rank->device_node : rank->numa_node;

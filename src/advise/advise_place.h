@@ -1,9 +1,10 @@
 /*
  * advise_place.h: a place that was measured, as lines that start PROGRAM there.
  *
- * A line has the GPU, the cores and the memory, or there is none: with the cores alone a program runs
- * on the driver's first GPU, far from them. GPUs have their UUIDs, which mean the same whatever the
- * order or the job; else their numbers in PCI order, with the variable that makes CUDA count so.
+ * A line has the GPU, the cores and the memory, or there is none: with the cores alone a program
+ * runs on the driver's first GPU, far from them. GPUs have their UUIDs, which mean the same
+ * whatever the order or the job; else their numbers in PCI order, with the variable that makes CUDA
+ * count so.
  */
 #ifndef LAB_ADVISE_ADVISE_PLACE_H
 #define LAB_ADVISE_ADVISE_PLACE_H
@@ -29,8 +30,8 @@ struct lab_advice_place {
 };
 
 /*
- * Where these ranks ran. `machine` is the one that they ran on, NULL = unknown; of a simulated one the
- * CPUs' numbers aren't used, since they are made up. All strings lie in the arena.
+ * Where these ranks ran. `machine` is the one that they ran on, NULL = unknown; of a simulated one
+ * the CPUs' numbers aren't used, since they are made up. All strings lie in the arena.
  */
 struct lab_advice_place lab_advice_place_make(const struct lab_study_rank *ranks, int count,
                                               const struct lab_machine *machine, bool simulated,
@@ -45,8 +46,8 @@ const char *lab_advice_place_line(const struct lab_advice_place *place, const ch
 /* The same cores by taskset, which leaves memory to first touch; NULL where `cpus` are unknown, or
  * memory of another node is meant. */
 const char *lab_advice_place_taskset(const struct lab_advice_place *place, struct lab_arena *arena);
-/* A task of Slurm; split, one for each rank. The variable is set in the task: Slurm replaces what it
- * finds in the job's. */
+/* A task of Slurm; split, one for each rank. The variable is set in the task: Slurm replaces what
+ * it finds in the job's. */
 const char *lab_advice_place_slurm(const struct lab_advice_place *place, struct lab_arena *arena);
 /* A process of MPI for each rank, each with its own GPU, cores and memory. */
 const char *lab_advice_place_mpi(const struct lab_advice_place *place, struct lab_arena *arena);

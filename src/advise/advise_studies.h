@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* All of this user's studies: those below the working directory, then all others, newest first both.
- * Returns how many; `ret_below` of them are below it. */
+/* All of this user's studies: those below the working directory, then all others, newest first
+ * both. Returns how many; `ret_below` of them are below it. */
 int lab_advise_known(struct lab_arena *arena, const char *const **ret_paths, int *ret_below);
 
 /* What a study is, from its header alone, so that other studies cost little. */

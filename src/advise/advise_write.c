@@ -89,7 +89,8 @@ static const char *words_of(const struct lab_advice_line *line, bool pasted,
     return lab_arena_printf(arena, "%s%s%s", gain_words(line, arena), line->why, own);
 }
 
-/* A line to paste is never broken; what is said of it follows below. Several choices may share one. */
+/* A line to paste is never broken; what is said of it follows below. Several choices may share
+ * one. */
 static void add_line(const struct lab_advice_line *line, const char *pasted, struct lab_style style,
                      struct lab_arena *arena, struct lab_str *out) {
     const char *words = words_of(line, pasted != NULL, arena);

@@ -32,14 +32,16 @@ enum lab_analysis_unit { /* of a figure, and what it is given as to programs */
                          LAB_ANALYSIS_SIZE,     /* bytes */
                          LAB_ANALYSIS_DURATION, /* seconds, of something long; key_s */
                          LAB_ANALYSIS_PERCENT,  /* 100 = all of it; key_percent */
-                         LAB_ANALYSIS_MEBIBYTES, /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
+                         /* shown as "12800.0 MB", from 300 GiB on in GiB; key_mib */
+                         LAB_ANALYSIS_MEBIBYTES,
                          LAB_ANALYSIS_WATTS,      /* key_w */
                          LAB_ANALYSIS_JOULES,     /* key_j */
                          LAB_ANALYSIS_CELSIUS,    /* key_c */
                          LAB_ANALYSIS_PER_SECOND, /* samples, or as the cell has it; key_per_s */
                          LAB_ANALYSIS_CHANGE,     /* a share with its sign; 0.1 = a tenth more */
                          LAB_ANALYSIS_NUMBER,     /* in a unit that another column names */
-                         LAB_ANALYSIS_FIGURE, /* put in words by the analysis, aligned as a figure */
+                         /* put in words by the analysis, aligned as a figure */
+                         LAB_ANALYSIS_FIGURE,
 };
 
 struct lab_analysis_column {
@@ -104,7 +106,8 @@ struct lab_analysis_result {
 
 enum lab_analysis_source {
     LAB_ANALYSIS_OF_TRACES, /* the words are traces, or folders of them */
-    LAB_ANALYSIS_OF_RECORDINGS, /* recordings, studies, or files of other monitors; or folders of them */
+    /* recordings, studies, or files of other monitors; or folders of them */
+    LAB_ANALYSIS_OF_RECORDINGS,
     LAB_ANALYSIS_OF_STUDIES, /* studies, by their folders */
 };
 
@@ -133,9 +136,9 @@ struct lab_analysis {
     enum lab_analysis_source source;
     unsigned needs; /* of studies: LAB_STUDY_WITH_ITERATIONS, … */
     /*
-     * optional, of studies: how much it has to say about this one, from its plan alone: 0 = nothing; the
-     * report of a study opens with the answer of the analysis that says most, and has all the others
-     * behind it. NULL = it is never part of a study's report
+     * optional, of studies: how much it has to say about this one, from its plan alone: 0 =
+     * nothing; the report of a study opens with the answer of the analysis that says most, and has
+     * all the others behind it. NULL = it is never part of a study's report
      */
     int (*interest)(const struct lab_study_table *study);
     /* The result lies in the arena and refers to the input. */
@@ -165,7 +168,8 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
 struct lab_str;
 void lab_analysis_add_duration(struct lab_str *out, double seconds);
 
-/* The columns without the titles of those that no row has anything in, so that the others have room. */
+/* The columns without the titles of those that no row has anything in, so that the others have
+ * room. */
 const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,
                                                      int count,
                                                      const struct lab_analysis_cell *cells,

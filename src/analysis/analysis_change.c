@@ -229,8 +229,8 @@ const char *lab_change_words(const struct lab_change *change, struct lab_arena *
     return "can't be told";
 }
 
-/* Three of them stand beside each other in 80 columns: what is large has no decimals, and an end that is
- * larger still is only said to be so. */
+/* Three of them stand beside each other in 80 columns: what is large has no decimals, and an end
+ * that is larger still is only said to be so. */
 #define END_MAX 9999.5
 static const char *end_text(double end, int decimals, struct lab_arena *arena) {
     if (fabs(end) > END_MAX)

@@ -2,10 +2,10 @@
  * analysis_change.h: by how much a mean differs between two labels, and how well that is known.
  *
  * The unit of replication is the recording. Where both labels have several, the interval comes from
- * the spread between them (Welch). Where one has a single recording, the spread between those of the
- * other stands for both. With one recording each, all that is left is the spread within them: the
- * variance of a mean over as many values as are independent of their neighbours. That says how well
- * these two recordings' means are known, not what another recording would give, so that small
+ * the spread between them (Welch). Where one has a single recording, the spread between those of
+ * the other stands for both. With one recording each, all that is left is the spread within them:
+ * the variance of a mean over as many values as are independent of their neighbours. That says how
+ * well these two recordings' means are known, not what another recording would give, so that small
  * differences get no verdict.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_CHANGE_H
@@ -65,7 +65,8 @@ struct lab_change lab_change_make_absolute(const struct lab_change_side *first,
 const char *lab_change_verdict_name(enum lab_change_verdict verdict); /* for programs: "higher" */
 /* For people, in few words: "higher", "≤ 1.2 %". */
 const char *lab_change_words(const struct lab_change *change, struct lab_arena *arena);
-/* `bound` in percent (an absolute one as it is), rounded up to a tenth: "no more than" has to hold. */
+/* `bound` in percent (an absolute one as it is), rounded up to a tenth: "no more than" has to
+ * hold. */
 double lab_change_bound_percent(const struct lab_change *change);
 /* What the intervals between these labels speak about: other recordings, or these alone. */
 const char *lab_change_note(const struct lab_recording_stats_label *labels, int count);

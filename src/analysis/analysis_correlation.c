@@ -1,14 +1,16 @@
 /*
  * analysis_correlation.c: which resources go together with the pace of a device's iterations.
  *
- * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows resemble
- * their neighbours, for as long as each series remembers its past. Two tests allow for that: Student's t over
- * as many windows as are worth an independent one, and how far chance signs of their waves would bring two
- * such series (stats/signs.h). The larger p value counts: the first is too sure where few windows are left to
- * tell how long memory is, the second of what merely rises or falls throughout.
+ * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows
+ * resemble their neighbours, for as long as each series remembers its past. Two tests allow for
+ * that: Student's t over as many windows as are worth an independent one, and how far chance signs
+ * of their waves would bring two such series (stats/signs.h). The larger p value counts: the first
+ * is too sure where few windows are left to tell how long memory is, the second of what merely
+ * rises or falls throughout.
  *
- * Possible causes and spikes share one false discovery rate, all else has another: what a device does always
- * follows its pace, and so many true finds in one family would let false causes through.
+ * Possible causes and spikes share one false discovery rate, all else has another: what a device
+ * does always follows its pace, and so many true finds in one family would let false causes
+ * through.
  */
 #include "analysis/analysis_resource.h"
 #include "stats/surrogate_test.h"
@@ -179,8 +181,8 @@ static double find_threshold(const double *x, size_t n) {
 }
 
 /*
- * Each spike against as many windows just before it, within its run: what drifts slowly is the same in
- * both. Fills the differences in `ret_rises`; returns how many events had such a stretch.
+ * Each spike against as many windows just before it, within its run: what drifts slowly is the same
+ * in both. Fills the differences in `ret_rises`; returns how many events had such a stretch.
  */
 static int find_rises(const struct lab_windows *windows, double threshold, double *ret_rises,
                       size_t *ret_high) {
@@ -412,8 +414,8 @@ static bool is_possible_cause(const struct lab_resource_correlation *correlation
     return correlation->role != LAB_RESOURCE_OWN;
 }
 
-/* Everything that could be one by its role, whichever sign came out, so that a family doesn't choose its
- * members by their figures; and all spikes, which name causes as well. */
+/* Everything that could be one by its role, whichever sign came out, so that a family doesn't
+ * choose its members by their figures; and all spikes, which name causes as well. */
 static void adjust_causes(struct lab_resource_correlations *correlations, int count, double *p) {
     size_t n = 0;
     for (int d = 0; d < count; d++) {

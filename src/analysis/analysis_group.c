@@ -1,4 +1,5 @@
-/* analysis_group.c: points that can be held against each other, and a point's runs as one figure. */
+/* analysis_group.c: points that can be held against each other, and a point's runs as one
+ * figure. */
 #include "analysis/analysis_group.h"
 
 #include "base/str.h"

@@ -20,9 +20,9 @@ struct lab_study_group {
 };
 
 /*
- * Sorts points into groups that differ in the keys of `varying` alone (NULL-ended; names without "test."
- * or "options."). Besides keys there are "model", the workload's label, and "numa_node". Returns how
- * many; in the order of their first points.
+ * Sorts points into groups that differ in the keys of `varying` alone (NULL-ended; names without
+ * "test." or "options."). Besides keys there are "model", the workload's label, and "numa_node".
+ * Returns how many; in the order of their first points.
  */
 int lab_study_groups(const struct lab_study_point *points, int count, const char *const *varying,
                      struct lab_arena *arena, struct lab_study_group **ret_groups);
@@ -36,7 +36,8 @@ int lab_study_setting_values(const struct lab_study_table *study, const char *na
 
 /*
  * Positive values of a point's runs as one: the mean of their logarithms with its t interval, as
- * lab_study_compare has it, put back. One value has no interval; those that aren't positive don't count.
+ * lab_study_compare has it, put back. One value has no interval; those that aren't positive don't
+ * count.
  */
 struct lab_effect lab_study_estimate(const double *values, int count);
 

@@ -1,12 +1,13 @@
 /*
- * analysis_resource.h: what a run's recording tells beside its iterations. A resource is a gauge, the
- * rate of a counter, or a reason that held clocks back; in windows of time each has one value, and the
- * iterations of the same window have a mean time and a spread. Whether these go together is what
- * `correlate` and `variance` ask.
+ * analysis_resource.h: what a run's recording tells beside its iterations. A resource is a gauge,
+ * the rate of a counter, or a reason that held clocks back; in windows of time each has one value,
+ * and the iterations of the same window have a mean time and a spread. Whether these go together is
+ * what `correlate` and `variance` ask.
  *
- * Iterations last microseconds, samples are 100 ms apart: iterations are put together by the windows
- * between a resource's own readings. A resource that changes once a second or less has windows of a
- * second, however often it was read. Where an iteration is longer than a window, it is the window.
+ * Iterations last microseconds, samples are 100 ms apart: iterations are put together by the
+ * windows between a resource's own readings. A resource that changes once a second or less has
+ * windows of a second, however often it was read. Where an iteration is longer than a window, it is
+ * the window.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_RESOURCE_H
 #define LAB_ANALYSIS_ANALYSIS_RESOURCE_H
@@ -94,14 +95,15 @@ void lab_windows_release(struct lab_windows *windows);
  * centred. False: the resource was never read beside iterations. */
 bool lab_windows_fill(struct lab_windows *windows, const struct lab_rank_times *rank_times,
                       const struct lab_resource *resource, int64_t least_ns);
-/* Takes the mean over each point's windows off x, and puts spreads over that of their point, so that points
- * that differ don't count as going together. False: nothing is left, the resource is constant. */
+/* Takes the mean over each point's windows off x, and puts spreads over that of their point, so
+ * that points that differ don't count as going together. False: nothing is left, the resource is
+ * constant. */
 bool lab_windows_centre(struct lab_windows *windows, const struct lab_rank_times *rank_times);
 
 /* --- ties --- */
 
-/* A cause that explains less than a tenth of what varies isn't worth a name: with a thousand windows
- * what merely has the same rhythm reaches ρ = 0.2. */
+/* A cause that explains less than a tenth of what varies isn't worth a name: with a thousand
+ * windows what merely has the same rhythm reaches ρ = 0.2. */
 #define LAB_TIE_LEAST 0.3
 
 enum lab_resource_correlation_figure { LAB_TIE_TIME, LAB_TIE_SPREAD, LAB_TIE_FIGURES };
@@ -142,14 +144,16 @@ struct lab_resource_correlations { /* of one device */
     bool merged;        /* windows are longer than readings are apart, since there are too many */
 };
 
-/* Everything that the recordings of these runs hold, against the iterations of one device. `budget`:
- * values in all, beyond which windows are merged; 0 = as many as can be done in a second. */
+/* Everything that the recordings of these runs hold, against the iterations of one device.
+ * `budget`: values in all, beyond which windows are merged; 0 = as many as can be done in a
+ * second. */
 void lab_resource_correlations_make(const struct lab_study_run *const *runs, int run_count,
                                     int gpu_id, size_t budget, struct lab_arena *arena,
                                     struct lab_resource_correlations *ret_ties);
 
-/* Benjamini and Hochberg over all possible causes with the spikes, and by itself over all else; then lags of what was
- * found, then the order: what was found first, among that what may be a cause, then by the nearer end of the interval. */
+/* Benjamini and Hochberg over all possible causes with the spikes, and by itself over all else;
+ * then lags of what was found, then the order: what was found first, among that what may be a
+ * cause, then by the nearer end of the interval. */
 void lab_resource_correlations_adjust(struct lab_resource_correlations *correlations, int count);
 
 /* Whether the device's pace can follow from it, as far as the sign tells: others are busier, clocks

@@ -1,6 +1,6 @@
 /*
- * analysis_series.h: points with their intervals as a series of a chart. An analysis says how many there may
- * be, gives them one by one, and has a series whose arrays live in the arena.
+ * analysis_series.h: points with their intervals as a series of a chart. An analysis says how many
+ * there may be, gives them one by one, and has a series whose arrays live in the arena.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_SERIES_H
 #define LAB_ANALYSIS_ANALYSIS_SERIES_H

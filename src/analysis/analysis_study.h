@@ -1,17 +1,18 @@
 /*
- * analysis_study.h: a study as analyses see it: the runs that are done, with what they were asked for,
- * what came out, and, where an analysis asks for it (`needs`), every iteration and every sample.
+ * analysis_study.h: a study as analyses see it: the runs that are done, with what they were asked
+ * for, what came out, and, where an analysis asks for it (`needs`), every iteration and every
+ * sample.
  *
- * The unit of replication is the run. Runs that differ in their repeat alone are one point; comparisons
- * are between points, over run-level values.
+ * The unit of replication is the run. Runs that differ in their repeat alone are one point;
+ * comparisons are between points, over run-level values.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_STUDY_H
 #define LAB_ANALYSIS_ANALYSIS_STUDY_H
 
 #include "model/study_table.h"
 
-/* Whether its plan has phases: alone, at once, kept apart. What asks for the fastest place has nothing to
- * say of such a study. */
+/* Whether its plan has phases: alone, at once, kept apart. What asks for the fastest place has
+ * nothing to say of such a study. */
 bool lab_study_has_phases(const struct lab_study_table *study);
 
 /* --- points --- */
@@ -41,11 +42,12 @@ const char *lab_study_text(const struct lab_study_run *run, const char *key); /*
 
 /* --- one point against another ---
  *
- * The ratio other / base, of rates or of times. Several runs on both sides: from the means of the runs'
- * logarithms, which are the medians of a spread that is alike on both sides, with Welch's interval, so
- * that it covers as it says with three runs a side; medians themselves would need many more. One run on
- * one side: the other's spread stands for both. One run each: from within the runs, by how many of
- * their iterations are worth an independent one, and no verdict for effects under 2 %. */
+ * The ratio other / base, of rates or of times. Several runs on both sides: from the means of the
+ * runs' logarithms, which are the medians of a spread that is alike on both sides, with Welch's
+ * interval, so that it covers as it says with three runs a side; medians themselves would need many
+ * more. One run on one side: the other's spread stands for both. One run each: from within the
+ * runs, by how many of their iterations are worth an independent one, and no verdict for effects
+ * under 2 %. */
 #define LAB_STUDY_WITHIN_LEAST 0.02
 enum lab_study_verdict {
     LAB_STUDY_UNDECIDED, /* nothing to compare, or too few runs for a verdict */
@@ -81,9 +83,10 @@ const char *lab_study_ratio_words(const struct lab_study_ratio *ratio, struct la
 /* --- iterations --- */
 
 /*
- * From the end of an iteration to the end of the next, in order: count − 1 of them, but for iterations
- * with which a pipeline began afresh, between stretches of a measurement: what they take longer is the
- * measurement's. Where iterations don't follow each other, each runs from its own start.
+ * From the end of an iteration to the end of the next, in order: count − 1 of them, but for
+ * iterations with which a pipeline began afresh, between stretches of a measurement: what they take
+ * longer is the measurement's. Where iterations don't follow each other, each runs from its own
+ * start.
  */
 const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct lab_arena *arena,
                                        size_t *ret_count);
@@ -92,8 +95,9 @@ const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct
 const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
                                   size_t *ret_count);
 
-/* --- what to know before figures of the study are used: failed, invalid and single runs; NULL-ended,
- * with room for `more` others --- */
+/* --- notes: failed, invalid and single runs --- */
+
+/* NULL-terminated, with room for `more` others. */
 const char **lab_study_notes(const struct lab_study_table *study, int more,
                              struct lab_arena *arena);
 

@@ -32,7 +32,8 @@ static const struct estimate nothing = {NAN, NAN, NAN, NAN, 0};
 
 /* --- within one run --- */
 
-/* Means of neighbours in place of the values, in place; they are as good for the mean's variance. */
+/* Means of neighbours in place of the values, in place; they are as good for the mean's
+ * variance. */
 static size_t group_neighbours(double *values, size_t count) {
     size_t size = (count + VALUES_MAX - 1) / VALUES_MAX, groups = size > 1 ? count / size : count;
     for (size_t i = 0; size > 1 && i < groups; i++)

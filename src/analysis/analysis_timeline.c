@@ -353,9 +353,9 @@ static int find_name(const char *name, const char **names, int *count, int most)
 }
 
 /*
- * Runs of one phase that follow each other are one stretch; without phases each run is. Few models have
- * a colour each; more than that, and runs are told from their neighbours alone: by their names within
- * the picture, or where there are too many for that, by none.
+ * Runs of one phase that follow each other are one stretch; without phases each run is. Few models
+ * have a colour each; more than that, and runs are told from their neighbours alone: by their names
+ * within the picture, or where there are too many for that, by none.
  */
 static int make_stretches(const struct lab_study_table *study,
                           struct lab_timeline_segment *segments) {

@@ -1,6 +1,6 @@
 /*
- * analysis_timeline.h: recordings as a picture over time: GPU utilisation, PCIe, memory and CPU, one
- * above the other, with what ran behind them; and long series made short enough to be drawn.
+ * analysis_timeline.h: recordings as a picture over time: GPU utilisation, PCIe, memory and CPU,
+ * one above the other, with what ran behind them; and long series made short enough to be drawn.
  */
 #ifndef LAB_ANALYSIS_ANALYSIS_TIMELINE_H
 #define LAB_ANALYSIS_ANALYSIS_TIMELINE_H
@@ -16,8 +16,8 @@ struct lab_points { /* of a series; y of NaN = a gap */
     size_t count;
 };
 
-/* Means of blocks of neighbours, so that no more than `most` are left. A block ends at a gap (y is NaN,
- * or x goes on by more than `gap`; 0 = never), which stays one. Arrays lie in the arena. */
+/* Means of blocks of neighbours, so that no more than `most` are left. A block ends at a gap (y is
+ * NaN, or x goes on by more than `gap`; 0 = never), which stays one. Arrays lie in the arena. */
 struct lab_points lab_points_thin(const double *x, const double *y, size_t count, size_t most,
                                   double gap, struct lab_arena *arena);
 

@@ -1,10 +1,10 @@
 /*
  * analysis_windows.c: a resource and the iterations beside it, window by window.
  *
- * A reading tells of the time since the one before it, so windows lie between readings of the resource
- * itself; clocks of different probes need not agree. Sums from the first iteration on make a window's
- * mean and spread a matter of two searches, whatever the number of iterations. Iterations with which a
- * pipeline began afresh are none of the pace.
+ * A reading tells of the time since the one before it, so windows lie between readings of the
+ * resource itself; clocks of different probes need not agree. Sums from the first iteration on make
+ * a window's mean and spread a matter of two searches, whatever the number of iterations.
+ * Iterations with which a pipeline began afresh are none of the pace.
  */
 #include "analysis/analysis_resource.h"
 
@@ -105,8 +105,8 @@ void lab_rank_times_make(const struct lab_study_run *const *runs, int run_count,
 
 /* --- the iterations of a window --- */
 
-/* The first time from `first` on whose middle lies behind `time_ns`; `count` if none does. In growing
- * steps, since the next window is near. */
+/* The first time from `first` on whose middle lies behind `time_ns`; `count` if none does. In
+ * growing steps, since the next window is near. */
 static size_t find_behind(const struct lab_rank_time *rank_time, size_t first, int64_t time_ns) {
     size_t low = first, step = 1;
     while (low + step < rank_time->count && rank_time->middles_ns[low + step] <= time_ns) {
@@ -340,7 +340,8 @@ bool lab_windows_fill(struct lab_windows *windows, const struct lab_rank_times *
 
 #define CONSTANT 1e-9 /* of the largest value: what rounding leaves */
 
-/* Points differ in how much they vary as they do in how long they take: each is held against itself. */
+/* Points differ in how much they vary as they do in how long they take: each is held against
+ * itself. */
 static void scale_spread(struct lab_windows *windows, const struct lab_rank_times *rank_times) {
     double *sums = lab_mem_alloc(2 * (size_t)rank_times->point_count + 1, sizeof *sums);
     double *counts = sums + rank_times->point_count;

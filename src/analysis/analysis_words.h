@@ -13,8 +13,8 @@ const char *lab_words_time(double seconds, struct lab_arena *arena);            
  * as above. */
 const char *lab_words_rate(struct lab_effect rate, const char *unit, struct lab_arena *arena);
 
-/* A count or a rate without a unit: "35190", "812.3"; with how far its interval reaches, as tables have
- * it: "812.3 ± 4.8 %". */
+/* A count or a rate without a unit: "35190", "812.3"; with how far its interval reaches, as tables
+ * have it: "812.3 ± 4.8 %". */
 const char *lab_words_number(double value, struct lab_arena *arena);
 const char *lab_words_effect(struct lab_effect effect, struct lab_arena *arena);
 

@@ -1,6 +1,6 @@
 /*
- * balance.c: `gpulab analyze balance`: whether the GPUs of a recording carry the same load, in memory,
- * utilisation and power, all through it, and what to do where they don't.
+ * balance.c: `gpulab analyze balance`: whether the GPUs of a recording carry the same load, in
+ * memory, utilisation and power, all through it, and what to do where they don't.
  */
 #include "analysis/balance/balance.h"
 #include "analysis/recording/recording_stats_chart.h"

@@ -1,7 +1,7 @@
 /*
- * compare.c: `gpulab analyze compare`: what differs between two recordings, or two labels of several,
- * by how much, and whether that can be told from nothing. The first label is what the others are held
- * against.
+ * compare.c: `gpulab analyze compare`: what differs between two recordings, or two labels of
+ * several, by how much, and whether that can be told from nothing. The first label is what the
+ * others are held against.
  */
 #include "analysis/analysis_change.h"
 #include "analysis/compare/histogram.h"
@@ -337,7 +337,8 @@ static void add_difference(struct lab_str *text, const struct compared *what,
                    100 * (lower ? -change->low : change->high), lower ? "lower" : "higher");
 }
 
-/* "b against a: power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in utilisation." */
+/* "b against a: power 12.0 % [11.1, 12.9] higher; no difference larger than 1.3 % in
+ * utilisation." */
 static const char *make_answer(const struct pair *pair, struct lab_arena *arena) {
     static const int main_ones[] = {RATE, LAB_RECORDING_STATS_UTILIZATION,
                                     LAB_RECORDING_STATS_MEMORY, LAB_RECORDING_STATS_POWER};

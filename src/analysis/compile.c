@@ -1,6 +1,6 @@
 /*
- * compile.c: `gpulab analyze compile`: what compiling a model (fused operations, captured graphs) gains
- * per model, device and node; what it costs; and after how many samples that is paid back.
+ * compile.c: `gpulab analyze compile`: what compiling a model (fused operations, captured graphs)
+ * gains per model, device and node; what it costs; and after how many samples that is paid back.
  */
 #include "analysis/compile/pair.h"
 

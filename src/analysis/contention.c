@@ -1,7 +1,7 @@
 /*
- * contention.c: `gpulab analyze contention`: the verdict of a study with phases. Which kernels are slowed
- * beside others, by how much; which resource goes with it; what keeping them apart takes back; whether the
- * tuner chose otherwise, and what that costs on the idle device.
+ * contention.c: `gpulab analyze contention`: the verdict of a study with phases. Which kernels are
+ * slowed beside others, by how much; which resource goes with it; what keeping them apart takes
+ * back; whether the tuner chose otherwise, and what that costs on the idle device.
  */
 #include "analysis/contention/contention.h"
 
@@ -158,7 +158,8 @@ static struct lab_analysis_table kernel_table(const struct contention *made, int
                                        .row_count = count};
 }
 
-/* No resource of its own: whether it is at its limit tells whether power is what holds clocks back. */
+/* No resource of its own: whether it is at its limit tells whether power is what holds clocks
+ * back. */
 static int fill_power(const struct contention *made, int phase, struct lab_analysis_cell *row) {
     const struct contention_power *power = &made->power[phase],
                                   *base = &made->power[made->phases.base];

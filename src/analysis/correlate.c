@@ -1,7 +1,7 @@
 /*
- * correlate.c: `gpulab analyze correlate`: what the machine did when iterations took longer, or varied
- * more. Every gauge, every counter's rate and every reason that held clocks back, of all GPUs and of the
- * host, against the iterations of each device.
+ * correlate.c: `gpulab analyze correlate`: what the machine did when iterations took longer, or
+ * varied more. Every gauge, every counter's rate and every reason that held clocks back, of all
+ * GPUs and of the host, against the iterations of each device.
  */
 #include "analysis/correlate/correlate.h"
 #include "analysis/analysis.h"

@@ -1,6 +1,6 @@
 /*
- * crossover.c: `gpulab analyze crossover`: which models wait for copies and which for compute, and how
- * much work a sample has to be before that turns. The figures are made in crossover/.
+ * crossover.c: `gpulab analyze crossover`: which models wait for copies and which for compute, and
+ * how much work a sample has to be before that turns. The figures are made in crossover/.
  */
 #include "analysis/crossover/crossover.h"
 

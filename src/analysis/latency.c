@@ -1,7 +1,7 @@
 /*
- * latency.c: `gpulab analyze latency`: where the time of a pipeline goes: how fast its copies are, how
- * busy its stages, what hides under what, where its streams wait. From traces in Nsight's layout, ours
- * or Nsight's own.
+ * latency.c: `gpulab analyze latency`: where the time of a pipeline goes: how fast its copies are,
+ * how busy its stages, what hides under what, where its streams wait. From traces in Nsight's
+ * layout, ours or Nsight's own.
  */
 #include "analysis/analysis.h"
 #include "analysis/latency/pipeline.h"

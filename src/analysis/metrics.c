@@ -1,6 +1,6 @@
 /*
- * metrics.c: `gpulab analyze metrics`: what programs of the user's own said last (test_matrix): which
- * setting gives the best value of each metric, and what memory it takes.
+ * metrics.c: `gpulab analyze metrics`: what programs of the user's own said last (test_matrix):
+ * which setting gives the best value of each metric, and what memory it takes.
  */
 #include "analysis/analysis.h"
 #include "analysis/analysis_study.h"
@@ -272,7 +272,8 @@ static const struct metric *find_quality(const struct metric *metrics, int count
     return NULL;
 }
 
-/* All runs of a setting; `rest` = of all settings from there on, which have no colour of their own. */
+/* All runs of a setting; `rest` = of all settings from there on, which have no colour of their
+ * own. */
 static struct lab_chart_series run_points(const struct metric *metric, int from, bool rest,
                                           bool of_gpu, double unit_mib, struct lab_arena *arena) {
     int until = rest ? metric->count : from + 1;

@@ -1,6 +1,6 @@
 /*
- * numa.c: `gpulab analyze numa`: which node feeds which device best, what another one costs, and which
- * models mind. The figures are made in numa/; here they become a result.
+ * numa.c: `gpulab analyze numa`: which node feeds which device best, what another one costs, and
+ * which models mind. The figures are made in numa/; here they become a result.
  */
 #include "analysis/numa/numa.h"
 #include "analysis/analysis_words.h"

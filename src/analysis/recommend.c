@@ -1,6 +1,6 @@
 /*
- * recommend.c: `gpulab analyze recommend`: where each model runs best, among all places that it was run
- * in; how sure that is, what it gains, and what to run to be surer.
+ * recommend.c: `gpulab analyze recommend`: where each model runs best, among all places that it was
+ * run in; how sure that is, what it gains, and what to run to be surer.
  */
 #include "analysis/recommend/recommend.h"
 #include "analysis/analysis.h"
@@ -169,7 +169,8 @@ static const char *verdict_words(const struct lab_study_ratio *ratio, struct lab
 
 /* --- tables --- */
 
-/* Where all places have as many runs, the heading says so already, and lines of gangs need the room. */
+/* Where all places have as many runs, the heading says so already, and lines of gangs need the
+ * room. */
 static const struct lab_analysis_column *columns_of(const struct lab_place_group *group,
                                                     struct lab_arena *arena) {
     struct lab_analysis_column *columns = lab_arena_alloc(arena, PLACE_COLUMNS, sizeof *columns);

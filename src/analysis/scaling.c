@@ -1,6 +1,6 @@
 /*
- * scaling.c: `gpulab analyze scaling`: how throughput and memory follow the depth and the width of a
- * model; as laws with their intervals, and as what they say of models that weren't run.
+ * scaling.c: `gpulab analyze scaling`: how throughput and memory follow the depth and the width of
+ * a model; as laws with their intervals, and as what they say of models that weren't run.
  */
 #include "analysis/scaling/scaling.h"
 
@@ -124,7 +124,8 @@ static const struct lab_analysis_cell *make_figures(const struct scaling_part *p
 
 /* --- sentences --- */
 
-/* "350 µs [340, 360] and its work at ". What may as well be nothing has no figure but the most it is. */
+/* "350 µs [340, 360] and its work at ". What may as well be nothing has no figure but the most it
+ * is. */
 static void add_overhead(const struct lab_fit *fit, struct lab_arena *arena, struct lab_str *text) {
     double overhead_s = fit->coefficients[SCALING_OVERHEAD];
     struct lab_interval known = lab_fit_interval(fit, SCALING_OVERHEAD, SCALING_CONFIDENCE);

@@ -1,6 +1,6 @@
 /*
- * speedup.c: `gpulab analyze speedup`: whether several devices do the same work faster than one, by how
- * much, how well they are used, and from which model or batch on it pays.
+ * speedup.c: `gpulab analyze speedup`: whether several devices do the same work faster than one, by
+ * how much, how well they are used, and from which model or batch on it pays.
  */
 #include "analysis/analysis.h"
 #include "analysis/analysis_group.h"
@@ -250,7 +250,8 @@ static bool comes_before(const struct bars *bars, const struct lab_gang *gang) {
            (bars->size == gang->size && bars->gpus && strcmp(bars->gpus, gang->gpus) < 0);
 }
 
-/* In order of size, then of devices; `apart`: by the devices. Returns how many, BARS_MAX + 1 = too many.
+/* In order of size, then of devices; `apart`: by the devices. Returns how many, BARS_MAX + 1 = too
+ * many.
  */
 static int list_bars(const struct lab_gangs *gangs, bool apart, struct bars *list) {
     int count = 0;

@@ -1,6 +1,6 @@
 /*
- * stability.c: `gpulab analyze stability`: whether runs hold their pace: drift, changes for good, and
- * clocks that were held back. A figure of a run that doesn't is a mean over different states.
+ * stability.c: `gpulab analyze stability`: whether runs hold their pace: drift, changes for good,
+ * and clocks that were held back. A figure of a run that doesn't is a mean over different states.
  */
 #include "analysis/analysis.h"
 #include "analysis/stability/rate_series.h"

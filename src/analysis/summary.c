@@ -1,6 +1,6 @@
 /*
- * summary.c: `gpulab analyze summary`: everything that many recordings tell, by label and by GPU, on a
- * page. All recordings of a label count; the newest is marked.
+ * summary.c: `gpulab analyze summary`: everything that many recordings tell, by label and by GPU,
+ * on a page. All recordings of a label count; the newest is marked.
  */
 #include "analysis/analysis_timeline.h"
 #include "analysis/recording/recording_stats.h"

@@ -1,6 +1,6 @@
 /*
- * transfer.c: `gpulab analyze transfer`: how fast copies are by their size, what batch and pool do to
- * the throughput, and whether a far node costs more under memory pressure.
+ * transfer.c: `gpulab analyze transfer`: how fast copies are by their size, what batch and pool do
+ * to the throughput, and whether a far node costs more under memory pressure.
  */
 #include "analysis/transfer/transfer.h"
 

@@ -1,7 +1,7 @@
 /*
- * variance.c: `gpulab analyze variance`: whether running beside others changes what is measured: how long
- * kernels take, how much that varies, and what an auto-tuner makes of it; for each kernel and each
- * device, phase by phase against the baseline.
+ * variance.c: `gpulab analyze variance`: whether running beside others changes what is measured:
+ * how long kernels take, how much that varies, and what an auto-tuner makes of it; for each kernel
+ * and each device, phase by phase against the baseline.
  */
 #include "analysis/analysis.h"
 #include "analysis/analysis_words.h"

@@ -1,4 +1,4 @@
-/* clock.c */
+/* clock.c: monotonic and wall time, sleeping, and clocks that tests advance. */
 #include "base/clock.h"
 
 #include <errno.h>

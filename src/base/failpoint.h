@@ -1,7 +1,7 @@
 /*
  * failpoint.h: named places where a test can make the program die, as a power cut or SIGKILL would,
- * so that "nothing is lost" is shown for each place and not hoped for; and some where it can make a part
- * of it fail, as a device would.
+ * so that "nothing is lost" is shown for each place and not hoped for; and some where it can make a
+ * part of it fail, as a device would.
  *
  *     GPULAB_FAILPOINT=after-commit        dies at the first pass of that place
  *     GPULAB_FAILPOINT=after-commit:3      at the third

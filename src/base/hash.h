@@ -1,6 +1,6 @@
 /*
- * hash.h: FNV-1a, 64 bits: names for things whose content says what they are. Not against people who
- * choose the content. Its low bits are its weakest: an index by hash folds the high ones in.
+ * hash.h: FNV-1a, 64 bits: names for things whose content says what they are. Not against people
+ * who choose the content. Its low bits are its weakest: an index by hash folds the high ones in.
  */
 #ifndef LAB_BASE_HASH_H
 #define LAB_BASE_HASH_H

@@ -1,4 +1,4 @@
-/* log.c */
+/* log.c: messages with a level, to the sink that was set. */
 #include "base/log.h"
 
 #include "base/str.h"

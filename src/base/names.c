@@ -1,6 +1,7 @@
 /*
- * names.c: names as lists of terms. In sentences a comma ends a term ("cuda:0 from node 1, batch_size=8");
- * in ids it is the '_' behind a digit ("gpu0_batch_size8"), since keys have one too.
+ * names.c: names as lists of terms. In sentences a comma ends a term ("cuda:0 from node 1,
+ * batch_size=8"); in ids it is the '_' behind a digit ("gpu0_batch_size8"), since keys have one
+ * too.
  */
 #include "base/names.h"
 

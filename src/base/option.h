@@ -34,12 +34,15 @@ enum lab_option_type {                   /* what the value is, and the field at 
                        LAB_OPTION_FLAG,  /* bool; --name, --no-name; `name=true` as a key */
                        LAB_OPTION_INT,   /* int64_t */
                        LAB_OPTION_FLOAT, /* double */
-                       LAB_OPTION_DURATION, /* double, seconds; 100ms, 5s, 2min, 1h; plain = seconds */
-                       LAB_OPTION_SIZE, /* int64_t, bytes; 64MiB, 1G (binary), 4kB (1000); plain = bytes */
+                       /* double, seconds; 100ms, 5s, 2min, 1h; plain = seconds */
+                       LAB_OPTION_DURATION,
+                       /* int64_t, bytes; 64MiB, 1G (binary), 4kB (1000); plain = bytes */
+                       LAB_OPTION_SIZE,
                        LAB_OPTION_STRING, /* const char * */
                        LAB_OPTION_CHOICE, /* const char *, one of `choices`, as spelt there */
                        LAB_OPTION_INTS,   /* struct lab_option_ints; [3,224,224] */
-                       LAB_OPTION_VALUE, /* struct lab_value *, any tree, the row's own copy; NULL = none */
+                       /* struct lab_value *, any tree, the row's own copy; NULL = none */
+                       LAB_OPTION_VALUE,
 };
 
 #define LAB_OPTION_INTS_MAX 16

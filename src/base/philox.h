@@ -1,8 +1,8 @@
 /*
  * philox.h: random words by counter, by Philox 4x32-10 (Salmon et al., "Parallel random numbers: as
- * easy as 1, 2, 3", 2011): four words are a pure function of a counter of four words and a key of two.
- * Unlike base/random.h it needs no 64-bit products, so that GPUs and vector units draw the same numbers
- * at full speed.
+ * easy as 1, 2, 3", 2011): four words are a pure function of a counter of four words and a key of
+ * two. Unlike base/random.h it needs no 64-bit products, so that GPUs and vector units draw the
+ * same numbers at full speed.
  */
 #ifndef LAB_BASE_PHILOX_H
 #define LAB_BASE_PHILOX_H

@@ -1,4 +1,4 @@
-/* str.c */
+/* str.c: strings that grow, and formatting of times, rates and sizes. */
 #include "base/str.h"
 
 #include "base/mem.h"

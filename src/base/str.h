@@ -40,9 +40,9 @@ const char *lab_str_nearest(const char *word, const char *const *candidates);
 size_t lab_str_utf8_prefix(const char *bytes, size_t length);
 
 /*
- * Bytes of the character that text begins with, 1 for a byte that isn't UTF-8; `length` > 0 of them are
- * there. Not printable is what isn't UTF-8 and what steers a terminal: control characters, those of two
- * bytes too, and marks that turn the direction of writing.
+ * Bytes of the character that text begins with, 1 for a byte that isn't UTF-8; `length` > 0 of them
+ * are there. Not printable is what isn't UTF-8 and what steers a terminal: control characters,
+ * those of two bytes too, and marks that turn the direction of writing.
  */
 size_t lab_str_next(const char *text, size_t length, bool *ret_printable);
 

@@ -1,7 +1,7 @@
 /*
  * subprocess.c: one poll loop watches the pipes and the process itself (through a pidfd), so that
- * neither a full pipe, nor a child that closes its ends early, nor a grandchild that keeps them open
- * can make it wait for ever.
+ * neither a full pipe, nor a child that closes its ends early, nor a grandchild that keeps them
+ * open can make it wait for ever.
  */
 #include "base/subprocess.h"
 
@@ -265,7 +265,8 @@ static void watch(struct child *child, const struct lab_clock *clock) {
     }
 }
 
-/* A write into a pipe that nobody reads raises SIGPIPE in this thread; it is held back and eaten. */
+/* A write into a pipe that nobody reads raises SIGPIPE in this thread; it is held back and
+ * eaten. */
 static void watch_without_sigpipe(struct child *child, const struct lab_clock *clock) {
     sigset_t only_pipe, old, pending;
     sigemptyset(&only_pipe);

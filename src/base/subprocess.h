@@ -52,7 +52,8 @@ int lab_subprocess_run(const struct lab_subprocess_spec *spec, struct lab_arena 
                        struct lab_subprocess_result *ret_result, struct lab_err *err);
 
 /* For whoever spawns by himself: a program that inherits none of our signal settings. `flags` are
- * POSIX_SPAWN_SETSID or POSIX_SPAWN_SETPGROUP, a group of its own. Ended by posix_spawnattr_destroy. */
+ * POSIX_SPAWN_SETSID or POSIX_SPAWN_SETPGROUP, a group of its own. Ended by
+ * posix_spawnattr_destroy. */
 void lab_subprocess_attributes(posix_spawnattr_t *ret_attributes, short flags);
 
 #endif

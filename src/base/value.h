@@ -70,10 +70,12 @@ void lab_value_set_float(struct lab_arena *arena, struct lab_value *map, const c
 void lab_value_set_bool(struct lab_arena *arena, struct lab_value *map, const char *key,
                         bool value);
 
-/* The whole tree anew, in this arena: nothing of the old one is needed any more, its places neither. */
+/* The whole tree anew, in this arena: nothing of the old one is needed any more, its places
+ * neither. */
 struct lab_value *lab_value_copy(struct lab_arena *arena, const struct lab_value *value);
 
-/* Same types and contents, keys in the same order; NaN equals NaN. Quotes and places don't count. */
+/* Same types and contents, keys in the same order; NaN equals NaN. Quotes and places don't
+ * count. */
 bool lab_value_equal(const struct lab_value *a, const struct lab_value *b);
 
 /* Appends "file:line: ", as much of it as is known; nothing for a value without an origin. */

@@ -1,7 +1,7 @@
 /*
  * yaml.c: YAML from libyaml's events. The event interface, not the document one, because only
- * events tell `10` from `!!str 10`. An alias is a copy of what its anchor stood for, counted against
- * the limits like text that had been written out.
+ * events tell `10` from `!!str 10`. An alias is a copy of what its anchor stood for, counted
+ * against the limits like text that had been written out.
  */
 #include "base/yaml.h"
 

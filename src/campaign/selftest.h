@@ -25,8 +25,8 @@ struct lab_selftest_tally {
 unsigned lab_selftest_needs(void);
 
 /*
- * Judges a study's runs. Neighbours in time are pairs; in each, a coin (`seed`) says which of the two is
- * A. Runs without a pair are left out. Returns false if fewer than two pairs are usable.
+ * Judges a study's runs. Neighbours in time are pairs; in each, a coin (`seed`) says which of the
+ * two is A. Runs without a pair are left out. Returns false if fewer than two pairs are usable.
  */
 bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
                         struct lab_selftest_tally *tally);

@@ -1,6 +1,7 @@
 /*
  * advise.c: `gpulab advise`: where to put work on this machine, as lines that can be pasted, from
- * studies that ran here. What they gain is what was measured; without a study it says which one to run.
+ * studies that ran here. What they gain is what was measured; without a study it says which one to
+ * run.
  */
 #include "command/command.h"
 

@@ -1,6 +1,6 @@
 /*
- * analyze.c: `gpulab analyze`: reads what an analysis asks for, lets it work, shows what it found. Which
- * analyses there are, and what their figures are, is theirs (src/analysis).
+ * analyze.c: `gpulab analyze`: reads what an analysis asks for, lets it work, shows what it found.
+ * Which analyses there are, and what their figures are, is theirs (src/analysis).
  */
 #include "command/command.h"
 
@@ -84,8 +84,8 @@ static bool is_key(const struct lab_analysis *analysis, const char *word) {
     return false;
 }
 
-/* What is no path may be the name of a study, as `gpulab list` shows it; before it, in an analysis of
- * recordings, its label. */
+/* What is no path may be the name of a study, as `gpulab list` shows it; before it, in an analysis
+ * of recordings, its label. */
 static const char *find_path(const struct lab_command_call *call,
                              const struct lab_analysis *analysis, const char *word) {
     const char *folder, *label = NULL, *path = word;
@@ -98,7 +98,8 @@ static const char *find_path(const struct lab_command_call *call,
     return label ? lab_arena_printf(call->arena, "%s=%s", label, folder) : folder;
 }
 
-/* "gpu=1" where neither such a key is known, nor such a file, nor what stands behind a label is there. */
+/* "gpu=1" where neither such a key is known, nor such a file, nor what stands behind a label is
+ * there. */
 static int refuse_mistyped(const struct lab_command_call *call, const struct lab_analysis *analysis,
                            const char *word, struct lab_err *err) {
     const char *equals = strchr(word, '='), *folder;

@@ -1,6 +1,6 @@
 /*
- * bench.c: `gpulab bench WORKLOAD`: one workload, now. The command reads the line; what is done with
- * it lies in session/bench_run.c, and how it is shown in the report layer.
+ * bench.c: `gpulab bench WORKLOAD`: one workload, now. The command reads the line; what is done
+ * with it lies in session/bench_run.c, and how it is shown in the report layer.
  */
 #include "command/command.h"
 

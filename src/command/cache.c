@@ -1,6 +1,6 @@
 /*
- * cache.c: `gpulab cache`: what is kept on disk for later runs: compiled kernels, which make them start
- * faster, and tuned configurations (tune/tune_cache.c), which make them run faster.
+ * cache.c: `gpulab cache`: what is kept on disk for later runs: compiled kernels, which make them
+ * start faster, and tuned configurations (tune/tune_cache.c), which make them run faster.
  */
 #include "command/command.h"
 

@@ -20,8 +20,8 @@
 
 /*
  * A program may be started with its standard streams closed; the next file opened would then take
- * their number and get our output. stdout is replaced by one that can't be written, so that a result
- * nobody receives is still an error.
+ * their number and get our output. stdout is replaced by one that can't be written, so that a
+ * result nobody receives is still an error.
  */
 static void fill_standard_streams(void) {
     static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};

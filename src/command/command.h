@@ -74,7 +74,8 @@ int lab_command_main(int argc, char **argv);
 
 /* --- manual --- */
 
-/* The shared rows that this command takes, each `base` bytes further on than in struct lab_shared. */
+/* The shared rows that this command takes, each `base` bytes further on than in struct
+ * lab_shared. */
 const struct lab_option *lab_command_shared_options(const struct lab_command *command, size_t base,
                                                     struct lab_arena *arena);
 

@@ -1,4 +1,5 @@
-/* completion.c: `gpulab completion SHELL`: a script that makes a shell complete our command lines. */
+/* completion.c: `gpulab completion SHELL`: a script that makes a shell complete our command
+ * lines. */
 #include "command/command.h"
 
 static const char *const shells[] = {"bash", "zsh", "fish", NULL};

@@ -1,7 +1,7 @@
 /*
- * estimate.c: `gpulab estimate`: how long studies take, run by run: those that run or were interrupted,
- * or one that hasn't begun. What a word means is decided as `run` and `status` would: the name of a
- * study and key=value are a plan, anything else is a study on disk.
+ * estimate.c: `gpulab estimate`: how long studies take, run by run: those that run or were
+ * interrupted, or one that hasn't begun. What a word means is decided as `run` and `status` would:
+ * the name of a study and key=value are a plan, anything else is a study on disk.
  */
 #include "command/command.h"
 

@@ -1,6 +1,7 @@
 /*
- * export.c: `gpulab export`: the data of a study or a recording for other programs, as CSV tables, as
- * one JSON document, or in the formats of other monitors. It reads while a study or recording runs, too.
+ * export.c: `gpulab export`: the data of a study or a recording for other programs, as CSV tables,
+ * as one JSON document, or in the formats of other monitors. It reads while a study or recording
+ * runs, too.
  */
 #include "command/command.h"
 
@@ -137,7 +138,8 @@ static int read_recording(const struct lab_command_call *call, struct source *so
     return 0;
 }
 
-/* A file that is no study's may have been meant as a recording: what it lacks for that says more. */
+/* A file that is no study's may have been meant as a recording: what it lacks for that says
+ * more. */
 static int explain(const struct lab_command_call *call, const char *word, struct lab_err *err) {
     struct stat info;
     struct lab_recording recording;

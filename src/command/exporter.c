@@ -1,7 +1,7 @@
 /*
- * exporter.c: `gpulab exporter`: what is sampled, for Prometheus to fetch. Runs until it is told to end.
- * The sampler's lanes have threads of their own; here one loop takes what they found and answers who
- * asks, neither of which ever waits.
+ * exporter.c: `gpulab exporter`: what is sampled, for Prometheus to fetch. Runs until it is told to
+ * end. The sampler's lanes have threads of their own; here one loop takes what they found and
+ * answers who asks, neither of which ever waits.
  */
 #include "command/command.h"
 

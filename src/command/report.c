@@ -1,6 +1,6 @@
 /*
- * report.c: `gpulab report`: the whole report of a study or of recordings: the answer in the terminal, and
- * as files a page, Markdown, advice and pictures.
+ * report.c: `gpulab report`: the whole report of a study or of recordings: the answer in the
+ * terminal, and as files a page, Markdown, advice and pictures.
  */
 #include "command/command.h"
 
@@ -58,8 +58,8 @@ static int refuse_others(const char *path, struct lab_err *err) {
                        path, path);
 }
 
-/* "runs/a.db" has its report in "runs/a-report", a folder of recordings in "report" within it. Those of
- * another user lie where he may change or redirect what is written. */
+/* "runs/a.db" has its report in "runs/a-report", a folder of recordings in "report" within it.
+ * Those of another user lie where he may change or redirect what is written. */
 static int choose_beside(const char *word, struct lab_arena *arena, const char **ret_folder,
                          struct lab_err *err) {
     struct stat info;

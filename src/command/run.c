@@ -1,5 +1,6 @@
 /*
- * run.c: `gpulab run STUDY`: a study's config, what it is made of, its plan, and the study itself. Overrides follow Hydra's grammar, and so do -m, --cfg, --info and
+ * run.c: `gpulab run STUDY`: a study's config, what it is made of, its plan, and the study itself.
+ * Overrides follow Hydra's grammar, and so do -m, --cfg, --info and
  * --config-dir.
  */
 #include "command/command.h"
@@ -13,7 +14,7 @@
 #include "machine/machine.h"
 #include "report/report.h"
 #include "report/report_end.h"
-#include "report/run_progress.h"
+#include "report/report_progress.h"
 #include "run/launch/profiler.h"
 #include "run/run_study.h"
 #include "run/study.h"
@@ -275,14 +276,14 @@ static int check_keys(const struct lab_plan *plan, struct lab_err *err) {
 /* --- while it runs --- */
 
 struct execution {
-    struct lab_run_progress_view view;
+    struct lab_report_progress view;
     char waiting_for[64]; /* the device that was spoken of last */
     bool begun;           /* a run has */
 };
 
 static int on_stop(void *opaque) {
     struct execution *execution = opaque;
-    lab_run_progress_tick(&execution->view);
+    lab_report_progress_tick(&execution->view);
     return lab_stop_level();
 }
 
@@ -292,7 +293,7 @@ static void on_event(const struct lab_runner_event *event, void *opaque) {
         lab_stop_watch(execution->view.bar ? FIRST_REPLY : strchr(FIRST_REPLY, 'f'),
                        execution->view.bar ? SECOND_REPLY : strchr(SECOND_REPLY, 'e'));
     execution->begun = true;
-    lab_run_progress_event(&execution->view, event);
+    lab_report_progress_event(&execution->view, event);
 }
 
 static bool on_wait(const char *device, const struct lab_holder *holder, void *opaque) {
@@ -328,7 +329,7 @@ static void prepare_view(struct execution *execution, const struct lab_command_c
     const struct lab_console *console = call->console;
     bool dumb = lab_str_equal(getenv("TERM"), "dumb");
     bool lines = !console->quiet && !console->json;
-    execution->view = (struct lab_run_progress_view){
+    execution->view = (struct lab_report_progress){
         .lines = lines,
         .bar = lines && console->err_is_terminal && !dumb,
         .style = lab_console_style(console->err_is_terminal, STDERR_FILENO),
@@ -356,12 +357,12 @@ static int run_study(const struct lab_command_call *call, struct lab_study *stud
     struct lab_runner_outcome outcome;
     say_beginning(call, study);
     prepare_view(&execution, call, study);
-    lab_run_progress_start(&execution.view, study->runs, study->run_count);
+    lab_report_progress_start(&execution.view, study->runs, study->run_count);
     lab_stop_watch(NULL, NULL);
     struct lab_study_listener listener = {
         .stop = on_stop, .event = on_event, .wait = on_wait, .state = &execution};
     int result = lab_study_run(study, &listener, &outcome, err);
-    lab_run_progress_end(&execution.view);
+    lab_report_progress_end(&execution.view);
     lab_history_close(execution.view.history);
     if (execution.view.lines && console->err_is_terminal)
         lab_console_say("%s", ""); /* the answer below stands apart */

@@ -1,7 +1,7 @@
 /*
- * selftest.c: `gpulab selftest`: does this machine, measured by this program, find differences where
- * there are none? Studies of one point under two names are run and judged as any study is; how often a
- * verdict finds a difference is the false-positive rate of our own verdicts, here.
+ * selftest.c: `gpulab selftest`: does this machine, measured by this program, find differences
+ * where there are none? Studies of one point under two names are run and judged as any study is;
+ * how often a verdict finds a difference is the false-positive rate of our own verdicts, here.
  */
 #include "command/command.h"
 
@@ -41,7 +41,8 @@ static const struct lab_option selftest_options[] = {
 
 /* --- the point --- */
 
-/* A small model and a few batches of it: what a run measures plays no part, how runs differ does. */
+/* A small model and a few batches of it: what a run measures plays no part, how runs differ
+ * does. */
 static const char *const point_words[] = {
     "quick_test",
     "experiment.name=selftest",
@@ -158,7 +159,8 @@ static int one_study(struct session *session, struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);
     struct lab_study study = {.folder = LAB_FOLDER_INIT};
-    /* a simulated device draws its chance from the seed: with one for all, they would be one study */
+    /* a simulated device draws its chance from the seed: with one for all, they would be one
+     * study */
     struct lab_plan plan = *session->plan;
     plan.seed += (uint64_t)session->tally.studies;
     struct lab_study_request request = {.plan = &plan,
@@ -253,7 +255,8 @@ static void print_text(const struct session *session) {
 
 /* --- the command --- */
 
-/* Its studies are of no use to anybody: they lie, and are known, in a folder that goes away with them. */
+/* Its studies are of no use to anybody: they lie, and are known, in a folder that goes away with
+ * them. */
 static char *make_folder(struct lab_arena *arena, struct lab_err *err) {
     const char *temporary = getenv("TMPDIR");
     char *folder = lab_arena_printf(arena, "%s/gpulab-selftest-XXXXXX",

@@ -1,6 +1,6 @@
 /*
- * tune.c: `gpulab tune KERNEL`: the fastest configuration of a kernel on this device, kept for later
- * runs. The command reads the line; what is done lies in tune/tune_run.c and tune/tune.h.
+ * tune.c: `gpulab tune KERNEL`: the fastest configuration of a kernel on this device, kept for
+ * later runs. The command reads the line; what is done lies in tune/tune_run.c and tune/tune.h.
  */
 #include "command/command.h"
 

@@ -1,6 +1,6 @@
 /*
- * worker.c: `gpulab worker`: the other side of a study's runner, which starts this very program again
- * for each run. Nobody types it, so no list shows it.
+ * worker.c: `gpulab worker`: the other side of a study's runner, which starts this very program
+ * again for each run. Nobody types it, so no list shows it.
  */
 #include "command/command.h"
 

@@ -3,7 +3,8 @@
  * defaults list, config groups (folders of alternatives), packages, overrides, interpolation.
  *
  * The search path is, from strong to weak: --config-dir, ~/.config/gpulab, the files built into the
- * program. A group's options are the union over the path; a file in front hides its namesake behind.
+ * program. A group's options are the union over the path; a file in front hides its namesake
+ * behind.
  */
 #ifndef LAB_COMPOSE_CONFIG_H
 #define LAB_COMPOSE_CONFIG_H
@@ -31,8 +32,8 @@ struct lab_config_path {        /* folders in front of the built-in files, stron
 #define LAB_CONFIG_MAX_NODES 200000 /* behind aliases and interpolations too */
 
 /*
- * "experiment/numa_study.yaml" as the path finds it; `ret_origin` is its file name, or "built-in:…".
- * A folder, binary or oversized file is an error that says so.
+ * "experiment/numa_study.yaml" as the path finds it; `ret_origin` is its file name, or
+ * "built-in:…". A folder, binary or oversized file is an error that says so.
  */
 int lab_config_read(const struct lab_config_path *path, const char *name, struct lab_arena *arena,
                     const char **ret_text, size_t *ret_length, const char **ret_origin,
@@ -87,12 +88,13 @@ struct lab_config {
  * `experiment.repeat=n`.
  *
  * Interpolation: `${a.b}` from the root, `${.x}` beside the value, `${..x}` a level above;
- * `${oc.env:NAME,default}`, `${oc.select:key,default}`, `${oc.decode:text}`, `${now:%Y-%m-%d}`; they
- * nest. A value that is nothing but one interpolation takes over what it refers to, with its type.
- * `\${` is no interpolation.
+ * `${oc.env:NAME,default}`, `${oc.select:key,default}`, `${oc.decode:text}`, `${now:%Y-%m-%d}`;
+ * they nest. A value that is nothing but one interpolation takes over what it refers to, with its
+ * type. `\${` is no interpolation.
  *
  * What a value holds isn't judged here (`???`, a value still to be given, included), but by the
- * schema (plan.h): every value knows its file and line, or has the command line's word as its origin.
+ * schema (plan.h): every value knows its file and line, or has the command line's word as its
+ * origin.
  */
 
 /*
@@ -105,9 +107,9 @@ int lab_composer_make(const struct lab_config_path *path, const char *primary,
                       struct lab_err *err);
 
 /*
- * Composes the primary config with overrides that hold no sweep. Unknown keys suggest the nearest one
- * and `+`. The tree shares what it can with other jobs' trees, so it is read, never changed; it lives
- * as long as both the composer's arena and `arena`.
+ * Composes the primary config with overrides that hold no sweep. Unknown keys suggest the nearest
+ * one and `+`. The tree shares what it can with other jobs' trees, so it is read, never changed; it
+ * lives as long as both the composer's arena and `arena`.
  */
 int lab_composer_compose(struct lab_composer *composer, const struct lab_override *overrides,
                          int count, struct lab_arena *arena, struct lab_config *ret_config,
@@ -137,8 +139,8 @@ int lab_sweep_init(const struct lab_config_path *path, struct lab_override *word
                    struct lab_err *err);
 
 /*
- * The overrides of job `index`, none of which sweeps; `ret_count` of them, in the arena. Their texts
- * are the words that would have asked for this job alone.
+ * The overrides of job `index`, none of which sweeps; `ret_count` of them, in the arena. Their
+ * texts are the words that would have asked for this job alone.
  */
 int lab_sweep_job(const struct lab_sweep *sweep, int64_t index, struct lab_arena *arena,
                   struct lab_override **ret_overrides, int *ret_count, struct lab_err *err);

@@ -1,7 +1,8 @@
 /*
- * config_defaults.c: which configs are merged, in which order. The primary config's defaults list is
- * expanded from its end to its start, because what a later config overrides (`override /db: x`, as
- * experiments do) must be known when an earlier list chooses; the items come out in reverse, too.
+ * config_defaults.c: which configs are merged, in which order. The primary config's defaults list
+ * is expanded from its end to its start, because what a later config overrides (`override /db: x`,
+ * as experiments do) must be known when an earlier list chooses; the items come out in reverse,
+ * too.
  */
 #include "compose/config_internal.h"
 

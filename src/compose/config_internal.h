@@ -1,9 +1,9 @@
 /*
  * config_internal.h: what the files of config.h share. Nobody else includes it.
  *
- * Trees are never changed once they are built: merging and overriding copy the containers on the way
- * to what differs and share the rest. A value that interpolates is the exception to sharing: it means
- * something by its place, so that it has exactly one.
+ * Trees are never changed once they are built: merging and overriding copy the containers on the
+ * way to what differs and share the rest. A value that interpolates is the exception to sharing: it
+ * means something by its place, so that it has exactly one.
  */
 #ifndef LAB_COMPOSE_CONFIG_INTERNAL_H
 #define LAB_COMPOSE_CONFIG_INTERNAL_H

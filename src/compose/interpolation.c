@@ -1,7 +1,7 @@
 /*
  * interpolation.c: `${…}` in a composed tree. Every value that interpolates is resolved once and
- * remembered, so that references cost the same however often they are followed; what they would grow
- * to is counted all the same, and ends in an error before it ends in memory.
+ * remembered, so that references cost the same however often they are followed; what they would
+ * grow to is counted all the same, and ends in an error before it ends in memory.
  */
 #include "compose/config_internal.h"
 
@@ -121,7 +121,8 @@ static struct lab_value *child_of(const struct lab_value *value, const char *par
     return NULL;
 }
 
-/* From a place down the parts of a key. `ret_place` is NULL if there is nothing and none is needed. */
+/* From a place down the parts of a key. `ret_place` is NULL if there is nothing and none is
+ * needed. */
 static int follow(struct resolver *r, const struct place *from, const char **parts, const char *key,
                   bool needed, const struct place **ret_place) {
     for (int i = 0; parts[i]; i++) {
@@ -292,7 +293,8 @@ static int add_text(struct resolver *r, const struct lab_value *value, struct la
 
 /*
  * Appends text up to one of `stops` (or the end), its interpolations evaluated. A '}' that stops
- * leaves alone what lies in brackets. `\${` stands for `${`; backslashes before `${` count in pairs.
+ * leaves alone what lies in brackets. `\${` stands for `${`; backslashes before `${` count in
+ * pairs.
  */
 static int expand(struct resolver *r, const struct place *place, const char **text,
                   const char *stops, struct lab_str *out) {

@@ -9,9 +9,9 @@
  *     glob(*)  sort(..)  shuffle(.., seed=7)  int(..) float(..) str(..) bool(..)  tag(..)
  *     zip(a=[1,2],b=[x,y])  +zip(..)  ++zip(..)       ours: keys that move together
  *
- * What is ours beside zip: shuffle has a seed, and without one always the same order (LAB_SHUFFLE_SEED);
- * str() and bool() of a range cast its values; an empty range is an error. Of tag()'s tags nothing is
- * kept, since only optimisers read them.
+ * What is ours beside zip: shuffle has a seed, and without one always the same order
+ * (LAB_SHUFFLE_SEED); str() and bool() of a range cast its values; an empty range is an error. Of
+ * tag()'s tags nothing is kept, since only optimisers read them.
  *
  * Whether `x=y` names a group or a key can't be told from the word: the config decides.
  */
@@ -72,8 +72,8 @@ struct lab_override {
 
 /*
  * Reads one word. Errors are LAB_ERR_USER, name the column and what was expected, and suggest the
- * remedy: "experiment.test.batch_size=a=b: column 29: '=' needs quotes or a backslash here". Values'
- * columns count from 1 in `text`, which is copied. `ret_override` is untouched on failure.
+ * remedy: "experiment.test.batch_size=a=b: column 29: '=' needs quotes or a backslash here".
+ * Values' columns count from 1 in `text`, which is copied. `ret_override` is untouched on failure.
  */
 int lab_override_parse(const char *text, struct lab_arena *arena, struct lab_override *ret_override,
                        struct lab_err *err);
@@ -85,8 +85,8 @@ int lab_override_count(const struct lab_override *override);
 struct lab_value *lab_override_value(const struct lab_override *override, int index);
 
 /*
- * Splits a key into its parts: "a.b[0].c" → a, b, 0, c; "a/group" → a, group. NULL-terminated, in the
- * arena. A package isn't part of a key.
+ * Splits a key into its parts: "a.b[0].c" → a, b, 0, c; "a/group" → a, group. NULL-terminated, in
+ * the arena. A package isn't part of a key.
  */
 int lab_key_split(const char *key, struct lab_arena *arena, const char ***ret_parts,
                   struct lab_err *err);

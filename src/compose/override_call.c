@@ -1,7 +1,7 @@
 /*
  * override_call.c: the functions of the override grammar. A row of the table says which arguments a
- * function has; calls are read and bound in one place, as Python binds them: by position first, then
- * by name.
+ * function has; calls are read and bound in one place, as Python binds them: by position first,
+ * then by name.
  */
 #include "base/str.h"
 #include "compose/override_internal.h"

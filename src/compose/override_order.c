@@ -1,6 +1,6 @@
 /*
- * override_order.c: sort() and shuffle(). Sorting follows Python, as Hydra's does: it is stable, also
- * backwards, truth values count as 0 and 1, and text and numbers have no order between them.
+ * override_order.c: sort() and shuffle(). Sorting follows Python, as Hydra's does: it is stable,
+ * also backwards, truth values count as 0 and 1, and text and numbers have no order between them.
  */
 #include "base/random.h"
 #include "base/str.h"

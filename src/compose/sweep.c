@@ -8,7 +8,8 @@
 #include <fnmatch.h>
 #include <string.h>
 
-/* Values outlive the jobs that take them, so that their origin is the sweeping word, not a job's. */
+/* Values outlive the jobs that take them, so that their origin is the sweeping word, not a
+ * job's. */
 static void mark_values(const struct lab_override *word) {
     if (word->sweep == LAB_SWEEP_VALUES)
         lab_config_mark(word->values, word->text);

@@ -1,4 +1,5 @@
-/* buffers.c: a sorted array; devices have few buffers, and look far more often than they change them. */
+/* buffers.c: a sorted array; devices have few buffers, and look far more often than they change
+ * them. */
 #include "device/buffers.h"
 
 #include "base/mem.h"

@@ -31,11 +31,11 @@
 
 /*
  * A selector names a list of devices: `cpu` (each NUMA node with cores), `cpu:1`, `cpu:0/2` (two
- * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas,
- * `cpu:0,1` for short. `auto` is
- * the first backend that has devices and lacks nothing to compute on them, GPUs first; what it passes
- * over is a warning in the log. `sim:l40s-10` are the GPUs of a simulated machine, `sim:l40s-10:3` is
- * one of them, `sim:./mine.yaml` are those of a machine in a file; `auto` never takes them.
+ * slices of node 0's cores), `cpu:0/2.1` (the second of them), several joined by commas, `cpu:0,1`
+ * for short. `auto` is the first backend that has devices and lacks nothing to compute on them,
+ * GPUs first; what it passes over is a warning in the log. `sim:l40s-10` are the GPUs of a
+ * simulated machine, `sim:l40s-10:3` is one of them, `sim:./mine.yaml` are those of a machine in a
+ * file; `auto` never takes them.
  */
 struct lab_device_ref { /* one member: a name for a device that isn't open */
     const struct lab_backend *backend;
@@ -133,8 +133,8 @@ int lab_device_open(const struct lab_machine *machine, const struct lab_device_r
                     struct lab_device_setup setup, struct lab_device **ret_device,
                     struct lab_err *err);
 void lab_device_close(struct lab_device *device); /* accepts NULL; all it gave out must be closed */
-/* Another rank that doesn't answer may still use what this one gave out: when it is closed it stays as it is,
- * memory and all, until the process ends. */
+/* Another rank that doesn't answer may still use what this one gave out: when it is closed it stays
+ * as it is, memory and all, until the process ends. */
 void lab_device_keep(struct lab_device *device);
 
 /* Measured at the first call, then remembered. Takes up to a second. */
@@ -152,7 +152,8 @@ struct lab_op_time {
     double flops;
 };
 
-/* Since the device was opened, by op; all zero where the backend doesn't count. Streams are idle. */
+/* Since the device was opened, by op; all zero where the backend doesn't count. Streams are
+ * idle. */
 void lab_device_op_times(const struct lab_device *device,
                          struct lab_op_time ret_times[LAB_OP_COUNT]);
 
@@ -204,24 +205,25 @@ int lab_copy(struct lab_stream *stream, void *to, const void *from, size_t size_
 int lab_launch(struct lab_stream *stream, const struct lab_launch *launch, struct lab_err *err);
 
 /*
- * Says what will be launched soon, so that a device that compiles its kernels does it for all of them
- * at once, beside other work. The launches may come without data. Never fails: what goes wrong shows
- * when it is launched.
+ * Says what will be launched soon, so that a device that compiles its kernels does it for all of
+ * them at once, beside other work. The launches may come without data. Never fails: what goes wrong
+ * shows when it is launched.
  */
 void lab_prepare(struct lab_device *device, const struct lab_launch *launches, int count);
 
 /* --- events --- */
 
 /*
- * As in CUDA: a wait means the event's last recording enqueued before the wait, whatever is recorded
- * later; an event that was never recorded holds nobody. An event may be closed while recordings of
- * it are pending.
+ * As in CUDA: a wait means the event's last recording enqueued before the wait, whatever is
+ * recorded later; an event that was never recorded holds nobody. An event may be closed while
+ * recordings of it are pending.
  */
 int lab_event_open(struct lab_device *device, struct lab_event **ret_event, struct lab_err *err);
 void lab_event_close(struct lab_event *event); /* accepts NULL */
 int lab_event_record(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
-/* The event may be that of another device of the same backend, outside of graphs: its owner's thread must
- * neither record nor close it meanwhile, and keep its device open until the wait is over. */
+/* The event may be that of another device of the same backend, outside of graphs: its owner's
+ * thread must neither record nor close it meanwhile, and keep its device open until the wait is
+ * over. */
 int lab_event_wait(struct lab_event *event, struct lab_stream *stream, struct lab_err *err);
 /* Waits on the host. An event that was never recorded counts as passed. */
 int lab_event_sync(struct lab_event *event, struct lab_err *err);
@@ -244,14 +246,14 @@ void lab_graph_close(struct lab_graph *graph); /* accepts NULL */
 /* --- tracing --- */
 
 /*
- * From here on the device keeps a record of each command, in room for `capacity` of them; what finds
- * none is counted. Streams are idle now and at the end. LAB_ERR_UNSUPPORTED where the device can't be
- * traced, or nobody here may do it; the text says which.
+ * From here on the device keeps a record of each command, in room for `capacity` of them; what
+ * finds none is counted. Streams are idle now and at the end. LAB_ERR_UNSUPPORTED where the device
+ * can't be traced, or nobody here may do it; the text says which.
  */
 int lab_device_trace_begin(struct lab_device *device, size_t capacity, struct lab_err *err);
 /*
- * Stops, also if it fails, and hands over the kernels, copies, fills and calls that were recorded, the
- * device, and a note of where they come from; in the arena, in order of start. No ranges.
+ * Stops, also if it fails, and hands over the kernels, copies, fills and calls that were recorded,
+ * the device, and a note of where they come from; in the arena, in order of start. No ranges.
  */
 int lab_device_trace_end(struct lab_device *device, struct lab_arena *arena,
                          struct lab_trace *ret_trace, struct lab_err *err);
@@ -259,17 +261,19 @@ int lab_device_trace_end(struct lab_device *device, struct lab_arena *arena,
 /* --- simulated devices --- */
 
 /*
- * Around a wait for other threads that isn't the device's own, such as a barrier of ranks. A simulated
- * device's time stands still until every thread of its gang waits; one that rests counts as waiting.
- * All that rest wake together: whoever rests must be released by the same thing as the others.
+ * Around a wait for other threads that isn't the device's own, such as a barrier of ranks. A
+ * simulated device's time stands still until every thread of its gang waits; one that rests counts
+ * as waiting. All that rest wake together: whoever rests must be released by the same thing as the
+ * others.
  */
 void lab_device_rest(struct lab_device *device); /* accept NULL; nothing on real devices */
 void lab_device_wake(struct lab_device *device);
 
 /*
- * What a sampler would have seen so far of the simulated machine, since the last call: entities with
- * `simulated` set, each told anew before its first tick, under the same number; no events, no
- * processes. Values of a tick are all valid. From any thread of its gang. Nothing on real devices, whom a real sampler watches.
+ * What a sampler would have seen so far of the simulated machine, since the last call: entities
+ * with `simulated` set, each told anew before its first tick, under the same number; no events, no
+ * processes. Values of a tick are all valid. From any thread of its gang. Nothing on real devices,
+ * whom a real sampler watches.
  */
 void lab_device_samples(struct lab_device *device, const struct lab_sink_samples *sink);
 
@@ -308,8 +312,8 @@ struct lab_backend {
     /* optional: as lab_device_identity (tunable.h); NULL = its description says it all */
     int (*identity)(const struct lab_tunable_place *place, struct lab_arena *arena,
                     struct lab_device_identity *ret_identity, struct lab_err *err);
-    /* optional: ways to sum over several of its devices, NULL-terminated (sum.h); NULL = through host
-     * memory alone */
+    /* optional: ways to sum over several of its devices, NULL-terminated (sum.h); NULL = through
+     * host memory alone */
     const struct lab_sum_kind *const *sums;
 };
 
@@ -320,8 +324,8 @@ struct lab_backend {
 const char *lab_device_why_together(const struct lab_device_ref *ref, struct lab_arena *arena);
 
 /*
- * What computing on the device needs and isn't here, with where it comes from, or NULL where nothing is
- * missing: in the arena. Copies do without.
+ * What computing on the device needs and isn't here, with where it comes from, or NULL where
+ * nothing is missing: in the arena. Copies do without.
  */
 const char *lab_device_lacks(const struct lab_device_ref *ref, struct lab_arena *arena);
 

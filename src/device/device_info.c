@@ -1,4 +1,4 @@
-/* device_info.c */
+/* device_info.c: devices of each backend as plain data, for reports. */
 #include "device/device_info.h"
 
 struct lab_report_device lab_device_describe(const struct lab_device_ref *ref) {

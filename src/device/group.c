@@ -1,6 +1,7 @@
 /*
- * group.c: meetings of ranks. One lock and one condition; a meeting is over when its number of arrivals is
- * complete, which raises the generation. A host thread that waits sleeps: the cores belong to the devices.
+ * group.c: meetings of ranks. One lock and one condition; a meeting is over when its number of
+ * arrivals is complete, which raises the generation. A host thread that waits sleeps: the cores
+ * belong to the devices.
  */
 #include "device/group.h"
 
@@ -152,7 +153,8 @@ static void wait_for_all(struct lab_group *group, int rank) {
     }
 }
 
-/* Under the lock. One that parts comes to no meeting before all have parted: nobody waits for it there. */
+/* Under the lock. One that parts comes to no meeting before all have parted: nobody waits for it
+ * there. */
 static void fail_parted(struct lab_group *group) {
     char text[96];
     snprintf(text, sizeof text, "rank %d has ended its sums while others went on",
@@ -244,7 +246,7 @@ bool lab_group_part(struct lab_group *group, int rank, struct lab_device *device
         fail_parted(group);
     }
     bool all_came = wait_for_parting(group, device, round, (int64_t)(group->setup.limit_s * 1e9));
-    if (!all_came) { /* a device may wait for this rank: it hears of the failure, and its rank comes */
+    if (!all_came) { /* a device may wait for this rank: it hears of the failure */
         fail_parted(group);
         all_came = wait_for_parting(group, device, round, LET_GO_NS);
     }

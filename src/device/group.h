@@ -1,13 +1,13 @@
 /*
- * group.h: what the ranks of a gang share when they are threads of one process: a place to meet, a way to
- * show each other something, and sums of vectors over all of their devices (an all-reduce).
+ * group.h: what the ranks of a gang share when they are threads of one process: a place to meet, a
+ * way to show each other something, and sums of vectors over all of their devices (an all-reduce).
  *
- * A sum is enqueued like a launch: the call returns when its commands are in the stream, and it runs beside
- * what other streams do.
+ * A sum is enqueued like a launch: the call returns when its commands are in the stream, and it
+ * runs beside what other streams do.
  *
- * Nobody waits for ever. A rank that fails says so (lab_group_fail), or comes to another meeting than the
- * others, or parts while others meet, or doesn't come within the limit: then all meetings under way fail
- * soon, and so do those to come, with the words of the rank that failed first.
+ * Nobody waits for ever. A rank that fails says so (lab_group_fail), or comes to another meeting
+ * than the others, or parts while others meet, or doesn't come within the limit: then all meetings
+ * under way fail soon, and so do those to come, with the words of the rank that failed first.
  */
 #ifndef LAB_DEVICE_GROUP_H
 #define LAB_DEVICE_GROUP_H
@@ -38,8 +38,9 @@ void lab_group_stop(struct lab_group *group, const struct lab_err *why);
 int lab_group_check(struct lab_group *group, struct lab_err *err);
 
 /*
- * `failed` is called once when the group fails, by the thread that brings it about, or at once where it has
- * failed before: so that what waits elsewhere than in a meeting can be let go. It must not call the group.
+ * `failed` is called once when the group fails, by the thread that brings it about, or at once
+ * where it has failed before: so that what waits elsewhere than in a meeting can be let go. It must
+ * not call the group.
  */
 struct lab_group_watch {
     void (*failed)(void *state);
@@ -50,8 +51,8 @@ void lab_group_watch(struct lab_group *group, struct lab_group_watch *watch);
 void lab_group_unwatch(struct lab_group *group, struct lab_group_watch *watch);
 
 /*
- * Waits until all ranks have come. All must come to the meeting of the same number: who is out of step ends
- * it for all. `device` is the rank's own: simulated time goes on meanwhile.
+ * Waits until all ranks have come. All must come to the meeting of the same number: who is out of
+ * step ends it for all. `device` is the rank's own: simulated time goes on meanwhile.
  */
 int lab_group_meet(struct lab_group *group, int rank, struct lab_device *device, uint64_t number,
                    struct lab_err *err);
@@ -61,9 +62,9 @@ int lab_group_exchange(struct lab_group *group, int rank, struct lab_device *dev
                        void **ret_all, struct lab_err *err);
 
 /*
- * Between the two, others may use memory and events of this rank. Parting waits, within the limit and
- * whatever has failed, until all that hold have come to it: then nobody uses anything of another any more.
- * false: some didn't come, and the group has failed.
+ * Between the two, others may use memory and events of this rank. Parting waits, within the limit
+ * and whatever has failed, until all that hold have come to it: then nobody uses anything of
+ * another any more. false: some didn't come, and the group has failed.
  */
 void lab_group_hold(struct lab_group *group);
 bool lab_group_part(struct lab_group *group, int rank, struct lab_device *device);
@@ -71,23 +72,25 @@ bool lab_group_part(struct lab_group *group, int rank, struct lab_device *device
 /* --- sums --- */
 
 enum lab_sum_way {
-    LAB_SUM_AUTO,         /* what suits the devices */
-    LAB_SUM_RING,         /* each sums a part, and parts go round: each link carries the same */
-    LAB_SUM_HIERARCHICAL, /* the first device gathers all, sums, and gives back: through host memory */
-    LAB_SUM_NCCL,         /* NVIDIA's library: between GPUs */
+    LAB_SUM_AUTO, /* what suits the devices */
+    LAB_SUM_RING, /* each sums a part, and parts go round: each link carries the same */
+    /* the first device gathers all, sums, and gives back: through host memory */
+    LAB_SUM_HIERARCHICAL,
+    LAB_SUM_NCCL, /* NVIDIA's library: between GPUs */
 };
 
 /*
- * What a ring goes through depends on the devices. Slices of one GPU read and write each other's vectors in
- * device memory, by one kernel of each rank (src/device/cuda/sum.c); all others go through host memory.
+ * What a ring goes through depends on the devices. Slices of one GPU read and write each other's
+ * vectors in device memory, by one kernel of each rank (src/device/cuda/sum.c); all others go
+ * through host memory.
  *
- * In device memory and by NCCL a sum is one command in the rank's own stream: its threads don't meet, and a
- * graph may capture it and be replayed, by all ranks equally often. The ranks' kernels wait for each other
- * on the device, so each rank's sums must not stand behind a command that waits for a later sum of another.
- * Whatever else runs on a rank's multiprocessors delays the others, no more. But graphs that hold other kernels
- * beside a sum may wait for each other on slices of one GPU. Through host memory devices wait
- * for each other's events: before that the threads meet, in each sum, since the neighbour must have recorded
- * its own; and no graph can capture it.
+ * In device memory and by NCCL a sum is one command in the rank's own stream: its threads don't
+ * meet, and a graph may capture it and be replayed, by all ranks equally often. The ranks' kernels
+ * wait for each other on the device, so each rank's sums must not stand behind a command that waits
+ * for a later sum of another. Whatever else runs on a rank's multiprocessors delays the others, no
+ * more. But graphs that hold other kernels beside a sum may wait for each other on slices of one
+ * GPU. Through host memory devices wait for each other's events: before that the threads meet, in
+ * each sum, since the neighbour must have recorded its own; and no graph can capture it.
  */
 
 extern const char *const lab_sum_ways[]; /* "auto", "ring", …; NULL-terminated, by number */
@@ -103,9 +106,9 @@ struct lab_sum_setup {
 struct lab_sum; /* a rank's end of it */
 
 /*
- * All ranks open it, with the same way and length. Where the way that was asked for can't be taken between
- * these devices all take the ring, and lab_sum_note says why. Through host memory it holds about twice the
- * vector of it.
+ * All ranks open it, with the same way and length. Where the way that was asked for can't be taken
+ * between these devices all take the ring, and lab_sum_note says why. Through host memory it holds
+ * about twice the vector of it.
  */
 int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
                  struct lab_sum **ret_sum, struct lab_err *err);
@@ -113,16 +116,18 @@ int lab_sum_open(struct lab_group *group, const struct lab_sum_setup *setup,
 void lab_sum_close(struct lab_sum *sum); /* accepts NULL */
 
 /*
- * data[count] on this device becomes the sum over all ranks, to the bit the same on each. All ranks enqueue
- * their sums in the same order, with the same counts, one behind the other. Nothing is allocated.
+ * data[count] on this device becomes the sum over all ranks, to the bit the same on each. All ranks
+ * enqueue their sums in the same order, with the same counts, one behind the other. Nothing is
+ * allocated.
  */
 int lab_sum_enqueue(struct lab_sum *sum, struct lab_stream *stream, float *data, int64_t count,
                     struct lab_err *err);
 
 /*
- * Whether the sums so far have come about, as far as they are done: -1 with the words of who failed. A rank
- * that waits on its device for one that never comes gives up at the group's limit, what its vector holds is
- * no sum then, and this tells. A synchronisation of the stream does so, too.
+ * Whether the sums so far have come about, as far as they are done: -1 with the words of who
+ * failed. A rank that waits on its device for one that never comes gives up at the group's limit,
+ * what its vector holds is no sum then, and this tells. A synchronisation of the stream does so,
+ * too.
  */
 int lab_sum_check(struct lab_sum *sum, struct lab_err *err);
 

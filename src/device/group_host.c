@@ -1,15 +1,16 @@
 /*
  * group_host.c: sums over the devices of a group, through host memory.
  *
- * Each rank has slots in pinned host memory. What another is to have is copied down into a slot, and an
- * event recorded behind it; the other's stream waits for that event, copies up and adds. A slot is written
- * again in the next sum, when its reader's event says that it was read.
+ * Each rank has slots in pinned host memory. What another is to have is copied down into a slot,
+ * and an event recorded behind it; the other's stream waits for that event, copies up and adds. A
+ * slot is written again in the next sum, when its reader's event says that it was read.
  *
- * Events are recorded by their owner alone and looked at by a neighbour between the same two meetings of
- * every sum, so that a recording and a look never come at the same time. Why that holds is said at each way.
+ * Events are recorded by their owner alone and looked at by a neighbour between the same two
+ * meetings of every sum, so that a recording and a look never come at the same time. Why that holds
+ * is said at each way.
  *
- * A vector that has one rank's sum on all is to the bit the same everywhere: each value is added up by one
- * device, in one order.
+ * A vector that has one rank's sum on all is to the bit the same everywhere: each value is added up
+ * by one device, in one order.
  */
 #include "device/sum.h"
 
@@ -142,11 +143,11 @@ static int take(struct host_sum *sum, struct lab_stream *stream, int round,
 /* --- the ring --- */
 
 /*
- * Patarasuk and Yuan, 2009: in n − 1 rounds each rank passes a part to its right neighbour, which adds it
- * to its own, so that each ends up with one part's sum; in n − 1 more the sums go round. Each round has a
- * slot and a meeting of its own. put[t] is recorded before meeting t and looked at behind it, and again
- * recorded behind meeting t − 1 of the next sum; taken[t] is recorded behind meeting t and looked at before
- * it in the next sum.
+ * Patarasuk and Yuan, 2009: in n − 1 rounds each rank passes a part to its right neighbour, which
+ * adds it to its own, so that each ends up with one part's sum; in n − 1 more the sums go round.
+ * Each round has a slot and a meeting of its own. put[t] is recorded before meeting t and looked at
+ * behind it, and again recorded behind meeting t − 1 of the next sum; taken[t] is recorded behind
+ * meeting t and looked at before it in the next sum.
  */
 static int ring_open(const struct lab_sum_place *place, void **ret_state, struct lab_err *err) {
     int64_t part = (place->count_most + place->ranks - 1) / place->ranks;
@@ -184,10 +185,10 @@ static int ring_enqueue(void *state, struct lab_stream *stream, float *data, int
 /* --- gathering on one --- */
 
 /*
- * All put their vectors, the first device adds them up and puts the sum, all take it. The others' put[0] is
- * recorded before the first meeting and looked at between the two; the first's taken[0] the other way round.
- * The first's put[1] is recorded between them and looked at behind the second; the others' taken[1] behind
- * the second, and looked at between the two of the next sum.
+ * All put their vectors, the first device adds them up and puts the sum, all take it. The others'
+ * put[0] is recorded before the first meeting and looked at between the two; the first's taken[0]
+ * the other way round. The first's put[1] is recorded between them and looked at behind the second;
+ * the others' taken[1] behind the second, and looked at between the two of the next sum.
  */
 static int gather_open(const struct lab_sum_place *place, void **ret_state, struct lab_err *err) {
     return host_open(place, 2, place->count_most, ret_state, err);

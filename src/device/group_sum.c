@@ -1,6 +1,6 @@
 /*
- * group_sum.c: sums over the devices of a group: which way is taken, by all ranks alike, and its life. The
- * ways themselves are group_host.c's and the backends' (sum.h).
+ * group_sum.c: sums over the devices of a group: which way is taken, by all ranks alike, and its
+ * life. The ways themselves are group_host.c's and the backends' (sum.h).
  */
 #include "base/mem.h"
 #include "device/sum.h"
@@ -31,7 +31,8 @@ struct vote { /* what a rank shows the others about one stage */
 };
 
 /*
- * Hears how it went on all ranks. Returns 0 where all agree, -1 with the words of the first that failed;
+ * Hears how it went on all ranks. Returns 0 where all agree, -1 with the words of the first that
+ * failed;
  * *ret_over says that the group itself has failed, so that there is nothing more to agree on.
  */
 static int agree(struct lab_sum *sum, const struct vote *own, bool *ret_over, struct lab_err *err) {
@@ -69,8 +70,8 @@ static void close_kind(struct lab_sum *sum, bool all_left) {
 }
 
 /*
- * Opens it on all ranks, or leaves it closed on all; where the group itself has failed, as far as it came:
- * another rank may still look at this one's state, until all have parted.
+ * Opens it on all ranks, or leaves it closed on all; where the group itself has failed, as far as
+ * it came: another rank may still look at this one's state, until all have parted.
  */
 static int try_kind(struct lab_sum *sum, const struct lab_sum_kind *kind, bool *ret_over,
                     struct lab_err *err) {

@@ -1,11 +1,11 @@
 /*
  * kernel_cache.h: compiled kernels kept on disk, so that only the first run waits for the compiler.
  *
- * An entry is a file in $XDG_CACHE_HOME/gpulab/kernels (or ~/.cache/gpulab/kernels), named by a hash
- * of its key and holding title, key, checksum and code. The key says all that the code depends on:
- * source, options, compiler, architecture. What is damaged, or of another key, is a miss. Files are
- * written beside and renamed, so any number of processes may use the folder at once; where it can't
- * be written there is no cache, and nothing else changes.
+ * An entry is a file in $XDG_CACHE_HOME/gpulab/kernels (or ~/.cache/gpulab/kernels), named by a
+ * hash of its key and holding title, key, checksum and code. The key says all that the code depends
+ * on: source, options, compiler, architecture. What is damaged, or of another key, is a miss. Files
+ * are written beside and renamed, so any number of processes may use the folder at once; where it
+ * can't be written there is no cache, and nothing else changes.
  */
 #ifndef LAB_DEVICE_KERNEL_CACHE_H
 #define LAB_DEVICE_KERNEL_CACHE_H

@@ -1,22 +1,24 @@
 /*
  * mlp.h: training a multilayer perceptron: what a step needs to know, and where the ops of
- * device/op.h find what in memory. All of it is single precision, whatever the products are done in.
+ * device/op.h find what in memory. All of it is single precision, whatever the products are done
+ * in.
  *
- * Layer l of L (from 0) has `widths[l]` inputs and `widths[l + 1]` outputs. Behind each but the last
- * come ReLU and dropout.
+ * Layer l of L (from 0) has `widths[l]` inputs and `widths[l + 1]` outputs. Behind each but the
+ * last come ReLU and dropout.
  *
  *   parameters  [P]      layer by layer: weight [outputs, inputs], then bias [outputs]
- *   state       [3·S+4]  parameters, Adam's first moments, its second moments, each S long: P rounded
- *                        up, so that all three are aligned alike; what is between them plays no part.
- *                        Then the step counter in two parts and the losses of the step before
- *   gradient    [P+2]    as the parameters, then mse and mae: one vector to be summed over ranks, and
- *                        any range of it is a bucket
- *   forward     [F]      outputs of layers 0 … L−2 as the next layer sees them, [rows, outputs] each;
- *                        the loss's derivative by the last layer's outputs; mse and mae
+ *   state       [3·S+4]  parameters, Adam's first moments, its second moments, each S long: P
+ *                        rounded up, so that all three are aligned alike; what is between them
+ *                        plays no part. Then the step counter in two parts and the losses of the
+ *                        step before
+ *   gradient    [P+2]    as the parameters, then mse and mae: one vector to be summed over ranks,
+ *                        and any range of it is a bucket
+ *   forward     [F]      outputs of layers 0 … L−2 as the next layer sees them, [rows, outputs]
+ *                        each; the loss's derivative by the last layer's outputs; mse and mae
  *   work        [W]      forward, then the derivatives by the outputs of layers 0 … L−2 before ReLU
  *
- * So a checkpoint is the state, and a step finds all it has to know in memory: a captured graph counts
- * on by itself.
+ * So a checkpoint is the state, and a step finds all it has to know in memory: a captured graph
+ * counts on by itself.
  */
 #ifndef LAB_DEVICE_MLP_H
 #define LAB_DEVICE_MLP_H
@@ -34,9 +36,10 @@ struct lab_mlp {
     float dropout; /* share of a hidden layer's outputs that are dropped; counts in 2⁻¹⁶ */
     uint64_t seed; /* of the dropout */
     /*
-     * Step s takes rows [k·batch, (k + 1)·batch) of the data, k = s modulo the whole batches there are.
-     * This launch does `rows` of them from `first_row` on; other ranks do the others. Losses and
-     * gradients are its rows' share of the mean over the batch, so that ranks' results are summed.
+     * Step s takes rows [k·batch, (k + 1)·batch) of the data, k = s modulo the whole batches there
+     * are. This launch does `rows` of them from `first_row` on; other ranks do the others. Losses
+     * and gradients are its rows' share of the mean over the batch, so that ranks' results are
+     * summed.
      */
     int64_t batch, first_row, rows;
     /* mlp_backward: these layers' gradients alone, the last layers first; both 0 = all */
@@ -90,14 +93,15 @@ int64_t lab_mlp_work_count(const struct lab_mlp *mlp);          /* W */
 /* --- dropout --- */
 
 /*
- * Whether an output is dropped depends on seed, step, layer, row of the batch and column alone, so that
- * n ranks drop what one would. A group of 128 columns takes 16 blocks of Philox, key = seed, counter =
+ * Whether an output is dropped depends on seed, step, layer, row of the batch and column alone, so
+ * that n ranks drop what one would. A group of 128 columns takes 16 blocks of Philox, key = seed,
+ * counter =
  *
  *     (16·(column / 128) + column mod 16,  row,  layer + 256·(step / 2³²),  step mod 2³²)
  *
- * and each block serves 8 columns, 16 apart: j = column / 16 mod 8 has the lower half of word j/2, or
- * the upper one where j is odd. It is dropped if that half is below dropout · 2¹⁶; what is kept is
- * scaled by 2¹⁶ / (2¹⁶ − that), so that the mean stays exactly.
+ * and each block serves 8 columns, 16 apart: j = column / 16 mod 8 has the lower half of word j/2,
+ * or the upper one where j is odd. It is dropped if that half is below dropout · 2¹⁶; what is kept
+ * is scaled by 2¹⁶ / (2¹⁶ − that), so that the mean stays exactly.
  */
 #define LAB_MLP_GROUP 128 /* columns that share blocks */
 #define LAB_MLP_LANES 16  /* neighbours of them that have a block each */

@@ -60,31 +60,31 @@ int64_t lab_tensor_columns(const struct lab_tensor *tensor);
  *  layer_norm            out[r,c] = (x − mean_r)/√(var_r + epsilon)·gamma[c] + beta[c], population
  *                        variance; in: x, gamma, beta; over x
  *  softmax               out[r,c] = exp(x − max_r)/Σ; over x
- *  patchify              out[b·p, q·q·ch] ← image[b,ch,h,w], q = patch, p = (h/q)·(w/q); patches row
- *                        by row; inside one: row, column, channel, the channel fastest
+ *  patchify              out[b·p, q·q·ch] ← image[b,ch,h,w], q = patch, p = (h/q)·(w/q); patches
+ *                        row by row; inside one: row, column, channel, the channel fastest
  *  patchify_layer_norm   layer_norm(patchify(image)); in: image, gamma, beta
  *  embed                 out[b·(p+1), d]: token 0 = class[d], token t = x[b·p, d] row t − 1 of its
  *                        image; + position[p+1, d]; in: x, class, position
  *  layer_norm_embed      embed(layer_norm(x)); in: x, gamma, beta, class, position; x is scratch
- *  attention             out[b·t, heads·w] ← qkv[b·t, 3·heads·w]: a row holds all q, then all k, then
- *                        all v, each head by head; softmax(scale·q·kᵀ)·v per image and head;
+ *  attention             out[b·t, heads·w] ← qkv[b·t, 3·heads·w]: a row holds all q, then all k,
+ *                        then all v, each head by head; softmax(scale·q·kᵀ)·v per image and head;
  *                        tokens = t, heads, scale
- *  flash_attention       out[b,s,h,w] ← q[b,s,h,w], k[b,s,g,w], v[b,s,g,w]: softmax(scale·q·kᵀ)·v per
- *                        batch and head, head i with key and value head i·g/h; h is a multiple of g;
- *                        causal: token t sees tokens 0…t alone, and what later ones hold must be
- *                        finite; w is 64, 96, 128 or 256; scale, causal
+ *  flash_attention       out[b,s,h,w] ← q[b,s,h,w], k[b,s,g,w], v[b,s,g,w]: softmax(scale·q·kᵀ)·v
+ *                        per batch and head, head i with key and value head i·g/h; h is a multiple
+ *                        of g; causal: token t sees tokens 0…t alone, and what later ones hold must
+ *                        be finite; w is 64, 96, 128 or 256; scale, causal
  *
  * Training; device/mlp.h says what the tensors hold. They are fp32; `compute` says in which number
  * format products are done, their sums being fp32 in any case.
  *
  *  mlp_forward           out[F] ← x[n,w0], y[n,wl], state: layers, ReLU, which lets NaN through,
  *                        dropout, and the loss: mean of squares over the batch and the outputs; mlp
- *  mlp_backward          out = gradient[P+2] ← x[n,w0], state, work[W]: from what mlp_forward left in
- *                        work, whose second part is scratch; mlp. With a range of layers, those alone
- *                        are written, mse and mae with the last one
+ *  mlp_backward          out = gradient[P+2] ← x[n,w0], state, work[W]: from what mlp_forward left
+ *                        in work, whose second part is scratch; mlp. With a range of layers, those
+ *                        alone are written, mse and mae with the last one
  *  mlp_gradient          both; in: x, y, state, work, which is scratch
- *  adam                  out = state[3·S+4] ← state, gradient[P+2]: one update, losses taken over, the
- *                        counter one higher; over state; adam
+ *  adam                  out = state[3·S+4] ← state, gradient[P+2]: one update, losses taken over,
+ *                        the counter one higher; over state; adam
  *  mlp_step              mlp_gradient and adam; in: x, y, state, work, gradient, both scratch; over
  *                        state; mlp, adam
  */
@@ -124,11 +124,11 @@ enum lab_op_id {
  * division, a comparison, a root, an exp and an erf are one each; moving data is none. For an
  * element that makes: add 1, bias 1, gelu 5, layer_norm 8, softmax 5, embed 1, a score of attention
  * 6; a gemm has 2·m·n·k. A fused op costs the sum of its parts in flops, but its own tensors alone
- * in bytes. flash_attention counts its two products alone and half of them where it is causal, as all
- * who publish its rate do: 4·b·h·s²·w. In training, beside the products, an output of a hidden layer
- * costs 3 (bias, ReLU, scale) and its derivative 2 (scale, the bias's sum); one of the last layer 6
- * (bias, difference, square, two sums, scale) and its derivative 1; a parameter's update by adam 12. Of
- * data only the step's rows count as read.
+ * in bytes. flash_attention counts its two products alone and half of them where it is causal, as
+ * all who publish its rate do: 4·b·h·s²·w. In training, beside the products, an output of a hidden
+ * layer costs 3 (bias, ReLU, scale) and its derivative 2 (scale, the bias's sum); one of the last
+ * layer 6 (bias, difference, square, two sums, scale) and its derivative 1; a parameter's update by
+ * adam 12. Of data only the step's rows count as read.
  */
 struct lab_cost {
     double flops;
@@ -140,8 +140,8 @@ struct lab_cost {
 #define LAB_TUNING_VALUES 8
 
 /*
- * How a kernel is to do it: values for the parameters that the backend declares (device/tunable.h), in
- * their order. Zeroed = as the backend thinks best.
+ * How a kernel is to do it: values for the parameters that the backend declares (device/tunable.h),
+ * in their order. Zeroed = as the backend thinks best.
  */
 struct lab_tuning {
     int32_t count; /* 0, or as many as there are parameters */
@@ -185,7 +185,8 @@ struct lab_op {
     int (*lower)(const struct lab_launch *launch, struct lab_launch parts[LAB_OP_PARTS]);
     /* shapes and parameters of example `index` (tensors without data); -1 behind the last */
     int (*example)(int index, enum lab_dtype dtype, struct lab_launch *ret_launch);
-    /* optional: makes of numbers in [-1, 1) what this input of an example may hold; NULL = they may */
+    /* optional: makes of numbers in [-1, 1) what this input of an example may hold; NULL = they
+     * may */
     void (*domain)(const struct lab_launch *launch, int input, float *values);
 };
 

@@ -1,9 +1,9 @@
 /*
- * sum.h: one way to sum over the devices of a group: what group_sum.c chooses from. Those through host memory
- * do for any devices (group_host.c); a backend may know better ones for its own.
+ * sum.h: one way to sum over the devices of a group: what group_sum.c chooses from. Those through
+ * host memory do for any devices (group_host.c); a backend may know better ones for its own.
  *
- * All ranks look at the same devices, so `suits` says the same to each of them. Then all open it and, when
- * all have, join: if one can't, all close it and go on to the next way.
+ * All ranks look at the same devices, so `suits` says the same to each of them. Then all open it
+ * and, when all have, join: if one can't, all close it and go on to the next way.
  */
 #ifndef LAB_DEVICE_SUM_H
 #define LAB_DEVICE_SUM_H
@@ -33,8 +33,8 @@ struct lab_sum_kind {
                    struct lab_err *err);
     int (*check)(void *state, struct lab_err *err); /* optional: 0 */
     void (*leave)(void *state);                     /* optional: before all part; it was joined */
-    /* `all_left`: nobody uses anything of it any more. If not, what others may use is given up for good, and
-     * the device is kept (lab_device_keep) */
+    /* `all_left`: nobody uses anything of it any more. If not, what others may use is given up for
+     * good, and the device is kept (lab_device_keep) */
     void (*close)(void *state, bool all_left);
 };
 

@@ -4,9 +4,9 @@
  * and the device, and the backend says why one isn't. The tuner tries them, a launch carries one
  * (`tuning` in struct lab_launch), and none means the backend's default.
  *
- * All of it is known without opening the device, so that a runner, which never does, can look up what
- * was tuned before. A configuration's text, "block_q=64,block_k=128", stays valid as long as the
- * kernel has these parameters and choices.
+ * All of it is known without opening the device, so that a runner, which never does, can look up
+ * what was tuned before. A configuration's text, "block_q=64,block_k=128", stays valid as long as
+ * the kernel has these parameters and choices.
  */
 #ifndef LAB_DEVICE_TUNABLE_H
 #define LAB_DEVICE_TUNABLE_H
@@ -62,8 +62,8 @@ void lab_tuning_write(const struct lab_tunable *tunable, const struct lab_tuning
                       struct lab_str *out);
 
 /*
- * Reads that text; "default" is none. Each parameter once, in any order; one that isn't named has its
- * default's value for this launch. Errors are LAB_ERR_USER and name what there is.
+ * Reads that text; "default" is none. Each parameter once, in any order; one that isn't named has
+ * its default's value for this launch. Errors are LAB_ERR_USER and name what there is.
  */
 int lab_tuning_parse(const struct lab_tunable *tunable, const struct lab_tunable_place *place,
                      const struct lab_launch *launch, const char *text,
@@ -77,8 +77,8 @@ int lab_tuning_check(const struct lab_tunable *tunable, const struct lab_tunable
 /* --- what a tuned configuration holds for --- */
 
 /*
- * Launches that share their tuning: appends the op, its sizes and its flags. Lengths are rounded up to
- * 1, 1.5 or 2 times a power of two: "flash_attention b4 s1024 h16 g16 w64 causal".
+ * Launches that share their tuning: appends the op, its sizes and its flags. Lengths are rounded up
+ * to 1, 1.5 or 2 times a power of two: "flash_attention b4 s1024 h16 g16 w64 causal".
  */
 void lab_tunable_shape_class(const struct lab_launch *launch, struct lab_str *out);
 

@@ -1,4 +1,5 @@
-/* recordings_find.c: files, folders and studies of recordings, in an order of their own, with labels. */
+/* recordings_find.c: files, folders and studies of recordings, in an order of their own, with
+ * labels. */
 #include "load/recordings.h"
 
 #include "base/str.h"

@@ -52,8 +52,8 @@ static bool uses(const struct lab_run *run, int gpu) {
     return false;
 }
 
-/* Leaves out the GPUs that the run had no part in: they would be idle ones of its balance. What refers
- * to tracks by number goes with them. */
+/* Leaves out the GPUs that the run had no part in: they would be idle ones of its balance. What
+ * refers to tracks by number goes with them. */
 static void keep_own_gpus(const struct lab_run *run, struct lab_recording *recording) {
     int kept = 0;
     for (int i = 0; i < recording->track_count; i++) {

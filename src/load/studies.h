@@ -2,7 +2,8 @@
  * studies.h: studies on disk as the tables that analyses take. Whoever lets an analysis of
  * studies work (analyze, report, advise) reads them through this alone.
  *
- * It only reads: a study may be analysed while its runner works on it; what isn't done isn't there yet.
+ * It only reads: a study may be analysed while its runner works on it; what isn't done isn't there
+ * yet.
  */
 #ifndef LAB_LOAD_STUDIES_H
 #define LAB_LOAD_STUDIES_H
@@ -10,17 +11,18 @@
 #include "model/study_table.h"
 
 /*
- * Which studies the words of a command line mean: a folder is its study, or else all studies below it;
- * a file is the study that it lies in; what is no path is the newest study of that name, as `gpulab
- * list` shows it. One that is named twice counts once. Nothing found is LAB_ERR_USER.
+ * Which studies the words of a command line mean: a folder is its study, or else all studies below
+ * it; a file is the study that it lies in; what is no path is the newest study of that name, as
+ * `gpulab list` shows it. One that is named twice counts once. Nothing found is LAB_ERR_USER.
  */
 int lab_studies_find(const char *const *words, int count, struct lab_arena *arena,
                      const char *const **ret_folders, int *ret_count, struct lab_err *err);
 
 /*
- * The study in that folder. `needs` (LAB_STUDY_WITH_ITERATIONS, …) says what is read beside the runs.
- * Samples are those between the beginning and the end of a run, of all entities: other GPUs are its
- * neighbours. A trace or samples that aren't there are NULL; the analysis says so where it matters.
+ * The study in that folder. `needs` (LAB_STUDY_WITH_ITERATIONS, …) says what is read beside the
+ * runs. Samples are those between the beginning and the end of a run, of all entities: other GPUs
+ * are its neighbours. A trace or samples that aren't there are NULL; the analysis says so where it
+ * matters.
  */
 int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *arena,
                          struct lab_study_table *ret_table, struct lab_err *err);
@@ -29,13 +31,13 @@ int lab_studies_read_one(const char *folder, unsigned needs, struct lab_arena *a
 int lab_studies_read(const char *const *folders, int count, unsigned needs, struct lab_arena *arena,
                      struct lab_study_table **ret_tables, struct lab_err *err);
 
-/* The work of one iteration of a workload with these keys, all others at their defaults; also of what
- * was never run (lab_study_table.work_of). */
+/* The work of one iteration of a workload with these keys, all others at their defaults; also of
+ * what was never run (lab_study_table.work_of). */
 int lab_studies_work(const char *workload, const struct lab_value *options,
                      struct lab_study_work *ret_work, struct lab_err *err);
 
-/* The machine from the text of a study's machine.json; NULL where it says nothing of nodes. Cores and
- * caches aren't kept one by one there, and are empty. */
+/* The machine from the text of a study's machine.json; NULL where it says nothing of nodes. Cores
+ * and caches aren't kept one by one there, and are empty. */
 const struct lab_machine *lab_studies_machine(const char *json, struct lab_arena *arena);
 
 #endif

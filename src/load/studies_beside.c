@@ -1,8 +1,8 @@
 /*
  * studies_beside.c: recordings that were made beside runs, cut to their times.
  *
- * Recordings and runs count their own clocks; the wall clock is what they share. Values stay where they
- * were read: only times are made anew, since they are moved.
+ * Recordings and runs count their own clocks; the wall clock is what they share. Values stay where
+ * they were read: only times are made anew, since they are moved.
  */
 #include "load/studies_files.h"
 
@@ -17,8 +17,8 @@ struct stretch {               /* of runs that share a recording */
     int64_t offset_ns;         /* wall clock = that + this */
 };
 
-/* Files of timings overlap where their GPUs ran at once: they share one recording, so that a picture over
- * time has each reading once. A study's run has its own. */
+/* Files of timings overlap where their GPUs ran at once: they share one recording, so that a
+ * picture over time has each reading once. A study's run has its own. */
 static int find_stretch(const struct lab_study_table *table, int first,
                         struct stretch *ret_stretch) {
     const struct lab_run *run = table->runs[first].run;

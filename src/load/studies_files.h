@@ -3,8 +3,8 @@
  * left, and recordings that were made beside the runs.
  *
  * A word is a study as studies.h has it, a file of timings, a recording in any format that `gpulab
- * export` reads, or a folder of these; each is told by its content. "baseline=a.json,b.json" puts files
- * into a phase; otherwise their names do (baseline_0_softmax.json), or else their folder's.
+ * export` reads, or a folder of these; each is told by its content. "baseline=a.json,b.json" puts
+ * files into a phase; otherwise their names do (baseline_0_softmax.json), or else their folder's.
  */
 #ifndef LAB_LOAD_STUDIES_FILES_H
 #define LAB_LOAD_STUDIES_FILES_H
@@ -38,18 +38,19 @@ int lab_studies_sort(const char *const *words, int count, struct lab_arena *aren
                      struct lab_studies_words *ret_words, struct lab_err *err);
 
 /*
- * All files of timings as one table: a run for each file, with the timings of its best configuration as
- * iterations; with LAB_STUDY_WITH_CONFIGURATIONS a run for each configuration that was timed. The device is
- * the file's, unless its name says which GPU: a tuner that sees one GPU alone calls it the first.
+ * All files of timings as one table: a run for each file, with the timings of its best
+ * configuration as iterations; with LAB_STUDY_WITH_CONFIGURATIONS a run for each configuration that
+ * was timed. The device is the file's, unless its name says which GPU: a tuner that sees one GPU
+ * alone calls it the first.
  */
 int lab_studies_read_timings(const struct lab_studies_timing *timings, int count, unsigned needs,
                              struct lab_arena *arena, struct lab_study_table *ret_table,
                              struct lab_err *err);
 
 /*
- * Adds to each run what the recordings hold of its time, by the wall clock; what a study sampled itself
- * stands. One that overlaps no run is named in the first table's notes; what a folder holds and turns
- * out to be none is left out.
+ * Adds to each run what the recordings hold of its time, by the wall clock; what a study sampled
+ * itself stands. One that overlaps no run is named in the first table's notes; what a folder holds
+ * and turns out to be none is left out.
  */
 int lab_studies_lay_beside(struct lab_study_table *tables, int count,
                            const struct lab_studies_recording *recordings, int recording_count,

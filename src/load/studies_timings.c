@@ -54,8 +54,8 @@ static const char *phase_of(const struct lab_studies_timing *timing, const char 
     return found ? found : stem;
 }
 
-/* "flash_attention_v2" of "baseline_0_flash_attention_v2" and "baseline_gpu0_flash_attention_v2", and its
- * GPU; -1 = it names none. */
+/* "flash_attention_v2" of "baseline_0_flash_attention_v2" and "baseline_gpu0_flash_attention_v2",
+ * and its GPU; -1 = it names none. */
 static const char *kernel_in(const char *stem, struct lab_arena *arena, int *ret_gpu) {
     struct lab_str left;
     lab_str_init(&left);

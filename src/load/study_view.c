@@ -1,4 +1,4 @@
-/* study_view.c */
+/* study_view.c: a study on disk: its runs, progress, holder and time left. */
 #include "load/study_view.h"
 
 #include "base/clock.h"

@@ -1,4 +1,4 @@
-/* study_watch.c */
+/* study_watch.c: the user's studies that run or were interrupted, read again and again. */
 #include "load/study_watch.h"
 
 static bool is_unfinished(const struct lab_study_view *view) {

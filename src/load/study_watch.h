@@ -24,9 +24,9 @@ struct lab_study_watch {
 
 /*
  * `word` as for lab_folder_resolve; NULL = at most `max` (0 = all) that run or have runs left that
- * never ended. One that can't be read is an error where it was named, else passed over. A study whose
- * runs have all ended, some of them failed, isn't among them, though the same command would try these
- * again.
+ * never ended. One that can't be read is an error where it was named, else passed over. A study
+ * whose runs have all ended, some of them failed, isn't among them, though the same command would
+ * try these again.
  */
 int lab_study_watch_open(const char *word, int max, struct lab_arena *arena,
                          struct lab_study_watch *ret_watch, struct lab_err *err);

@@ -66,7 +66,8 @@ void lab_memory_unmap(void *memory, size_t size_bytes); /* accepts NULL */
 
 /* --- for programs that a thread starts --- */
 
-/* How a thread was bound before lab_affinity_guard_begin; sized for as many CPUs and nodes as Linux can have. */
+/* How a thread was bound before lab_affinity_guard_begin; sized for as many CPUs and nodes as Linux
+ * can have. */
 struct lab_affinity_guard {
     unsigned long cpus[8192 / (8 * sizeof(long))], nodes[1024 / (8 * sizeof(long))];
     int policy;
@@ -75,9 +76,10 @@ struct lab_affinity_guard {
 
 /*
  * A program inherits where the thread that starts it may run and where that thread's memory goes.
- * Between these two the calling thread is bound to `cpus` (an empty list: as it was) and prefers the
- * node's memory (-1: as it was). Needs no machine: a worker may not have read it. CPUs that can't be
- * had are an error; a kernel without memory policies is logged, since all its memory is alike.
+ * Between these two the calling thread is bound to `cpus` (an empty list: as it was) and prefers
+ * the node's memory (-1: as it was). Needs no machine: a worker may not have read it. CPUs that
+ * can't be had are an error; a kernel without memory policies is logged, since all its memory is
+ * alike.
  */
 int lab_affinity_guard_begin(const struct lab_cpus *cpus, int node,
                              struct lab_affinity_guard *ret_guard, struct lab_err *err);

@@ -3,8 +3,8 @@
  *
  * hwloc hangs memory into the tree of CPUs: a node's cpuset is who is near to it, which for a node
  * with memory only (CXL, HBM) may be CPUs that belong to another node. The kernel gives every CPU
- * to exactly one node, and so do we: to the nearest one, which is the smallest that holds it, and of
- * equal ones the first, as kernels number memory-only nodes behind those with CPUs.
+ * to exactly one node, and so do we: to the nearest one, which is the smallest that holds it, and
+ * of equal ones the first, as kernels number memory-only nodes behind those with CPUs.
  */
 #include "machine/topology.h"
 

@@ -20,8 +20,10 @@ static const struct {
 };
 
 /*
- * Each line is "vvvv  name" for a vendor and "\tdddd  name" for a device of the vendor above it. All
- * searches know where the text ends: a machine has a hundred devices, the file a million characters.
+ * Each line is "vvvv  name" for a vendor and "\tdddd  name" for a device of the vendor above it.
+ *                                                     All
+ * searches know where the text ends: a machine has a hundred devices, the file a million
+ * characters.
  */
 static const char *find_line(const char *from, const char *end, const char *start) {
     size_t length = strlen(start);

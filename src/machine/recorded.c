@@ -1,9 +1,9 @@
 /*
  * recorded.c: loads a machine from hwloc's XML.
  *
- * hwloc trusts such a file: a missing cpuset or a broken number can end in a segmentation fault, and
- * what it read of a refused one is never freed. People edit these files and cut them off, so a child
- * process reads the file first; only what it survives is loaded here.
+ * hwloc trusts such a file: a missing cpuset or a broken number can end in a segmentation fault,
+ * and what it read of a refused one is never freed. People edit these files and cut them off, so a
+ * child process reads the file first; only what it survives is loaded here.
  */
 #include "base/file/file.h"
 #include "machine/topology.h"

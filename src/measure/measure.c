@@ -1,6 +1,6 @@
 /*
- * measure.c: the loop. Two phases, warm-up and measurement, of rounds; in a round every subject that
- * still needs it runs one stretch, in an order drawn anew, and is judged by what it left.
+ * measure.c: the loop. Two phases, warm-up and measurement, of rounds; in a round every subject
+ * that still needs it runs one stretch, in an order drawn anew, and is judged by what it left.
  *
  * Warm-up is dropped altogether, even what came after the point where it ended: a stretch that
  * helped to decide that a series is steady is no fair sample of it.
@@ -214,7 +214,8 @@ static double warmup_budget_s(const struct loop *loop) {
     return loop->plan->limit_s * WARMUP_SHARE / loop->count;
 }
 
-/* Means of equal groups of neighbours, at most WARMUP_VALUES_MOST; a last, incomplete group goes. */
+/* Means of equal groups of neighbours, at most WARMUP_VALUES_MOST; a last, incomplete group
+ * goes. */
 static size_t condense(const struct values *values, double *ret) {
     size_t group = (values->count + WARMUP_VALUES_MOST - 1) / WARMUP_VALUES_MOST;
     size_t groups = group ? values->count / group : 0;

@@ -26,8 +26,8 @@ struct lab_subject {
     int (*run)(void *state, int count, struct lab_iteration *records, struct lab_err *err);
     void *state;
     /*
-     * optional: called before every iteration, outside of its time, to empty caches for instance. Each
-     * iteration is then run alone and judged by its latency. It leaves the device idle.
+     * optional: called before every iteration, outside of its time, to empty caches for instance.
+     * Each iteration is then run alone and judged by its latency. It leaves the device idle.
      */
     int (*before)(void *state, struct lab_err *err);
 };
@@ -59,7 +59,8 @@ struct lab_measure_plan {
     uint64_t seed;             /* of the order of subjects */
     const struct lab_clock
         *clock; /* NULL = the machine's; with any other, conditions are unknown */
-    /* optional: how fast the device's clock runs now, in MHz; asked after each stretch, 0 = unknown */
+    /* optional: how fast the device's clock runs now, in MHz; asked after each stretch, 0 =
+     * unknown */
     double (*clock_mhz)(void *state);
     void *clock_state;
     /* optional; called between stretches. Returning true stops the measurement: what there is, is
@@ -67,9 +68,10 @@ struct lab_measure_plan {
     bool (*progress)(const struct lab_measure_progress *progress, void *state);
     void *progress_state;
     /*
-     * optional: asked before each stretch for its size, where this loop would take `own`; at least 1. For
-     * loops side by side whose stretches must be the same. They count `iterations` and `warmup_iterations`:
-     * a limit of time would end each after another number. -1 ends the measurement
+     * optional: asked before each stretch for its size, where this loop would take `own`; at least
+     * 1. For loops side by side whose stretches must be the same. They count `iterations` and
+     * `warmup_iterations`: a limit of time would end each after another number. -1 ends the
+     * measurement
      */
     int (*agree)(void *state, int64_t own, int64_t *ret_size, struct lab_err *err);
     void *agree_state;
@@ -147,10 +149,10 @@ struct lab_measurement {
 };
 
 /*
- * Measures all subjects; `ret` has `count` of them, untouched on failure. What the subject's own run
- * says on failure is passed on, with its name in front. Interleaved subjects go on until all of them
- * are precise. A measurement that the user stopped during the warm-up has no iterations (count 0),
- * and its figures are NaN.
+ * Measures all subjects; `ret` has `count` of them, untouched on failure. What the subject's own
+ * run says on failure is passed on, with its name in front. Interleaved subjects go on until all of
+ * them are precise. A measurement that the user stopped during the warm-up has no iterations (count
+ * 0), and its figures are NaN.
  */
 int lab_measure(const struct lab_measure_plan *plan, const struct lab_subject *subjects, int count,
                 struct lab_arena *arena, struct lab_measurement *ret, struct lab_err *err);
@@ -187,8 +189,8 @@ struct lab_interval lab_measure_rate_interval(const struct lab_measurement *meas
 struct lab_summary lab_summarize(const double *x, size_t n, double confidence);
 
 /*
- * "3 of 120 measured times (2.5 %) are severe outliers, …": appends the sentence for one warning, with
- * its figures and what to do, without a full stop. Nothing for a warning that wasn't given.
+ * "3 of 120 measured times (2.5 %) are severe outliers, …": appends the sentence for one warning,
+ * with its figures and what to do, without a full stop. Nothing for a warning that wasn't given.
  */
 void lab_measure_explain(const struct lab_measurement *measurement,
                          enum lab_measure_warning warning, struct lab_str *out);

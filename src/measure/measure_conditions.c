@@ -61,7 +61,8 @@ struct lab_conditions_reading lab_conditions_parse(const char *stat, const char 
 }
 
 double lab_conditions_parse_start(const char *self_stat, double ticks_per_s) {
-    /* the second field is the program's name in brackets, and may itself hold brackets and blanks */
+    /* the second field is the program's name in brackets, and may itself hold brackets and
+     * blanks */
     const char *rest = self_stat ? strrchr(self_stat, ')') : NULL;
     unsigned long long start;
     if (!rest || sscanf(rest,

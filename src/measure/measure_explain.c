@@ -9,7 +9,8 @@
 #define OUTLIER_SHARE 0.01
 /* The most by which they can move the mean, share times length; half of the default precision. */
 #define OUTLIER_EFFECT 0.005
-/* Where the rest is very even, outliers are near it; within so much of the median they are no news. */
+/* Where the rest is very even, outliers are near it; within so much of the median they are no
+ * news. */
 #define OUTLIER_DISTANCE 0.2
 /* So many of them are no outliers but a second kind of iteration; one or two are never a kind. */
 #define OUTLIER_SHARE_MOST 0.1

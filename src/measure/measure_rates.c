@@ -1,6 +1,6 @@
 /*
- * measure_rates.c: from times to rates, in one place, so that samples per second of a bench and of a
- * study are the same figure.
+ * measure_rates.c: from times to rates, in one place, so that samples per second of a bench and of
+ * a study are the same figure.
  */
 #include "measure/measure.h"
 

@@ -1,4 +1,5 @@
-/* measure_summary.c: from records to series, from series to figures. docs/NUMBERS.md defines them. */
+/* measure_summary.c: from records to series, from series to figures. docs/NUMBERS.md defines
+ * them. */
 #include "base/mem.h"
 #include "measure/measure_internal.h"
 
@@ -84,7 +85,8 @@ static size_t join(struct lab_span *spans, size_t count) {
     return count ? last + 1 : 0;
 }
 
-/* Time of `copies` that lies under `computes`; both are sorted, the latter apart from each other. */
+/* Time of `copies` that lies under `computes`; both are sorted, the latter apart from each
+ * other. */
 static double covered_ns(const struct lab_span *copies, size_t copy_count,
                          const struct lab_span *computes, size_t compute_count) {
     double covered = 0;

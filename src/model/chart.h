@@ -1,7 +1,7 @@
 /*
  * model/chart.h: a picture as plain data: what is drawn, not how. Analyses make charts beside their
- * tables; the report layer draws them all in one way (gnuplot's PNG and SVG). Arrays and strings live as
- * long as the arena of whoever made the chart.
+ * tables; the report layer draws them all in one way (gnuplot's PNG and SVG). Arrays and strings
+ * live as long as the arena of whoever made the chart.
  */
 #ifndef LAB_MODEL_CHART_H
 #define LAB_MODEL_CHART_H

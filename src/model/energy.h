@@ -1,11 +1,11 @@
 /*
- * model/energy.h: what a GPU used, reading by reading. Used while samples come and on recordings alike,
- * so that the two never differ.
+ * model/energy.h: what a GPU used, reading by reading. Used while samples come and on recordings
+ * alike, so that the two never differ.
  *
- * Between its first and its last reading the GPU's own counter is believed, if they lie a second or more
- * apart; before and after them, or where there is no such counter, its power is: between two readings
- * their mean. Where readings lie farther apart than `gap_ns` nobody knows the power, and nothing is
- * added; likewise before the first reading and after the last.
+ * Between its first and its last reading the GPU's own counter is believed, if they lie a second or
+ * more apart; before and after them, or where there is no such counter, its power is: between two
+ * readings their mean. Where readings lie farther apart than `gap_ns` nobody knows the power, and
+ * nothing is added; likewise before the first reading and after the last.
  */
 #ifndef LAB_MODEL_ENERGY_H
 #define LAB_MODEL_ENERGY_H
@@ -34,8 +34,8 @@ struct lab_energy {
     bool estimated;   /* more than a hundredth of it is from power, not from a counter */
 };
 
-/* How far readings may lie apart: three intervals, or a second, of which a driver's power is the mean
- * anyway. */
+/* How far readings may lie apart: three intervals, or a second, of which a driver's power is the
+ * mean anyway. */
 int64_t lab_energy_gap_ns(int64_t interval_ns);
 
 void lab_energy_begin(struct lab_energy_meter *meter, int64_t gap_ns, int64_t from_ns,

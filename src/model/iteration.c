@@ -2,8 +2,8 @@
  * iteration.c: iterations as few bytes. A workload repeats itself, so the step from one time to the
  * next is nearly what the same step was an iteration ago; only that change is written:
  *
- *     version · count · first start · per iteration: flags, then its times
- *     flags: bits 0 to 2 = the stage exists; 3 = starts with its first stage; 4 = ends with its last
+ *     version · count · first start · per iteration: flags, then its times flags: bits 0 to 2 = the
+ *     stage exists; 3 = starts with its first stage; 4 = ends with its last
  *
  * What the flags already say is left out. All arithmetic is modulo 2^64, so that any times, also
  * nonsensical ones, come back exactly.
@@ -171,7 +171,8 @@ static bool take_iteration(struct packed *packed, struct course *course,
     return true;
 }
 
-/* The count is believed only as far as the bytes behind it reach: memory is bounded by the input. */
+/* The count is believed only as far as the bytes behind it reach: memory is bounded by the
+ * input. */
 static int take_count(struct packed *packed, size_t max_count, size_t *ret_count,
                       struct lab_err *err) {
     uint64_t count;

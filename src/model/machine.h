@@ -95,9 +95,9 @@ void lab_cpus_write(const struct lab_cpus *cpus, struct lab_str *out);
 bool lab_cpus_contain(const struct lab_cpus *cpus, int cpu);
 
 /*
- * A hash that is the same as long as what is measured here means the same: CPU model, cores and memory
- * nodes with their CPUs and distances, GPUs by address and model. Free memory, the host's name and
- * network cards don't count.
+ * A hash that is the same as long as what is measured here means the same: CPU model, cores and
+ * memory nodes with their CPUs and distances, GPUs by address and model. Free memory, the host's
+ * name and network cards don't count.
  */
 uint64_t lab_machine_identity(const struct lab_machine *machine);
 
@@ -109,8 +109,8 @@ int lab_machine_distance(const struct lab_machine *machine, int from, int to);
 
 /*
  * A switch is one bridge here, as for nvidia-smi, although it shows as an upstream port with
- * downstream ports below: two devices on ports of one switch are PIX. NODE and SYS need the nodes of
- * both devices; on a machine with one node there is only that.
+ * downstream ports below: two devices on ports of one switch are PIX. NODE and SYS need the nodes
+ * of both devices; on a machine with one node there is only that.
  */
 enum lab_link lab_machine_link(const struct lab_machine *machine, const struct lab_pci *a,
                                const struct lab_pci *b);

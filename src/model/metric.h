@@ -18,8 +18,8 @@ enum lab_metric_kind {
 };
 
 /*
- * X(id, name, unit, kind, scale, title). Instances: of a metric marked [n] an entity may have several,
- * one for each core, node or link; the others have the instance -1.
+ * X(id, name, unit, kind, scale, title). Instances: of a metric marked [n] an entity may have
+ * several, one for each core, node or link; the others have the instance -1.
  */
 #define LAB_METRICS(X)                                                                             \
     /* a GPU, at every tick */                                                                     \

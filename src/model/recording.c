@@ -1,4 +1,5 @@
-/* recording.c: asking a recording: when something was, what a column held, how much a counter grew. */
+/* recording.c: asking a recording: when something was, what a column held, how much a counter
+ * grew. */
 #include "model/recording.h"
 
 #include <math.h>
@@ -95,8 +96,9 @@ static int by_length(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* How far readings may lie apart. The interval is the one asked for, or that of the ticks where it is
- * longer: the median of some differences, unless there are too few to tell a pause from the pace. */
+/* How far readings may lie apart. The interval is the one asked for, or that of the ticks where it
+ * is longer: the median of some differences, unless there are too few to tell a pause from the
+ * pace. */
 #define DIFFERENCES_LEAST 3
 static int64_t find_gap_ns(const struct lab_track *track, int64_t interval_ns) {
     enum { MOST = 1024 };

@@ -52,9 +52,9 @@ bool lab_track_read(const struct lab_track *track, enum lab_metric_id metric, in
                     double *ret);
 
 /*
- * How much a counter grew from the last reading at or before `from_ns` (or else the first one after) to
- * the first at or after `until_ns` (or else the last one before), in the metric's unit. A counter that
- * fell started anew: what came before counts in full. NaN = fewer than two readings.
+ * How much a counter grew from the last reading at or before `from_ns` (or else the first one
+ * after) to the first at or after `until_ns` (or else the last one before), in the metric's unit. A
+ * counter that fell started anew: what came before counts in full. NaN = fewer than two readings.
  */
 double lab_track_growth(const struct lab_track *track, enum lab_metric_id metric, int64_t from_ns,
                         int64_t until_ns);
@@ -72,8 +72,8 @@ struct lab_track_figures lab_track_between(const struct lab_track *track, enum l
 struct lab_energy lab_track_energy(const struct lab_track *track, int64_t interval_ns,
                                    int64_t from_ns, int64_t until_ns);
 
-/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next, but not over a
- * gap. */
+/* Seconds in which a bit of a FLAGS metric was set, each reading held until the next, but not over
+ * a gap. */
 double lab_track_flag_s(const struct lab_track *track, enum lab_metric_id metric, uint64_t bit,
                         int64_t from_ns, int64_t until_ns);
 

@@ -1,6 +1,6 @@
 /*
- * model/run.h: a run as it is kept: what was asked for, what became of it. Strings live in the arena
- * of whoever made the record.
+ * model/run.h: a run as it is kept: what was asked for, what became of it. Strings live in the
+ * arena of whoever made the record.
  */
 #ifndef LAB_MODEL_RUN_H
 #define LAB_MODEL_RUN_H

@@ -1,7 +1,8 @@
 /*
- * model/sample.h: what watching a machine gives: entities (a GPU, a MIG instance, the CPUs, the memory,
- * the NUMA nodes), their ticks (one row of values at one time), processes, and events such as a GPU
- * that was lost. Whoever watches hands these to a sink; recordings, screens and servers are sinks.
+ * model/sample.h: what watching a machine gives: entities (a GPU, a MIG instance, the CPUs, the
+ * memory, the NUMA nodes), their ticks (one row of values at one time), processes, and events such
+ * as a GPU that was lost. Whoever watches hands these to a sink; recordings, screens and servers
+ * are sinks.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. What isn't known is not valid; it is never 0 instead.
  */
@@ -65,8 +66,8 @@ static inline void lab_valid_set(uint64_t *valid, int column) {
 }
 
 /*
- * A slow metric is valid only in the ticks in which it was read. A tick without any valid value is one
- * in which the entity did not answer.
+ * A slow metric is valid only in the ticks in which it was read. A tick without any valid value is
+ * one in which the entity did not answer.
  */
 struct lab_tick {
     int entity;
@@ -159,8 +160,8 @@ struct lab_process_list {
 /* --- the sink --- */
 
 /*
- * All calls come from one thread. An entity is told before its first tick, and again if it came back
- * as another (its columns don't change). What is handed over lives for the call alone.
+ * All calls come from one thread. An entity is told before its first tick, and again if it came
+ * back as another (its columns don't change). What is handed over lives for the call alone.
  */
 struct lab_sink_samples {
     void (*entity)(void *state, int number, const struct lab_entity *entity);

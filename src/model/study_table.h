@@ -1,6 +1,7 @@
 /*
- * study_table.h: a study as load reads it and analyses see it: the runs that are done, with what they
- * were asked for, what came out, and, where it was asked for, every iteration and every sample.
+ * study_table.h: a study as load reads it and analyses see it: the runs that are done, with what
+ * they were asked for, what came out, and, where it was asked for, every iteration and every
+ * sample.
  */
 #ifndef LAB_MODEL_STUDY_TABLE_H
 #define LAB_MODEL_STUDY_TABLE_H
@@ -84,8 +85,8 @@ struct lab_study_table {
     bool simulated;
     bool repeated;            /* some point has more than one run that is used */
     const char *const *notes; /* of whoever read it; NULL-terminated, NULL = none */
-    /* The work of something that wasn't run: of this workload with these keys (a map), all others at
-     * their defaults. NULL = nobody can tell. */
+    /* The work of something that wasn't run: of this workload with these keys (a map), all others
+     * at their defaults. NULL = nobody can tell. */
     int (*work_of)(const char *workload, const struct lab_value *options,
                    struct lab_study_work *ret_work, struct lab_err *err);
 };

@@ -1,12 +1,12 @@
 /*
- * model/trace.h: what a device did, command by command, as a trace keeps it: kernels, copies, fills,
- * the host's calls that asked for them, and ranges that give stretches of time a name.
+ * model/trace.h: what a device did, command by command, as a trace keeps it: kernels, copies,
+ * fills, the host's calls that asked for them, and ranges that give stretches of time a name.
  *
  * The records are those of Nsight Systems, less what nobody reads, so that a trace of ours and an
  * export of theirs are the same to whoever analyses them. Times are nanoseconds of one clock within
- * a trace: CLOCK_MONOTONIC in ours, the start of the session in Nsight's. What a source doesn't know
- * is 0 or NULL. Arrays are in order of start; strings and arrays live in the arena of whoever made
- * the trace.
+ * a trace: CLOCK_MONOTONIC in ours, the start of the session in Nsight's. What a source doesn't
+ * know is 0 or NULL. Arrays are in order of start; strings and arrays live in the arena of whoever
+ * made the trace.
  */
 #ifndef LAB_MODEL_TRACE_H
 #define LAB_MODEL_TRACE_H
@@ -37,7 +37,8 @@ struct lab_trace_kernel {
     int32_t static_shared, dynamic_shared; /* bytes of each block */
     int64_t local_bytes;                   /* spilled, of each thread */
     bool
-        whole_graph; /* stands for all commands of a graph, copies among them: nothing finer is known */
+        /* stands for all commands of a graph, copies among them: nothing finer is known */
+        whole_graph;
 };
 
 enum lab_trace_copy_kind { /* as CUPTI and Nsight number them */
@@ -132,7 +133,8 @@ struct lab_trace {
     "GPULAB_TRACE_OVERHEAD" /* "0.012": the traced pass took 1.2 % longer */
 #define LAB_TRACE_NOTE_DROPPED "GPULAB_DROPPED_RECORDS" /* "0" */
 
-/* The range around the measured iterations; analyses of a trace that has it look at nothing else. */
+/* The range around the measured iterations; analyses of a trace that has it look at nothing
+ * else. */
 #define LAB_TRACE_WINDOW "test_double_buffer"
 /* That around what comes before them. */
 #define LAB_TRACE_WARMUP "warmup_double_buffer"

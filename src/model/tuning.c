@@ -1,4 +1,4 @@
-/* tuning.c */
+/* tuning.c: configurations and results of a tuning as values. */
 #include "model/tuning.h"
 
 const char *lab_trial_state_name(enum lab_trial_state state) {

@@ -1,6 +1,6 @@
 /*
- * plan.c: a sweep's jobs, one after the other, into one list of runs. A job's tree is dropped as soon
- * as its points are booked, so that ten thousand jobs take the memory of their runs alone.
+ * plan.c: a sweep's jobs, one after the other, into one list of runs. A job's tree is dropped as
+ * soon as its points are booked, so that ten thousand jobs take the memory of their runs alone.
  */
 #include "plan/plan.h"
 
@@ -126,7 +126,8 @@ static void shuffle(int *order, int count, uint64_t seed, int block) {
     }
 }
 
-/* A phase's time on a device is shared by its kernels and repeats, and in each by tuning and timing. */
+/* A phase's time on a device is shared by its kernels and repeats, and in each by tuning and
+ * timing. */
 static void set_times(const struct plan_book *book, const struct lab_plan *plan,
                       const struct plan_draft *draft, struct lab_plan_run *run) {
     enum { TUNE_S = 5 }; /* where nothing says how long a run takes */
@@ -185,8 +186,8 @@ static struct lab_plan_run make_run(const struct plan_book *book, const struct p
     };
 }
 
-/* What needs the choices of others comes behind them: the idle winner from the first block on, what was
- * chosen under load in each. */
+/* What needs the choices of others comes behind them: the idle winner from the first block on, what
+ * was chosen under load in each. */
 static int stage_of(const struct plan_draft *draft, int block) {
     const struct lab_plan_phase *phase = draft->phase;
     if (phase && phase->regret)
@@ -319,7 +320,8 @@ static int check_together(const struct planner *p, struct lab_err *err) {
     return 0;
 }
 
-/* Slices that would run at the same time in processes of their own, where that isn't the same thing. */
+/* Slices that would run at the same time in processes of their own, where that isn't the same
+ * thing. */
 static int check_apart(const struct planner *p, struct lab_err *err) {
     const struct lab_plan *plan = p->plan;
     bool gangs = plan->processes == LAB_PLAN_PER_RANK && has_sisters(&p->book);

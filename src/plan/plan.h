@@ -1,39 +1,43 @@
 /*
  * plan.h: from composed configs to the runs that will be carried out. Pure: it reads trees and the
- * list of devices, starts nothing and writes nothing, so `--dry-run` shows exactly what would happen.
+ * list of devices, starts nothing and writes nothing, so `--dry-run` shows exactly what would
+ * happen.
  *
  *   job    one composed config of a sweep (config.h); without -m there is one
  *   point  one place of a job in its axes or series: a gang of ranks, a workload with its options
- *   run    what is carried out: points that are the same run share it, and each is done `repeat` times
+ *   run    what is carried out: points that are the same run share it, and each is done `repeat`
+ *          times
  *
  * Axes. `axes` lists what is crossed, the last one fastest. An entry is the path of a list below
- * `experiment`; of a map, whose list-valued keys are an axis each; or a map of paths to lists of one
- * length, which move together. `hardware.gpu_ids` and `hardware.numa_nodes` are always axes; an inner
- * list in gpu_ids is a gang, whose ranks start together, and one in numa_nodes has a node for each of
- * the gang's ranks.
+ * `experiment`; of a map, whose list-valued keys are an axis each; or a map of paths to lists of
+ * one length, which move together. `hardware.gpu_ids` and `hardware.numa_nodes` are always axes; an
+ * inner list in gpu_ids is a gang, whose ranks start together, and one in numa_nodes has a node for
+ * each of the gang's ranks.
  *
- * Series are named parts: each takes the points that meet its `where`, and one that has `axes` crosses
- * these points with them (a path that is an axis already is replaced). A point that two series take
- * counts twice and runs once; what no series takes runs all the same, in none. docs/STUDIES.md has
- * examples.
+ * Series are named parts: each takes the points that meet its `where`, and one that has `axes`
+ * crosses these points with them (a path that is an axis already is replaced). A point that two
+ * series take counts twice and runs once; what no series takes runs all the same, in none.
+ * docs/STUDIES.md has examples.
  *
- * Keys of `test` that aren't the study's are handed to the workload, as are those of the elements of
- * an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key that
- * begins with '_' is nobody's and may hold what others interpolate.
+ * Keys of `test` that aren't the study's are handed to the workload, as are those of the elements
+ * of an axis such as vit_configs. There a `name` is accepted and ignored: names are derived. A key
+ * that begins with '_' is nobody's and may hold what others interpolate.
  *
  * A key directly below `experiment` that is one of the workload's options is the workload's. Where
  * such an option is a map (`matrix` of the workload command), an axis below it (matrix.lr) sets one
- * key of it, and keys that the workload doesn't use are left out: they make no other run. A workload
- * that runs a program of the user's does so once (num_samples 1, no warm-up) unless told otherwise.
+ * key of it, and keys that the workload doesn't use are left out: they make no other run. A
+ * workload that runs a program of the user's does so once (num_samples 1, no warm-up) unless told
+ * otherwise.
  *
  * `workload` may be a list: each is planned in turn, with the keys of the map that has its name
  * (experiment.gemm.m). gpu_ids may be `all`.
  *
- * Phases. A study that compares how devices do alone and side by side has `phases`, and no series: each
- * point is done once in each phase, on each of gpu_ids alone or on all of them at once, and the kernel is
- * tuned afresh in each run. Phases place the ranks themselves: numa_nodes plays no part. docs/CONTENTION.md
- * has the phases that are known by name, and the keys of others. A phase that can't be had here is left
- * out, and a note says why. `duration` is that of a phase on a device: its kernels and repeats share it.
+ * Phases. A study that compares how devices do alone and side by side has `phases`, and no series:
+ * each point is done once in each phase, on each of gpu_ids alone or on all of them at once, and
+ * the kernel is tuned afresh in each run. Phases place the ranks themselves: numa_nodes plays no
+ * part. docs/CONTENTION.md has the phases that are known by name, and the keys of others. A phase
+ * that can't be had here is left out, and a note says why. `duration` is that of a phase on a
+ * device: its kernels and repeats share it.
  *
  * A run's identity is a hash of what makes its result what it is: workload and its options, ranks
  * (device and node), iterations, workload version, repeat index. Paths, order, seed, timeouts and
@@ -41,9 +45,9 @@
  * bits) of the text
  *
  *     workload vit version 1 NL (KEY=VALUE NL)… by ascending key, defaults included; lists without
- *     brackets (3,224,224), texts behind their length in bytes (4:fp32); trees in the value grammar,
- *     a map's keys ascending and behind their length ({2:lr:0.1,9:max_iters:500}),
- *     (rank DEVICE NODE NL)… iterations N NL warmup N NL [phase NAME TEXT NL] repeat N NL
+ *     brackets (3,224,224), texts behind their length in bytes (4:fp32); trees in the value
+ *     grammar, a map's keys ascending and behind their length ({2:lr:0.1,9:max_iters:500}), (rank
+ *     DEVICE NODE NL)… iterations N NL warmup N NL [phase NAME TEXT NL] repeat N NL
  *
  * with the options in the form that the workload calls canonical, so that two ways of writing the
  * same work are one run.
@@ -129,14 +133,15 @@ struct lab_plan {
     uint64_t identity;        /* of the set of runs: the same command finds its directory by it */
 };
 
-/* The study's own keys (hardware, test, engine): the only schema for them. Workloads have theirs. */
+/* The study's own keys (hardware, test, engine): the only schema for them. Workloads have
+ * theirs. */
 extern const struct lab_option lab_plan_keys[];
 
 /*
  * Plans a sweep. Checks every key against its schema (unknown: the nearest; out of bounds: what is
- * right; with file:line or the override), devices, nodes and memory against the machine. A study that
- * asks for devices, nodes or memory that aren't here is LAB_ERR_USER, names what is here and prints
- * the overrides that would run it here.
+ * right; with file:line or the override), devices, nodes and memory against the machine. A study
+ * that asks for devices, nodes or memory that aren't here is LAB_ERR_USER, names what is here and
+ * prints the overrides that would run it here.
  */
 int lab_plan_make(const struct lab_machine *machine, const struct lab_config_path *path,
                   const struct lab_sweep *sweep, struct lab_arena *arena, struct lab_plan *ret_plan,
@@ -162,20 +167,22 @@ enum lab_plan_choice {
 
 /* Whoever knows what was measured here, since planning reads no studies. */
 struct lab_plan_strategy {
-    /* `ret_why`: what was found and where, for a sentence; in the arena. Not for LAB_PLAN_UNKNOWN. */
+    /* `ret_why`: what was found and where, for a sentence; in the arena. Not for
+     * LAB_PLAN_UNKNOWN. */
     enum lab_plan_choice (*choose)(void *state, const struct lab_plan_question *question,
                                    struct lab_arena *arena, const char **ret_why);
     void *state;
 };
 
-/* The same as lab_plan_make; where gpu_mode=auto asks, `strategy` answers first. NULL = nobody does. */
+/* The same as lab_plan_make; where gpu_mode=auto asks, `strategy` answers first. NULL = nobody
+ * does. */
 int lab_plan_make_by(const struct lab_plan_strategy *strategy, const struct lab_machine *machine,
                      const struct lab_config_path *path, const struct lab_sweep *sweep,
                      struct lab_arena *arena, struct lab_plan *ret_plan, struct lab_err *err);
 
 /*
- * What it goes by where nothing was measured: the rules of a published study of training on two GPUs. Why
- * one device will do, or NULL where several may pay.
+ * What it goes by where nothing was measured: the rules of a published study of training on two
+ * GPUs. Why one device will do, or NULL where several may pay.
  */
 const char *lab_plan_why_one(double parameters, double batch);
 

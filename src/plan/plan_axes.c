@@ -280,7 +280,8 @@ static bool meets(const struct lab_value *value, const struct lab_value *wanted)
     return false;
 }
 
-/* The part of `path` behind an axis' key: "" for the key itself, "dim" of vit_configs.dim, or NULL. */
+/* The part of `path` behind an axis' key: "" for the key itself, "dim" of vit_configs.dim, or
+ * NULL. */
 static const char *behind(const char *key, const char *path) {
     size_t length = strlen(key);
     if (strncmp(key, path, length) != 0)

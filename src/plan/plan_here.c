@@ -1,6 +1,7 @@
 /*
- * plan_here.c: what a study asks for against what is here. Whatever is missing is named together with
- * what there is, and the message ends in the overrides that would run the study on this machine.
+ * plan_here.c: what a study asks for against what is here. Whatever is missing is named together
+ * with what there is, and the message ends in the overrides that would run the study on this
+ * machine.
  */
 #include "plan/plan_internal.h"
 
@@ -146,7 +147,8 @@ static bool is_kept(const struct hardware_list *list, int number) {
     return false;
 }
 
-/* A study of two nodes is about their difference: as many as were asked for, of those that there are. */
+/* A study of two nodes is about their difference: as many as were asked for, of those that there
+ * are. */
 static void fill_nodes(struct hardware_list *nodes, const struct lab_machine *machine) {
     int wanted = nodes->asked < SHOWN_MAX ? nodes->asked : SHOWN_MAX;
     for (int i = 0; i < machine->node_count && nodes->kept_count < wanted; i++) {

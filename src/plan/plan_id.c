@@ -1,7 +1,7 @@
 /*
- * plan_id.c: names for runs: gpu0_numa1_vit32x6x512_compiled, and behind that what else tells runs of
- * one label apart. A key is named only if it varies among runs that would otherwise look alike, so
- * that most studies keep the short form.
+ * plan_id.c: names for runs: gpu0_numa1_vit32x6x512_compiled, and behind that what else tells runs
+ * of one label apart. A key is named only if it varies among runs that would otherwise look alike,
+ * so that most studies keep the short form.
  */
 #include "plan/plan_internal.h"
 

@@ -1,11 +1,11 @@
 /*
- * plan_mode.c: `gpu_mode`, for studies that hold several devices against one: which gangs the list of devices
- * comes to, and which of them are worth a run.
+ * plan_mode.c: `gpu_mode`, for studies that hold several devices against one: which gangs the list
+ * of devices comes to, and which of them are worth a run.
  *
- * What `auto` goes by is what was measured on these devices, where somebody knows of it (lab_plan_strategy);
- * else the rules of a published study of training on two GPUs, on true counts of parameters: below 1 M
- * one device; up to 5 M several from batch 128 on; from 10 M on several from batch 64 on; between 5 M and
- * 10 M they are tried.
+ * What `auto` goes by is what was measured on these devices, where somebody knows of it
+ * (lab_plan_strategy); else the rules of a published study of training on two GPUs, on true counts
+ * of parameters: below 1 M one device; up to 5 M several from batch 128 on; from 10 M on several
+ * from batch 64 on; between 5 M and 10 M they are tried.
  */
 #include "plan/plan_internal.h"
 

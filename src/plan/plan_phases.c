@@ -1,8 +1,8 @@
 /*
- * plan_phases.c: phases of a study: each device alone, all of them at once, and kept apart in one way or
- * another. A phase is a name, who runs at the same time, and what keeps them apart; some are known by
- * name. What can't be had on these devices is left out of a phase that has more to it, with a note; a
- * phase that has nothing else is left out as a whole.
+ * plan_phases.c: phases of a study: each device alone, all of them at once, and kept apart in one
+ * way or another. A phase is a name, who runs at the same time, and what keeps them apart; some are
+ * known by name. What can't be had on these devices is left out of a phase that has more to it,
+ * with a note; a phase that has nothing else is left out as a whole.
  */
 #include "plan/plan_internal.h"
 
@@ -90,7 +90,8 @@ static const char *shared_link(const struct plan_book *book, int a, int b) {
     return link == LAB_LINK_PIX || link == LAB_LINK_PXB ? "PCIe switch" : NULL;
 }
 
-/* Gangs in which no two devices share anything: each device goes to the first that has room for it. */
+/* Gangs in which no two devices share anything: each device goes to the first that has room for
+ * it. */
 static int split(const struct plan_book *book, const int *gpu_ids, int count, int *ret_gang) {
     int gangs = 0;
     for (int i = 0; i < count; i++) {

@@ -371,7 +371,8 @@ static int count_views(const struct plan_job *job, const int *at) {
     return views == 0 && crossed ? -1 : views;
 }
 
-/* Books a place of the study's own axes: a point for each series that sees it, or one of no series. */
+/* Books a place of the study's own axes: a point for each series that sees it, or one of no
+ * series. */
 static int take_own_place(const struct walk *w, const int *at) {
     const struct plan_job *job = w->job;
     if (job->phase_count > 0)

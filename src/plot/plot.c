@@ -1,4 +1,5 @@
-/* plot.c: draws charts: writes each one's script and data, and lets gnuplot work on several at once. */
+/* plot.c: draws charts: writes each one's script and data, and lets gnuplot work on several at
+ * once. */
 #include "plot/plot_internal.h"
 
 #include "base/clock.h"
@@ -20,7 +21,7 @@ int lab_plot_run(const char *script, const char *name, const char *folder, int64
                  struct lab_err *err) {
     struct lab_arena arena;
     lab_arena_init(&arena);
-    /* -d: what a user has in his ~/.gnuplot is for his own plots; -: the script comes through stdin */
+    /* -d: without the user's ~/.gnuplot; -: the script comes through stdin */
     const char *argv[] = {"gnuplot", "-d", "-", NULL};
     struct lab_subprocess_spec spec = {.argv = argv,
                                        .folder = folder,
@@ -118,7 +119,8 @@ static void *work(void *opaque) {
     return NULL;
 }
 
-/* Letters, digits, '_' and '-' of the chart's name; a number behind it where others have the same. */
+/* Letters, digits, '_' and '-' of the chart's name; a number behind it where others have the
+ * same. */
 static const char *make_name(const struct lab_plot *plots, int count, const char *wanted,
                              struct lab_arena *arena) {
     char *plain = lab_arena_strdup(arena, wanted && *wanted ? wanted : "chart");

@@ -17,7 +17,8 @@
 
 #include <stdint.h>
 
-/* Okabe and Ito's (2008), blue and orange first; grey in the place of yellow, which white drowns. */
+/* Okabe and Ito's (2008), blue and orange first; grey in the place of yellow, which white
+ * drowns. */
 #define LAB_PLOT_COLOURS 8
 extern const char *const lab_plot_colours[LAB_PLOT_COLOURS];
 
@@ -34,9 +35,9 @@ struct lab_plot { /* what became of a chart */
 };
 
 /*
- * Draws all into the folder, which exists and is private, several at once. None fails the others. What isn't done by
- * `deadline_ns` (CLOCK_MONOTONIC; 0 = none) is given up. `ret_plots` has a place for each; names live
- * in the arena.
+ * Draws all into the folder, which exists and is private, several at once. None fails the others.
+ * What isn't done by `deadline_ns` (CLOCK_MONOTONIC; 0 = none) is given up. `ret_plots` has a place
+ * for each; names live in the arena.
  */
 void lab_plot_draw(const struct lab_chart *charts, int count, const char *folder,
                    int64_t deadline_ns, struct lab_arena *arena, struct lab_plot *ret_plots);
@@ -46,8 +47,8 @@ int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder
                      struct lab_out_dir *into, struct lab_err *err);
 
 /*
- * One line about the pictures that are missing, NULL where all are there: "no pictures: gnuplot isn't
- * installed here (…)".
+ * One line about the pictures that are missing, NULL where all are there: "no pictures: gnuplot
+ * isn't installed here (…)".
  */
 const char *lab_plot_missing(const struct lab_plot *plots, int count, struct lab_arena *arena);
 
@@ -61,8 +62,9 @@ int lab_plot_run(const char *script, const char *name, const char *folder, int64
                  struct lab_err *err);
 
 /*
- * gnuplot's SVG as a part of a page: no header, no background, ids that begin with `prefix`, colours as
- * CSS variables (--ink, --axis, --grid, --c0 …, --shade0 …) so that the page decides on them.
+ * gnuplot's SVG as a part of a page: no header, no background, ids that begin with `prefix`,
+ * colours as CSS variables (--ink, --axis, --grid, --c0 …, --shade0 …) so that the page decides on
+ * them.
  */
 void lab_plot_inline_svg(const char *svg, const char *prefix, struct lab_str *out);
 

@@ -1,7 +1,7 @@
 /*
- * plot_data.c: a chart's figures as gnuplot reads them: a block for each series, with a line before it
- * that says what it is. Long series keep their extremes alone: a picture has no room for more, and a
- * page that holds it none either.
+ * plot_data.c: a chart's figures as gnuplot reads them: a block for each series, with a line before
+ * it that says what it is. Long series keep their extremes alone: a picture has no room for more,
+ * and a page that holds it none either.
  */
 #include "plot/plot_internal.h"
 

@@ -1,7 +1,7 @@
 /*
  * plot_internal.h: a chart laid out: ranges, ticks, margins and keys, worked out here and not by
- * gnuplot, so that every version of it draws the same and long names are known before there is no room
- * for them. Lengths are pixels of the SVG.
+ * gnuplot, so that every version of it draws the same and long names are known before there is no
+ * room for them. Lengths are pixels of the SVG.
  */
 #ifndef LAB_PLOT_PLOT_INTERNAL_H
 #define LAB_PLOT_PLOT_INTERNAL_H
@@ -75,19 +75,22 @@ size_t plot_points_most(const struct lab_chart *chart);
 bool plot_has_whiskers(const struct lab_chart_series *series);
 
 /*
- * The chart with the names that stand beside each other in it shortened to what tells them apart: entries
- * of the key, categories of an axis, titles of panels. Cutting alone would leave what they share.
+ * The chart with the names that stand beside each other in it shortened to what tells them apart:
+ * entries of the key, categories of an axis, titles of panels. Cutting alone would leave what they
+ * share.
  */
 struct lab_chart plot_shorten(const struct lab_chart *chart, struct lab_arena *arena);
 
 /* Text cut in its middle to so many columns. */
 void plot_cut(const char *text, int columns, struct lab_str *out);
 
-/* Whether an entry of that title stands in the panel's key: no, if a panel above it has it already. */
+/* Whether an entry of that title stands in the panel's key: no, if a panel above it has it
+ * already. */
 bool plot_in_key(const struct plot_layout *layout, const struct plot_panel *made,
                  const char *title);
 
-/* A series of another panel that stands in this one's key; `state` counts them, from 0. NULL = no more. */
+/* A series of another panel that stands in this one's key; `state` counts them, from 0. NULL = no
+ * more. */
 const struct lab_chart_series *plot_next_guest(const struct plot_layout *layout,
                                                const struct plot_panel *made, int *state,
                                                const struct lab_chart_panel **ret_panel);

@@ -1,6 +1,7 @@
 /*
- * plot_layout.c: how large a chart is and where its panels lie: from above to below the title, rows of
- * panels, the lowest of a column with the x axis that the others share; to the right of a panel its key.
+ * plot_layout.c: how large a chart is and where its panels lie: from above to below the title, rows
+ * of panels, the lowest of a column with the x axis that the others share; to the right of a panel
+ * its key.
  */
 #include "plot/plot_internal.h"
 
@@ -120,7 +121,8 @@ static bool share_places(const struct lab_chart_panel *panel) {
 
 /* --- keys --- */
 
-/* Which colour the panel draws what is so called in; shades count below -1. -1 = it has none such. */
+/* Which colour the panel draws what is so called in; shades count below -1. -1 = it has none
+ * such. */
 static int colour_of(const struct lab_chart_panel *panel, const char *title) {
     for (int s = 0; s < panel->series_count; s++)
         if (lab_str_equal(panel->series[s].title, title))
@@ -205,7 +207,8 @@ const struct lab_chart_series *plot_next_guest(const struct plot_layout *layout,
     return NULL;
 }
 
-/* Beside each other, one key is enough where none contradicts another: at the end of the first row. */
+/* Beside each other, one key is enough where none contradicts another: at the end of the first
+ * row. */
 static void choose_keys(struct plot_layout *layout) {
     int count = layout->chart->panel_count, state = 0;
     const struct lab_chart_panel *panel;
@@ -254,7 +257,8 @@ static double length_of(const struct lab_chart_panel *panel) {
     return panel->x.log ? log(axis.high / axis.low) : axis.high - axis.low;
 }
 
-/* In a grid, panels are things of their own: one that would be a speck beside another isn't drawn so. */
+/* In a grid, panels are things of their own: one that would be a speck beside another isn't drawn
+ * so. */
 static bool shares_x(const struct plot_layout *layout, const struct lab_chart_panel *a,
                      const struct lab_chart_panel *b) {
     if (!lab_str_equal(a->x.title, b->x.title) || a->x.log != b->x.log ||

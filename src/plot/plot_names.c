@@ -32,7 +32,8 @@ static const struct lab_chart_axis *axis_of(const struct lab_chart_panel *panel,
     return of_x ? &panel->x : &panel->y;
 }
 
-/* Panels that share their names before share them afterwards: that is how axes are known to agree. */
+/* Panels that share their names before share them afterwards: that is how axes are known to
+ * agree. */
 static const char *const *find_shortened(const struct lab_chart *chart,
                                          const struct lab_chart_panel *panels, int at, bool of_x,
                                          struct lab_arena *arena) {

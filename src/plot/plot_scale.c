@@ -111,8 +111,8 @@ static void add_tic(struct plot_axis *axis, double at, const char *text) {
     axis->longest = columns > axis->longest ? columns : axis->longest;
 }
 
-/* "25", "0.25", "20k", "1.5M": figures of one axis agree in their prefix by the largest, and in their
- * decimals by `step`. */
+/* "25", "0.25", "20k", "1.5M": figures of one axis agree in their prefix by the largest, and in
+ * their decimals by `step`. */
 static void add_number(struct plot_axis *axis, double at, double step, double largest) {
     static const struct {
         double from, by;

@@ -1,6 +1,6 @@
 /*
- * plot_script.c: a chart as gnuplot's script. It draws the PNG and the SVG from one text; the figures
- * lie in NAME.dat.
+ * plot_script.c: a chart as gnuplot's script. It draws the PNG and the SVG from one text; the
+ * figures lie in NAME.dat.
  */
 #include "plot/plot_internal.h"
 
@@ -292,7 +292,8 @@ static void add_line(struct script *script, const struct plot_panel *made,
     add_title(script, made, series->title);
 }
 
-/* How wide each of so many is that share the distance to their neighbours: few aren't drawn as walls. */
+/* How wide each of so many is that share the distance to their neighbours: few aren't drawn as
+ * walls. */
 static double beside(const struct plot_panel *made, double share, int count) {
     double most = WIDEST * (made->x.high - made->x.low) / (made->right - made->left);
     return fmin(share * made->step / (count ? count : 1), most);

@@ -1,7 +1,7 @@
 /*
- * plot_svg.c: gnuplot's SVG made a part of a page. Several of them live in one document, so ids need a
- * prefix; the page is light or dark, so colours are variables of it; and much of what gnuplot writes
- * (groups without content, titles of every line) draws nothing.
+ * plot_svg.c: gnuplot's SVG made a part of a page. Several of them live in one document, so ids
+ * need a prefix; the page is light or dark, so colours are variables of it; and much of what
+ * gnuplot writes (groups without content, titles of every line) draws nothing.
  */
 #include "plot/plot_internal.h"
 

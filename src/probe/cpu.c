@@ -1,9 +1,10 @@
 /*
- * cpu.c: the probe `cpu`: how busy the CPUs are, together and each, their frequency, the load, and how
- * much of the time something had to wait for a CPU, memory or the disk (the kernel's pressure figures).
+ * cpu.c: the probe `cpu`: how busy the CPUs are, together and each, their frequency, the load, and
+ * how much of the time something had to wait for a CPU, memory or the disk (the kernel's pressure
+ * figures).
  *
- * The kernel counts CPU time in steps of 10 ms, so shares of less than 100 ms would be noise: ticks that
- * come faster are left out. What is slow or changes slowly is read each second.
+ * The kernel counts CPU time in steps of 10 ms, so shares of less than 100 ms would be noise: ticks
+ * that come faster are left out. What is slow or changes slowly is read each second.
  */
 #include "probe/cpu/frequency.h"
 #include "probe/probe_host.h"

@@ -1,7 +1,7 @@
 /*
- * numa.c: the probe `numa`: each NUMA node's memory, where pages were taken, and how busy its CPUs are.
- * A machine has up to dozens of nodes with two files each, and nothing in them hurries: twice a second
- * is enough.
+ * numa.c: the probe `numa`: each NUMA node's memory, where pages were taken, and how busy its CPUs
+ * are. A machine has up to dozens of nodes with two files each, and nothing in them hurries: twice
+ * a second is enough.
  */
 #include "probe/probe_host.h"
 

@@ -1,9 +1,9 @@
 /*
- * nvml.c: GPUs through NVML, a lane each. What a tick reads comes in tiers: the fast one each time, GPM
- * each 100 ms or more, the slow one each second and when a run begins or ends.
+ * nvml.c: GPUs through NVML, a lane each. What a tick reads comes in tiers: the fast one each time,
+ * GPM each 100 ms or more, the slow one each second and when a run begins or ends.
  *
- * A GPU in trouble is looked for anew at the next reading; if that isn't enough, NVML is shut down and
- * initialised for all of them (vendor/nvml_session.h). A GPU that sleeps is left asleep.
+ * A GPU in trouble is looked for anew at the next reading; if that isn't enough, NVML is shut down
+ * and initialised for all of them (vendor/nvml_session.h). A GPU that sleeps is left asleep.
  */
 #include "probe/nvml/nvml.h"
 

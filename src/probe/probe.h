@@ -2,13 +2,13 @@
  * probe.h: a probe reads one part of the machine: GPUs through NVML, CPUs, memory, NUMA nodes,
  * processes, or a recording that is played again.
  *
- * A probe is one file in this folder, named as the probe, that defines
- * `const struct lab_probe lab_probe_<name>`; what a single one needs beside it lies in a folder of its
- * name. Files named probe*.c serve them all.
+ * A probe is one file in this folder, named as the probe, that defines `const struct lab_probe
+ * lab_probe_<name>`; what a single one needs beside it lies in a folder of its name. Files named
+ * probe*.c serve them all.
  *
- * A probe has lanes. What a lane reads may hang without harming others: the sampler gives each lane a
- * thread of its own, and goes on without one that doesn't come back. So a GPU is a lane, and all that
- * comes from /proc and /sys is one.
+ * A probe has lanes. What a lane reads may hang without harming others: the sampler gives each lane
+ * a thread of its own, and goes on without one that doesn't come back. So a GPU is a lane, and all
+ * that comes from /proc and /sys is one.
  */
 #ifndef LAB_PROBE_PROBE_H
 #define LAB_PROBE_PROBE_H
@@ -49,8 +49,8 @@ struct lab_gpu_process {
 };
 
 /*
- * What a lane's reading is given to tell what it found. `entity` counts within the lane. Any of them
- * may be called any number of times in a reading.
+ * What a lane's reading is given to tell what it found. `entity` counts within the lane. Any of
+ * them may be called any number of times in a reading.
  */
 struct lab_probe_sink {
     /* a new one, or one that came back changed; returns its number within the lane */
@@ -74,11 +74,12 @@ struct lab_probe {
 
     /*
      * Looks what is there. LAB_ERR_UNSUPPORTED: nothing of the kind, and why; of a driver,
-     * LAB_ERR_SYSTEM: not now, and it is asked again. Must not take longer than a moment, whatever state the hardware is in, save for what the driver's own start takes.
+     * LAB_ERR_SYSTEM: not now, and it is asked again. Must not take longer than a moment, whatever
+     * state the hardware is in, save for what the driver's own start takes.
      */
     int (*open)(const struct lab_probe_setup *setup, void **ret_state, struct lab_err *err);
-    /* Opening it starts a driver, which may hang: that is done in a thread of its own, which takes no
-     * signals, and if it takes long the probe joins those at work later. */
+    /* Opening it starts a driver, which may hang: that is done in a thread of its own, which takes
+     * no signals, and if it takes long the probe joins those at work later. */
     bool driver;
     void (*close)(void *state); /* no lane is being read any more, or it hangs for good */
 
@@ -87,8 +88,8 @@ struct lab_probe {
     const char *(*lane_name)(void *state, int lane);
 
     /*
-     * Tells the lane's entities, before the first reading and after it was opened. One with an entity
-     * that isn't there now tells it all the same, as it was last seen.
+     * Tells the lane's entities, before the first reading and after it was opened. One with an
+     * entity that isn't there now tells it all the same, as it was last seen.
      */
     void (*describe)(void *state, int lane, const struct lab_probe_sink *sink);
 
@@ -100,8 +101,9 @@ struct lab_probe {
                 struct lab_err *err);
 
     /*
-     * After a reading, from the same thread: when the next tick is worth while. Ticks more than half an
-     * interval before that are left out, and so cost nothing; edges are read all the same. NULL = each.
+     * After a reading, from the same thread: when the next tick is worth while. Ticks more than
+     * half an interval before that are left out, and so cost nothing; edges are read all the same.
+     * NULL = each.
      */
     int64_t (*due)(void *state, int lane);
 };

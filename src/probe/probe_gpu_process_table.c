@@ -1,6 +1,6 @@
 /*
- * probe_gpu_process_table.c: the board. Lanes of GPUs write on it, the lane that reads /proc copies it: it is small
- * and read once a second, so one lock does.
+ * probe_gpu_process_table.c: the board. Lanes of GPUs write on it, the lane that reads /proc copies
+ * it: it is small and read once a second, so one lock does.
  */
 #include "probe/probe_gpu_process_table.h"
 

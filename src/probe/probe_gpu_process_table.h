@@ -1,4 +1,5 @@
-/* probe_gpu_process_table.h: the sampler's side of the board (probe.h): GPUs come onto it, and tell who is there. */
+/* probe_gpu_process_table.h: the sampler's side of the board (probe.h): GPUs come onto it, and tell
+ * who is there. */
 #ifndef LAB_PROBE_PROBE_GPU_PROCESS_TABLE_H
 #define LAB_PROBE_PROBE_GPU_PROCESS_TABLE_H
 

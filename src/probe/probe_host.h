@@ -1,9 +1,9 @@
 /*
- * probe_host.h: what the probes of the host share: files under /proc and /sys that stay open, numbers
- * in them, the CPUs' times, and which CPU is on which NUMA node.
+ * probe_host.h: what the probes of the host share: files under /proc and /sys that stay open,
+ * numbers in them, the CPUs' times, and which CPU is on which NUMA node.
  *
- * Numbers in these files are taken as they are, never trusted: what is too large is the largest there
- * is, what is no number is missing.
+ * Numbers in these files are taken as they are, never trusted: what is too large is the largest
+ * there is, what is no number is missing.
  */
 #ifndef LAB_PROBE_PROBE_HOST_H
 #define LAB_PROBE_PROBE_HOST_H
@@ -20,8 +20,8 @@ int probe_file_open(const char *root, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void probe_file_close(int *fd);
 
-/* From its start, as much as fits, with a NUL behind it; -1 = it can't be read. One call: the kernel
- * gives these files whole. */
+/* From its start, as much as fits, with a NUL behind it; -1 = it can't be read. One call: the
+ * kernel gives these files whole. */
 ssize_t probe_file_read(int fd, char *buffer, size_t size);
 
 /* Opens, reads and closes. */
@@ -42,8 +42,8 @@ void probe_text_cpus(const char *text, bool *marks, int count);
 /* --- when: some things are read less often than others --- */
 
 /*
- * Whether it is time; if so, the next time is a period from now. Half a tick early counts, so that a
- * period of whole ticks is kept. At an edge it is always time.
+ * Whether it is time; if so, the next time is a period from now. Half a tick early counts, so that
+ * a period of whole ticks is kept. At an edge it is always time.
  */
 bool probe_due(int64_t *next_ns, int64_t now_ns, int64_t period_ns,
                const struct lab_probe_setup *setup, enum lab_probe_when when);

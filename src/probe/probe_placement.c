@@ -1,6 +1,6 @@
 /*
- * probe_placement.c: judges where a process runs and where its memory lies against its GPUs' nodes, and
- * writes the commands that would bring both together while it runs: taskset and migratepages.
+ * probe_placement.c: judges where a process runs and where its memory lies against its GPUs' nodes,
+ * and writes the commands that would bring both together while it runs: taskset and migratepages.
  */
 #include "probe/placement.h"
 
@@ -20,7 +20,8 @@ static bool is_local(const struct verdict *verdict, int node) {
     return node >= 0 && node < LAB_PROCESS_NODES_MAX && (verdict->local >> node & 1);
 }
 
-/* Whether the nodes have cores of which this machine knows; one that has memory only can't be judged. */
+/* Whether the nodes have cores of which this machine knows; one that has memory only can't be
+ * judged. */
 static bool has_cores(const struct lab_machine *machine, uint64_t nodes) {
     for (int i = 0; i < machine->node_count; i++)
         if (machine->nodes[i].cpus.count > 0 && machine->nodes[i].number < LAB_PROCESS_NODES_MAX &&

@@ -1,11 +1,11 @@
 /*
- * probe_sample_queue.h: how one lane hands what it found to whoever takes it, without either waiting for the
- * other for longer than a few pointers take to swap.
+ * probe_sample_queue.h: how one lane hands what it found to whoever takes it, without either
+ * waiting for the other for longer than a few pointers take to swap.
  *
- * Ticks lie in a ring of fixed size: if nobody takes them, the oldest make room. What may not get lost
- * that way (entities, events, lists of processes) is a list of notes. Both carry a sequence number, so
- * that they come out in the order in which they went in. The taker swaps the ring for an empty one of
- * its own and reads at leisure.
+ * Ticks lie in a ring of fixed size: if nobody takes them, the oldest make room. What may not get
+ * lost that way (entities, events, lists of processes) is a list of notes. Both carry a sequence
+ * number, so that they come out in the order in which they went in. The taker swaps the ring for an
+ * empty one of its own and reads at leisure.
  */
 #ifndef LAB_PROBE_PROBE_SAMPLE_QUEUE_H
 #define LAB_PROBE_PROBE_SAMPLE_QUEUE_H

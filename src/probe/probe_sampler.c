@@ -1,6 +1,6 @@
 /*
- * probe_sampler.c: the sampler's life: starts a thread for each lane that was opened and one that watches
- * them, and gets rid of them again.
+ * probe_sampler.c: the sampler's life: starts a thread for each lane that was opened and one that
+ * watches them, and gets rid of them again.
  */
 #include "probe/probe_sampler.h"
 

@@ -1,10 +1,10 @@
 /*
  * probe_sampler.h: inside of the sampler: its lanes, and who owns what.
  *
- * A thread in a driver may hang for good, and can't be ended. So all that a lane's thread may touch is
- * counted: the sampler by its handle and its threads, a probe by the handle and its lanes. Closing
- * leaves a lane that doesn't come back, with all it holds; should it come back after all, it cleans up
- * behind itself.
+ * A thread in a driver may hang for good, and can't be ended. So all that a lane's thread may touch
+ * is counted: the sampler by its handle and its threads, a probe by the handle and its lanes.
+ * Closing leaves a lane that doesn't come back, with all it holds; should it come back after all,
+ * it cleans up behind itself.
  */
 #ifndef LAB_PROBE_PROBE_SAMPLER_H
 #define LAB_PROBE_PROBE_SAMPLER_H
@@ -161,16 +161,16 @@ struct lab_sampler {
 int sampler_check_names(const struct sampler_parts *parts, const struct lab_sampler_config *config,
                         struct lab_err *err);
 
-/* Opens the probes and makes their lanes, without threads. How many lanes there were then: others may have
- * joined since, with theirs. */
+/* Opens the probes and makes their lanes, without threads. How many lanes there were then: others
+ * may have joined since, with theirs. */
 int sampler_open_probes(struct lab_sampler *sampler, const struct sampler_parts *parts,
                         const struct lab_sampler_config *config, int *ret_lanes,
                         struct lab_err *err);
 
 /* --- threads --- */
 
-/* Detached, with all signals blocked, and a reference of its own that sampler_thread_ends gives back.
- * 0, or errno. stack_bytes 0 = as usual. */
+/* Detached, with all signals blocked, and a reference of its own that sampler_thread_ends gives
+ * back. 0, or errno. stack_bytes 0 = as usual. */
 int sampler_start_thread(struct lab_sampler *sampler, size_t stack_bytes, void *(*body)(void *),
                          void *argument);
 void sampler_thread_ends(struct lab_sampler *sampler);
@@ -183,9 +183,9 @@ bool sampler_wants_gpu(const struct lab_sampler *sampler, int index);
 int sampler_next_number(struct lab_sampler *sampler);
 
 /*
- * Around a reading; after it only if it was good. The taker is woken once all lanes that are there and
- * don't rest have read, or one of them for the second time: so it finds whole rounds, and wakes no more
- * than once an interval.
+ * Around a reading; after it only if it was good. The taker is woken once all lanes that are there
+ * and don't rest have read, or one of them for the second time: so it finds whole rounds, and wakes
+ * no more than once an interval.
  */
 void sampler_reading(struct lab_sampler *sampler, struct sampler_lane *lane);
 void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, bool news,
@@ -193,8 +193,8 @@ void sampler_delivered(struct lab_sampler *sampler, struct sampler_lane *lane, b
 void sampler_wake_taker(struct lab_sampler *sampler); /* at once */
 void sampler_count_present(struct lab_sampler *sampler, int by);
 
-/* One reading less is owed; after the last one those are asked who speak of the others. The mutex of a
- * lane that owes may be held: they never owe. */
+/* One reading less is owed; after the last one those are asked who speak of the others. The mutex
+ * of a lane that owes may be held: they never owe. */
 void sampler_paid(struct lab_sampler *sampler);
 
 /* Looks for lanes that hang, and at the wall clock; any thread. */
@@ -202,8 +202,8 @@ void sampler_watch(struct lab_sampler *sampler);
 void sampler_watch_run(struct lab_sampler *sampler); /* the body of the thread that does so */
 
 /*
- * Waits until the time has come or somebody posts; maybe less. Sleepers on a clock of a test's own can't
- * be woken: they look again after a while.
+ * Waits until the time has come or somebody posts; maybe less. Sleepers on a clock of a test's own
+ * can't be woken: they look again after a while.
  */
 void sampler_wait(struct lab_sampler *sampler, sem_t *wake, int64_t until_ns);
 

@@ -1,6 +1,6 @@
 /*
- * probe_sampler_lane.c: one lane: a thread that reads on time, says what it missed, and finds its way
- * back after a failure.
+ * probe_sampler_lane.c: one lane: a thread that reads on time, says what it missed, and finds its
+ * way back after a failure.
  *
  * What a reading finds is staged until the reading is over, since only then its cost is known.
  */
@@ -359,7 +359,8 @@ static void back_off(struct pace *pace) {
         pace->backoff_ns = BACKOFF_MAX_NS;
 }
 
-/* Where each reading misses some, a line for each would be more than what is read: once a second. */
+/* Where each reading misses some, a line for each would be more than what is read: once a
+ * second. */
 static void tell_missed(struct sampler_lane *lane, int64_t missed, int64_t now_ns) {
     lane->missed += missed;
     lane->untold += missed;

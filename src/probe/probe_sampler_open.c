@@ -1,11 +1,11 @@
 /*
- * probe_sampler_open.c: opens the probes that work here and finds their lanes, of GPUs only those that
- * are wanted.
+ * probe_sampler_open.c: opens the probes that work here and finds their lanes, of GPUs only those
+ * that are wanted.
  *
- * A driver's start may take seconds, or hang for good. It has a thread of its own, which is waited for a
- * while; after that the sampler begins without it, and the thread brings in what it found when it comes
- * back. The same thread asks again where a driver fails that may come yet: a kernel module that isn't
- * loaded, GPUs that are away.
+ * A driver's start may take seconds, or hang for good. It has a thread of its own, which is waited
+ * for a while; after that the sampler begins without it, and the thread brings in what it found
+ * when it comes back. The same thread asks again where a driver fails that may come yet: a kernel
+ * module that isn't loaded, GPUs that are away.
  */
 #include "probe/probe_sampler.h"
 
@@ -276,7 +276,8 @@ static void pause_before_again(struct lab_sampler *sampler, int64_t pause_ns) {
         status = pthread_cond_timedwait(&sampler->opened, &sampler->mutex, &until);
 }
 
-/* Asks until it is open, won't ever be, or nobody wants it any more; the mutex is held afterwards. */
+/* Asks until it is open, won't ever be, or nobody wants it any more; the mutex is held
+ * afterwards. */
 static void open_in_the_end(struct sampler_probe *probe) {
     struct lab_sampler *sampler = probe->sampler;
     for (int64_t pause_ns = AGAIN_MIN_NS;; pause_ns *= 2) {

@@ -1,10 +1,11 @@
 /*
- * probe_sampler_real.c: the sampler over the probes of this program. Apart from the rest, so that what
- * links the sampler with probes of its own, as tests do, doesn't need all of these.
+ * probe_sampler_real.c: the sampler over the probes of this program. Apart from the rest, so that
+ * what links the sampler with probes of its own, as tests do, doesn't need all of these.
  */
 #include "probe/probe_sampler.h"
 
-/* A thread that is held up between the two readings makes them differ: the tightest of some counts. */
+/* A thread that is held up between the two readings makes them differ: the tightest of some
+ * counts. */
 static int64_t wall_offset_ns(void) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t best_ns = 0, width_ns = INT64_MAX;

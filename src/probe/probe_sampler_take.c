@@ -1,7 +1,7 @@
 /*
- * probe_sampler_take.c: the taker's side: what the lanes found, merged by time; when to wake it; what
- * the sampler notices by itself (lanes that hang, a wall clock that was set); and the figures of its
- * own work.
+ * probe_sampler_take.c: the taker's side: what the lanes found, merged by time; when to wake it;
+ * what the sampler notices by itself (lanes that hang, a wall clock that was set); and the figures
+ * of its own work.
  */
 #include "probe/probe_sampler.h"
 
@@ -11,7 +11,8 @@
 
 #define WATCH_NS      LAB_NS_PER_S
 #define CLOCK_JUMP_NS (LAB_NS_PER_S / 10)
-#define SLICE_NS      (LAB_NS_PER_S / 10) /* at least, before a sleeper who can't be woken looks again */
+/* at least, before a sleeper who can't be woken looks again */
+#define SLICE_NS (LAB_NS_PER_S / 10)
 
 /* --- waking --- */
 
@@ -87,8 +88,8 @@ void sampler_paid(struct lab_sampler *sampler) {
     }
 }
 
-/* Who is on the GPUs is asked for once they have told it: a list made at the same time would be that of
- * a second ago. */
+/* Who is on the GPUs is asked for once they have told it: a list made at the same time would be
+ * that of a second ago. */
 void lab_sampler_edge(struct lab_sampler *sampler) {
     atomic_fetch_add(&sampler->owed, 1); /* ours, until all have been asked */
     for (int i = 0; i < sampler->lane_count; i++) {

@@ -8,8 +8,8 @@
 
 #define LINE_BYTES 128 /* ten numbers of a CPU that has run for years are shorter */
 
-/* "cpu3 1 2 3 …", behind the name: user nice system idle iowait irq softirq steal; guests' time is part
- * of the first two. Old kernels have fewer. */
+/* "cpu3 1 2 3 …", behind the name: user nice system idle iowait irq softirq steal; guests' time is
+ * part of the first two. Old kernels have fewer. */
 static bool parse_times(const char *at, struct probe_times *times) {
     int64_t fields[8] = {0};
     int count = 0;

@@ -1,8 +1,8 @@
 /*
  * process.c: the probe `process`: who uses the GPUs, and if asked for who else uses the CPUs: name,
- * user, container, CPU time, memory, and whether cores and memory are on the GPU's node. Who is on a GPU
- * comes from the board (probe.h), the rest from /proc. A list each second; a process that ends between
- * two files of it is no error.
+ * user, container, CPU time, memory, and whether cores and memory are on the GPU's node. Who is on
+ * a GPU comes from the board (probe.h), the rest from /proc. A list each second; a process that
+ * ends between two files of it is no error.
  */
 #include "probe/placement.h"
 #include "probe/probe_host.h"

@@ -1,6 +1,7 @@
 /*
- * replay.c: the probe `replay`: a recording that is played again, as if it happened now: its times are
- * moved to begin when the playing does, and drawn together by the speed. One lane plays all of it.
+ * replay.c: the probe `replay`: a recording that is played again, as if it happened now: its times
+ * are moved to begin when the playing does, and drawn together by the speed. One lane plays all of
+ * it.
  */
 #include "probe/probe.h"
 

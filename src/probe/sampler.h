@@ -1,15 +1,17 @@
 /*
- * sampler.h: reads all probes at a steady pace and hands on what they found, in order. It belongs to
- * whoever records or shows: the runner, `record`, `top`, `exporter`.
+ * sampler.h: reads all probes at a steady pace and hands on what they found, in order. It belongs
+ * to whoever records or shows: the runner, `record`, `top`, `exporter`.
  *
  * Each lane of each probe has a thread. Its ticks are due at start + k · interval, whatever the
- * readings take; one that takes longer skips the ticks that it missed and says so (LAB_EVENT_MISSED).
- * A lane that does not come back within `patience_ns` is a gap from then on (LAB_EVENT_GAP), told by
- * the sampler, not by the lane; when it comes back: LAB_EVENT_BACK. A lane that fails is asked again
- * after 0.1 s, then 0.2 s, up to 5 s. The caller never waits for a driver.
+ * readings take; one that takes longer skips the ticks that it missed and says so
+ * (LAB_EVENT_MISSED). A lane that does not come back within `patience_ns` is a gap from then on
+ * (LAB_EVENT_GAP), told by the sampler, not by the lane; when it comes back: LAB_EVENT_BACK. A lane
+ * that fails is asked again after 0.1 s, then 0.2 s, up to 5 s. The caller never waits for a
+ * driver.
  *
- * The clock is asked by several threads at once. On another than the system's, sleepers can't be woken:
- * edges and the end are noticed within 0.1 s or an interval of its time, whichever is longer.
+ * The clock is asked by several threads at once. On another than the system's, sleepers can't be
+ * woken: edges and the end are noticed within 0.1 s or an interval of its time, whichever is
+ * longer.
  */
 #ifndef LAB_PROBE_SAMPLER_H
 #define LAB_PROBE_SAMPLER_H
@@ -39,8 +41,9 @@ struct lab_sampler_stats {
 };
 
 /*
- * Opens the probes that work here and starts. A probe that doesn't is no failure: lab_sampler_refusal
- * says why. No probe at all is one, and so is an unknown GPU (LAB_ERR_USER, names those that exist).
+ * Opens the probes that work here and starts. A probe that doesn't is no failure:
+ * lab_sampler_refusal says why. No probe at all is one, and so is an unknown GPU (LAB_ERR_USER,
+ * names those that exist).
  */
 int lab_sampler_open(const struct lab_sampler_config *config, struct lab_sampler **ret_sampler,
                      struct lab_err *err);
@@ -51,8 +54,8 @@ const char *lab_sampler_refusal(const struct lab_sampler *sampler, const char *p
 
 /*
  * Whether a probe isn't at work because its driver's start still takes, or failed in a way that may
- * pass: its entities are told when it is. LAB_EVENT_GAP and LAB_EVENT_BACK of entity -1 tell of the time
- * until then. A driver that failed is asked again after 0.25 s, then 0.5 s, up to 30 s.
+ * pass: its entities are told when it is. LAB_EVENT_GAP and LAB_EVENT_BACK of entity -1 tell of the
+ * time until then. A driver that failed is asked again after 0.25 s, then 0.5 s, up to 30 s.
  */
 bool lab_sampler_awaits(struct lab_sampler *sampler, const char *probe);
 bool lab_sampler_retries(struct lab_sampler *sampler, const char *probe); /* it failed */
@@ -64,8 +67,8 @@ void lab_sampler_edge(struct lab_sampler *sampler);
 void lab_sampler_take(struct lab_sampler *sampler, const struct lab_sink_samples *sink);
 
 /*
- * A descriptor that is readable while there is something to take (for poll), or -1. Woken at most once
- * per interval and lane.
+ * A descriptor that is readable while there is something to take (for poll), or -1. Woken at most
+ * once per interval and lane.
  */
 int lab_sampler_fd(struct lab_sampler *sampler);
 

@@ -1,4 +1,4 @@
-/* record_child.c */
+/* record_child.c: the program that `record -- CMD` runs and samples. */
 #include "record/record_child.h"
 
 #include "base/mem.h"

@@ -1,7 +1,7 @@
 /*
  * record_child.h: the command that is recorded. It stays in our process group and keeps our
- * terminal, so that it behaves as it would by itself: it reads the keyboard, and the terminal's Ctrl-C
- * reaches it as it reaches us.
+ * terminal, so that it behaves as it would by itself: it reads the keyboard, and the terminal's
+ * Ctrl-C reaches it as it reaches us.
  */
 #ifndef LAB_RECORD_RECORD_CHILD_H
 #define LAB_RECORD_RECORD_CHILD_H

@@ -1,4 +1,4 @@
-/* record_session.c */
+/* record_session.c: the loop of `gpulab record`: sampler, recorder, files, child. */
 #include "record/record_session.h"
 
 #include "base/tty/console.h"
@@ -29,8 +29,8 @@ static int64_t now(void) {
 
 /* --- signals --- */
 
-/* Only we read them: the sampler's threads take none. A shell's background job ignores SIGINT, nohup
- * ignores SIGHUP; that stays so. */
+/* Only we read them: the sampler's threads take none. A shell's background job ignores SIGINT,
+ * nohup ignores SIGHUP; that stays so. */
 static void watch_signals(struct lab_record_session *session) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     sigset_t watched;
@@ -126,8 +126,8 @@ int lab_record_begin(struct lab_record_session *session, const struct lab_record
     *session = (struct lab_record_session){.csv_fd = -1, .signal_fd = -1};
     session->child = (struct lab_record_child){.argv = request->argv, .pidfd = -1};
     lab_record_summary_init(&session->summary, request->interval_ns);
-    /* the sampler first: it knows which GPUs there are, and makes no file; so while a driver takes long
-     * to start, Ctrl-C may simply end it all */
+    /* the sampler first: it knows which GPUs there are, and makes no file; so while a driver takes
+     * long to start, Ctrl-C may simply end it all */
     if (open_sampler(session, request, err) == 0) {
         watch_signals(session);
         if (open_outputs(session, request, err) == 0)

@@ -1,7 +1,7 @@
 /*
  * record_session.h: sampling into files until the time is up, the command has ended, or somebody
- * says stop. One thread takes what the sampler found and writes it; a disk that is full or a reader who
- * is slow stops neither the sampling nor the command.
+ * says stop. One thread takes what the sampler found and writes it; a disk that is full or a reader
+ * who is slow stops neither the sampling nor the command.
  */
 #ifndef LAB_RECORD_RECORD_SESSION_H
 #define LAB_RECORD_RECORD_SESSION_H
@@ -46,8 +46,8 @@ struct lab_record_session {
 int lab_record_begin(struct lab_record_session *session, const struct lab_record_request *request,
                      struct lab_err *err);
 
-/* Starts the command, if there is one, and samples to the end. 0, or the exit status of a command that
- * could not be started, and why. */
+/* Starts the command, if there is one, and samples to the end. 0, or the exit status of a command
+ * that could not be started, and why. */
 int lab_record_run(struct lab_record_session *session, const struct lab_record_request *request,
                    struct lab_err *err);
 

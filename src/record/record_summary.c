@@ -1,4 +1,4 @@
-/* record_summary.c */
+/* record_summary.c: what a recording found, as text and JSON. */
 #include "record/record_summary.h"
 
 #include "base/clock.h"

@@ -83,8 +83,9 @@ static void add_bounds(const struct lab_analysis_cell *cell,
 }
 
 /*
- * "25.1 GB/s ± 1.2 %": the farther end's distance; beyond 100 % only that is said. An interval that few
- * values could not make as sure as that has its own confidence behind it, and no room in a table.
+ * "25.1 GB/s ± 1.2 %": the farther end's distance; beyond 100 % only that is said. An interval that
+ * few values could not make as sure as that has its own confidence behind it, and no room in a
+ * table.
  */
 void analysis_add_cell(const struct lab_analysis_cell *cell,
                        const struct lab_analysis_column *column, bool in_table,

@@ -4,8 +4,8 @@
 
 #include "report/analysis.h"
 
-/* A figure with its interval, or text; a dash where there is none. In a table there is no room for the
- * confidence of an interval that few values could not make as sure as the others. */
+/* A figure with its interval, or text; a dash where there is none. In a table there is no room for
+ * the confidence of an interval that few values could not make as sure as the others. */
 void analysis_add_cell(const struct lab_analysis_cell *cell,
                        const struct lab_analysis_column *column, bool in_table,
                        struct lab_str *out);

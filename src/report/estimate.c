@@ -1,4 +1,4 @@
-/* report/estimate.c */
+/* estimate.c: how long a study takes, as text and JSON. */
 #include "report/estimate.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /*
- * report/estimate.h: how long a study takes, run by run and in all: of one that runs, was interrupted,
- * or hasn't begun. Where a figure comes from stands beside it, since one that was scaled from another
- * run deserves less trust than the run's own progress.
+ * report/estimate.h: how long a study takes, run by run and in all: of one that runs, was
+ * interrupted, or hasn't begun. Where a figure comes from stands beside it, since one that was
+ * scaled from another run deserves less trust than the run's own progress.
  */
 #ifndef LAB_REPORT_ESTIMATE_H
 #define LAB_REPORT_ESTIMATE_H

@@ -1,4 +1,4 @@
-/* estimate_view.c */
+/* estimate_view.c: estimates of studies and plans from history and progress. */
 #include "report/estimate_view.h"
 
 #include "base/clock.h"
@@ -218,9 +218,9 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
     struct lab_report_estimate_run *runs =
         lab_arena_alloc(arena, (size_t)plan->run_count + 1, sizeof *runs);
     for (int i = 0; i < plan->run_count; i++) {
-        struct lab_run record = lab_plan_record(plan, i, arena);
+        struct lab_run record = lab_run_plan_record(plan, i, arena);
         enum lab_history_basis basis;
-        double expected_s = lab_plan_estimate_run(plan, &record, history, &basis);
+        double expected_s = lab_run_plan_estimate_run(plan, &record, history, &basis);
         bool by_duration = basis == LAB_HISTORY_NONE && !isnan(expected_s);
         runs[i] = (struct lab_report_estimate_run){
             .id = record.id,
@@ -231,7 +231,7 @@ struct lab_report_estimate lab_estimate_of_plan(const struct lab_plan *plan,
             .basis = by_duration ? "duration" : basis_name(basis),
         };
     }
-    struct lab_plan_estimate estimate = lab_plan_estimate(plan, history);
+    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     bool fair = 2 * estimate.guessed <= plan->run_count;
     if (!fair)
         forget_guesses(runs, plan->run_count);

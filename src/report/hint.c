@@ -1,7 +1,7 @@
 /*
- * hint.c: what a user can do about a failed run. Errors are recognised by their words, since that is
- * all that is kept of them; tests/unit/report/test_report_hint.c holds them as they are written. What
- * takes less memory differs between workloads: a hint names keys that the run has, or none.
+ * hint.c: what a user can do about a failed run. Errors are recognised by their words, since that
+ * is all that is kept of them; tests/unit/report/test_report_hint.c holds them as they are written.
+ * What takes less memory differs between workloads: a hint names keys that the run has, or none.
  */
 #include "report/study/study.h"
 
@@ -106,8 +106,8 @@ static bool has(const struct lab_value *options, const char *key) {
     return options && lab_value_get(options, key);
 }
 
-/* "a smaller batch_size", "smaller m, n or k"; nothing where the workload has no such key. Where a study
- * has them differs from one to the next, but for those of the test. */
+/* "a smaller batch_size", "smaller m, n or k"; nothing where the workload has no such key. Where a
+ * study has them differs from one to the next, but for those of the test. */
 static void add_less(const struct lab_value *options, struct lab_str *out) {
     static const char *const sizes[] = {"batch_size", "batch", "seq", "rows", "columns",
                                         "m",          "n",     "k",   "size", "bytes"};

@@ -1,10 +1,11 @@
 /*
- * report/page.h: a whole report: what analyses answered about a study or a recording, with pictures, how
- * it was measured, and all figures. One description, written as a page, as Markdown, as advice and as
- * lines of a terminal.
+ * report/page.h: a whole report: what analyses answered about a study or a recording, with
+ * pictures, how it was measured, and all figures. One description, written as a page, as Markdown,
+ * as advice and as lines of a terminal.
  *
- * The page is one file: no network, no scripts; light or dark as its reader's screen is; it prints. It
- * opens with the answer in a sentence, then come the evidence, how it was measured, and the raw tables.
+ * The page is one file: no network, no scripts; light or dark as its reader's screen is; it prints.
+ * It opens with the answer in a sentence, then come the evidence, how it was measured, and the raw
+ * tables.
  */
 #ifndef LAB_REPORT_PAGE_H
 #define LAB_REPORT_PAGE_H
@@ -44,8 +45,8 @@ void lab_page_html(const struct lab_page *page, struct lab_str *out);
 /* report/report.md; pictures by their names. */
 void lab_page_markdown(const struct lab_page *page, struct lab_str *out);
 
-/* report/best_practices.md: what to do on this machine, from the answers; lines to paste where analyses
- * give any. */
+/* report/best_practices.md: what to do on this machine, from the answers; lines to paste where
+ * analyses give any. */
 void lab_page_practices(const struct lab_page *page, struct lab_str *out);
 
 /* The answers, that of the first analysis first, a paragraph each; "" where there is none. */

@@ -1,6 +1,6 @@
 /*
- * page_analysis.c: an analysis on the page: its answer, its pictures, a table that compares its parts,
- * and each part behind a line that opens it.
+ * page_analysis.c: an analysis on the page: its answer, its pictures, a table that compares its
+ * parts, and each part behind a line that opens it.
  */
 #include "base/file/file.h"
 #include "report/page_internal.h"

@@ -1,6 +1,6 @@
 /*
- * page_markdown.c: the same report in Markdown, the advice that follows from it, and its answers for a
- * terminal.
+ * page_markdown.c: the same report in Markdown, the advice that follows from it, and its answers
+ * for a terminal.
  */
 #include "report/page_internal.h"
 

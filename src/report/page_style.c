@@ -1,7 +1,7 @@
 /*
  * page_style.c: how the page looks: one column of text that a phone shows as well as a desk, tables
- * and pictures that scroll by themselves where they are too wide, dark where the reader's screen is.
- * Colours of pictures are variables (plot.h), brighter on dark ground.
+ * and pictures that scroll by themselves where they are too wide, dark where the reader's screen
+ * is. Colours of pictures are variables (plot.h), brighter on dark ground.
  */
 #include "report/page_internal.h"
 

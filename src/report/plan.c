@@ -1,6 +1,6 @@
 /*
- * plan.c: what a study will do, before it does it. How long it takes is known where at least half of
- * its runs were timed before, if with other counts; else what is shown is the limit that their
+ * plan.c: what a study will do, before it does it. How long it takes is known where at least half
+ * of its runs were timed before, if with other counts; else what is shown is the limit that their
  * time-outs set.
  */
 #include "report/report.h"

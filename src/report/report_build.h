@@ -1,7 +1,7 @@
 /*
  * report_build.h: the report of a study or of recordings: lets the analyses work that have
- * something to say about it, draws their charts, writes all files. `gpulab report` and the end of `gpulab
- * run` do it through this alone.
+ * something to say about it, draws their charts, writes all files. `gpulab report` and the end of
+ * `gpulab run` do it through this alone.
  */
 #ifndef LAB_REPORT_REPORT_BUILD_H
 #define LAB_REPORT_REPORT_BUILD_H
@@ -26,9 +26,10 @@ struct lab_report_made {
 };
 
 /*
- * Everything lies in the arena. What an analysis can't tell is said in its place; that is no failure.
- * Files are staged and renamed into their places when all are whole, the page last. Only what an earlier
- * report wrote is replaced or removed (base/out_dir.h). Pictures are drawn in a private directory.
+ * Everything lies in the arena. What an analysis can't tell is said in its place; that is no
+ * failure. Files are staged and renamed into their places when all are whole, the page last. Only
+ * what an earlier report wrote is replaced or removed (base/out_dir.h). Pictures are drawn in a
+ * private directory.
  */
 int lab_report_build_study(const struct lab_study_view *view,
                            const struct lab_report_request *request, struct lab_arena *arena,

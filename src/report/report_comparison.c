@@ -1,9 +1,10 @@
 /*
  * report_comparison.c: comparison_report_<model>.md: one device and several, batch by batch, with a
- * recommendation for each, where several begin to pay, and what was published for a model of that name.
+ * recommendation for each, where several begin to pay, and what was published for a model of that
+ * name.
  *
- * A study may sweep over other keys (allreduce=ring,hierarchical): each such set has its own conclusion and
- * its own law.
+ * A study may sweep over other keys (allreduce=ring,hierarchical): each such set has its own
+ * conclusion and its own law.
  */
 #include "report/report_internal.h"
 

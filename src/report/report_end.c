@@ -1,4 +1,5 @@
-/* report_end.c: what a study leaves when its runs have ended: its files, and the answer in the terminal. */
+/* report_end.c: what a study leaves when its runs have ended: its files, and the answer in the
+ * terminal. */
 #include "report/report_end.h"
 
 #include "base/file/file.h"
@@ -29,7 +30,8 @@ static void write_markdown(const struct lab_study_info *report, const char *fold
     lab_str_release(&text);
 }
 
-/* The whole report. A failure of it fails nothing else: what there was before it remains, report.md. */
+/* The whole report. A failure of it fails nothing else: what there was before it remains,
+ * report.md. */
 static bool write_report(const struct lab_console *console, struct lab_arena *arena,
                          const struct lab_study_view *view, const char *folder,
                          struct lab_report_made *ret_made) {

@@ -28,12 +28,12 @@ void report_analyse(struct report_found *found, const struct lab_analysis *analy
 struct lab_study_table;
 const char *report_runs_answer(const struct lab_study_table *study, struct lab_arena *arena);
 
-/* Of a study with phases: what each run chose and how long it took, as JSON; the analyses of variance and,
- * for each device, of correlation as text. Nothing of any other study. */
+/* Of a study with phases: what each run chose and how long it took, as JSON; the analyses of
+ * variance and, for each device, of correlation as text. Nothing of any other study. */
 void report_phase_files(struct report_found *found, const struct lab_study_table *study);
 
-/* Of a study that trains models: its figures as JSON, and a comparison of one device with several. Nothing of
- * any other study. */
+/* Of a study that trains models: its figures as JSON, and a comparison of one device with several.
+ * Nothing of any other study. */
 void report_training_files(struct report_found *found, const struct lab_study_table *study);
 /* The latter of one model, where there is anything to compare. */
 void report_training_comparison(struct report_found *found, const struct lab_study_table *study,

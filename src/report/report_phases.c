@@ -1,7 +1,8 @@
 /*
  * report_phases.c: files beside the report of a study with phases, under the names and in the
- * formats that published scripts use: <phase>_gpu<g>_<kernel>.json of each run, variance_analysis.txt,
- * correlation_gpu<g>.txt. Where a kernel ran in several shapes, <kernel> says which, as the run's id does.
+ * formats that published scripts use: <phase>_gpu<g>_<kernel>.json of each run,
+ * variance_analysis.txt, correlation_gpu<g>.txt. Where a kernel ran in several shapes, <kernel>
+ * says which, as the run's id does.
  */
 #include "report/report_internal.h"
 
@@ -93,7 +94,8 @@ static bool is_told_apart(const struct lab_study_table *study, const char *workl
     return true;
 }
 
-/* "softmax1024x2048" of gpu0+1_numa0_softmax1024x2048_isolated_r2: what no other part of the name says. */
+/* "softmax1024x2048" of gpu0+1_numa0_softmax1024x2048_isolated_r2: what no other part of the name
+ * says. */
 static const char *shape_of(const struct lab_study_run *run, struct lab_arena *arena) {
     const char *shape = run->run->id;
     static const char *const places[] = {"gpu", "numa"};

@@ -3,8 +3,8 @@
  * several, under the names and with the fields of a published study of two GPUs:
  * benchmark_<model>_<single|multi>_gpu.json, comparison_report_<model>.md (report_comparison.c).
  *
- * That study's own figures stand beside models of the same name. It gave them sizes that their layers don't
- * have; what is told here are true counts.
+ * That study's own figures stand beside models of the same name. It gave them sizes that their
+ * layers don't have; what is told here are true counts.
  */
 #include "report/report_internal.h"
 

@@ -2,9 +2,9 @@
  * folder.c: a study's own folder: found again or made anew, and given its name.
  *
  * A new one is made under a hidden name, ".<HH-MM-SS>.<pid>", and its lock is taken before anything
- * else goes in. So a hidden folder whose lock is free belongs to nobody who lives: whoever makes the
- * next one removes it. Maker and remover may meet at any instant; the maker then finds its lock taken,
- * or its file gone, and begins again under another name.
+ * else goes in. So a hidden folder whose lock is free belongs to nobody who lives: whoever makes
+ * the next one removes it. Maker and remover may meet at any instant; the maker then finds its lock
+ * taken, or its file gone, and begins again under another name.
  */
 #include "run/folder_internal.h"
 
@@ -81,8 +81,8 @@ static int latest_time_first(const void *a, const void *b) {
     return folder_compare_times(*(char *const *)b, *(char *const *)a);
 }
 
-/* Whether the study in this folder is the one that is asked for, and has runs that aren't done or files
- * that may not be complete. */
+/* Whether the study in this folder is the one that is asked for, and has runs that aren't done or
+ * files that may not be complete. */
 static bool is_unfinished(const struct lab_folder_request *request, const char *path) {
     struct lab_arena arena;
     struct lab_err err = LAB_ERR_INIT;
@@ -113,7 +113,8 @@ static bool is_unfinished(const struct lab_folder_request *request, const char *
     return same && left > 0;
 }
 
-/* What a runner that was killed together with its worker has left, a program of the user's; 0 = none. */
+/* What a runner that was killed together with its worker has left, a program of the user's; 0 =
+ * none. */
 static pid_t find_left(const struct lab_holder *holder) {
     struct lab_holder self;
     lab_holder_self("", "", &self);
@@ -460,7 +461,8 @@ int lab_folder_publish(struct lab_folder *folder, struct lab_err *err) {
     return result;
 }
 
-/* What was made for a study that never was: its hidden folder, and those above it that are empty. */
+/* What was made for a study that never was: its hidden folder, and those above it that are
+ * empty. */
 static void take_back(const struct lab_folder *folder) {
     lab_folder_remove(folder->path);
     char *above = lab_mem_strdup(folder->path);

@@ -6,9 +6,9 @@
  *         .room       there while a runner works on it, and after one that was killed
  *         study.db    …and what else a study leaves
  *
- * A folder is made whole under a hidden name beside its place and then renamed: whoever finds one by
- * its name finds the study in it. What a killed program left under a hidden name is removed by the
- * next one.
+ * A folder is made whole under a hidden name beside its place and then renamed: whoever finds one
+ * by its name finds the study in it. What a killed program left under a hidden name is removed by
+ * the next one.
  *
  * Locks are flock: the kernel drops them with the last descriptor. Workers inherit it, so that a
  * folder stays held until the last worker of a killed runner is gone.
@@ -46,18 +46,19 @@ struct lab_folder_request {
 };
 
 /*
- * Finds the newest unfinished folder of the same plan and machine and locks it (`resumed`), or makes a
- * hidden one, locked, for the caller to fill and publish. Unfinished: a run isn't done, or whoever did
- * the last one could not complete the files (LAB_FOLDER_ROOM is there). One that another runner holds is
- * LAB_ERR_USER and says who; a runner that was just killed is given two seconds to be gone. So is one
- * that is just making the study's folder to publish it: of two that begin at once, one finds the
- * other's.
+ * Finds the newest unfinished folder of the same plan and machine and locks it (`resumed`), or
+ * makes a hidden one, locked, for the caller to fill and publish. Unfinished: a run isn't done, or
+ * whoever did the last one could not complete the files (LAB_FOLDER_ROOM is there). One that
+ * another runner holds is LAB_ERR_USER and says who; a runner that was just killed is given two
+ * seconds to be gone. So is one that is just making the study's folder to publish it: of two that
+ * begin at once, one finds the other's.
  */
 int lab_folder_open(const struct lab_folder_request *request, struct lab_folder *ret_folder,
                     struct lab_err *err);
 /* Gives a new folder its name: at its place, or with a suffix where another came first. */
 int lab_folder_publish(struct lab_folder *folder, struct lab_err *err);
-/* Gives the lock back. A folder that was never published is removed. Accepts one of LAB_FOLDER_INIT. */
+/* Gives the lock back. A folder that was never published is removed. Accepts one of
+ * LAB_FOLDER_INIT. */
 void lab_folder_close(struct lab_folder *folder);
 
 /* --- looking from outside --- */
@@ -76,8 +77,8 @@ void lab_folder_known(struct lab_arena *arena, const char *const **ret_paths, in
 
 /*
  * Which study a word of a command line means: a folder, anything in it such as study.db or
- * results.json, the newest known one below a directory, the beginning of a known folder's path below
- * its output_dir ("quick_test", "quick_test/2026-11-15"): the newest; or what it was run by
+ * results.json, the newest known one below a directory, the beginning of a known folder's path
+ * below its output_dir ("quick_test", "quick_test/2026-11-15"): the newest; or what it was run by
  * ("numa_study"). NULL = the newest of all. LAB_ERR_USER names the nearest.
  */
 int lab_folder_resolve(const char *word, struct lab_arena *arena, const char **ret_path,

@@ -9,7 +9,7 @@
 #define FOLDER_DATABASE "study.db"
 #define FOLDER_LOCK     "lock"
 
-/* --- names: "<YYYY-MM-DD>/<HH-MM-SS>", the latter with "_2" behind it where it wasn't the first --- */
+/* --- names: "<YYYY-MM-DD>/<HH-MM-SS>[_2]" --- */
 
 bool folder_is_date(const char *name);
 bool folder_is_time(const char *name);

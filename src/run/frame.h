@@ -5,13 +5,14 @@
  *
  *     u32 length of the payload · u16 type · u16 rank · payload          all little-endian
  *
- * A worker's first frame is HELLO with the protocol's version. Types that a reader doesn't know are skipped:
- * an older runner survives a newer worker. A length above the cap, a payload that doesn't decode, a
- * rank that doesn't exist end the conversation with an error; nothing is ever read beyond a payload.
+ * A worker's first frame is HELLO with the protocol's version. Types that a reader doesn't know are
+ * skipped: an older runner survives a newer worker. A length above the cap, a payload that doesn't
+ * decode, a rank that doesn't exist end the conversation with an error; nothing is ever read beyond
+ * a payload.
  *
- * ENTITY: number, kind, index, node, parent, columns (4 bytes each; number and columns from 0 on), for
- * each column its instance (4) and its metric's name, then id, name and PCI address. TICKS: number,
- * columns, rows (4), for each row its time and its values.
+ * ENTITY: number, kind, index, node, parent, columns (4 bytes each; number and columns from 0 on),
+ * for each column its instance (4) and its metric's name, then id, name and PCI address. TICKS:
+ * number, columns, rows (4), for each row its time and its values.
  *
  * In a payload, whole numbers and the bits of a double have 8 bytes, HELLO's version and number of
  * ranks and FAILURE's code 4; texts are UTF-8, end with a zero byte and stand last.
@@ -98,8 +99,9 @@ struct lab_frame {
 };
 
 /*
- * Appends the frame as bytes. Texts are cut to fit the cap, and what isn't UTF-8 in them becomes '?':
- * an honest worker never sends what its reader must refuse. Iterations must be chunked by the caller.
+ * Appends the frame as bytes. Texts are cut to fit the cap, and what isn't UTF-8 in them becomes
+ * '?': an honest worker never sends what its reader must refuse. Iterations must be chunked by the
+ * caller.
  */
 void lab_frame_write(const struct lab_frame *frame, struct lab_str *out);
 
@@ -120,8 +122,8 @@ void lab_frame_reader_release(struct lab_frame_reader *reader);
 void lab_frame_reader_feed(struct lab_frame_reader *reader, const void *bytes, size_t length);
 
 /*
- * The next whole frame, its content in the arena: 1 = one, 0 = more bytes are needed, -1 = the sender
- * lies, and nothing more can be read from it: further calls fail in the same way.
+ * The next whole frame, its content in the arena: 1 = one, 0 = more bytes are needed, -1 = the
+ * sender lies, and nothing more can be read from it: further calls fail in the same way.
  */
 int lab_frame_reader_next(struct lab_frame_reader *reader, struct lab_arena *arena,
                           struct lab_frame *ret_frame, struct lab_err *err);

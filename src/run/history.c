@@ -3,12 +3,12 @@
  * same options, by workload. A group's answer is its median: one run that a neighbour disturbed
  * doesn't move it.
  *
- * A run's time is a fixed part (starting, opening, checking the results) and one for each iteration,
- * or short runs would make long ones look far too long. What an iteration took is known from the
- * span of those that were measured; the rest is fixed.
+ * A run's time is a fixed part (starting, opening, checking the results) and one for each
+ * iteration, or short runs would make long ones look far too long. What an iteration took is known
+ * from the span of those that were measured; the rest is fixed.
  *
- * Groups are found by a hash of what their runs share; with a million of them the chance that two fall
- * together is 3 in 10⁸, and the harm a wrong number of minutes.
+ * Groups are found by a hash of what their runs share; with a million of them the chance that two
+ * fall together is 3 in 10⁸, and the harm a wrong number of minutes.
  */
 #include "run/history.h"
 
@@ -260,14 +260,14 @@ find_progress(const struct lab_run *run, const struct lab_run_progress *progress
 }
 
 /*
- * What a run that measures has still to do, from what it has done; NaN before 5 %. Warm-up iterations
- * cost as much as measured ones, so the time from its start to the last word from it, t, was spent on
- * warm-up + done iterations:
+ * What a run that measures has still to do, from what it has done; NaN before 5 %. Warm-up
+ * iterations cost as much as measured ones, so the time from its start to the last word from it, t,
+ * was spent on warm-up + done iterations:
  *
  *     left = t · (total − done) / (warm-up + done) − (now − last word)
  *
- * Opening the device and checking the results are in t too. So it is a little too long at first, and
- * right at the end.
+ * Opening the device and checking the results are in t too. So it is a little too long at first,
+ * and right at the end.
  */
 static double left_by_progress(const struct lab_run *run, const struct lab_run_progress *progress,
                                int64_t now_ns) {

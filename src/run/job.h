@@ -1,6 +1,6 @@
 /*
- * job.h: what one worker is told to do: the frozen config. Everything is decided before it starts; a
- * worker reads no file, no cache and no environment to find out what to run.
+ * job.h: what one worker is told to do: the frozen config. Everything is decided before it starts;
+ * a worker reads no file, no cache and no environment to find out what to run.
  *
  * It travels as JSON in the first frame that the runner sends (frame.h: JOB).
  */
@@ -27,7 +27,8 @@ struct lab_job_rank {
     const int *cpus; /* that its host thread is bound to; none = its node's, or all */
     int cpu_count;
     const char *config; /* of its kernel, instead of what the options say; NULL = as they say */
-    /* these are timed side by side instead of one alone, the first as what the others are held against */
+    /* these are timed side by side instead of one alone, the first as what the others are held
+     * against */
     const struct lab_job_choice *choices;
     int choice_count;
 };

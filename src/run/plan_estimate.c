@@ -1,4 +1,4 @@
-/* plan_estimate.c */
+/* plan_estimate.c: time and disk that a plan takes, from earlier runs. */
 #include "run/plan_estimate.h"
 
 #include "base/yaml.h"
@@ -11,8 +11,9 @@
 
 #define PHASE_BESIDE_S 1.5 /* opening, verifying, and probing what resources are left */
 
-double lab_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
-                             const struct lab_history *history, enum lab_history_basis *ret_basis) {
+double lab_run_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
+                                 const struct lab_history *history,
+                                 enum lab_history_basis *ret_basis) {
     *ret_basis = LAB_HISTORY_NONE;
     double expected_s = history ? lab_history_expect(history, record, ret_basis) : NAN;
     const struct lab_plan_run *run = &plan->runs[record->position];
@@ -23,7 +24,8 @@ double lab_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *
     return phased ? run->duration_s + run->tune_s + PHASE_BESIDE_S : plan->duration_s;
 }
 
-/* How many runs can be under way at once: a gang takes a place on a device for each of its ranks. */
+/* How many runs can be under way at once: a gang takes a place on a device for each of its
+ * ranks. */
 static double busy_workers(const struct lab_plan *plan) {
     bool *used = lab_mem_alloc((size_t)plan->devices.count + 1, sizeof *used);
     int64_t ranks = 0;
@@ -118,17 +120,17 @@ static int64_t whole(double bytes) {
 
 /* --- both --- */
 
-struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
-                                           const struct lab_history *history) {
-    struct lab_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
+struct lab_run_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
+                                                   const struct lab_history *history) {
+    struct lab_run_plan_estimate estimate = {.expected_s = NAN, .most_s = most_s(plan)};
     double known_s = 0, longest_s = 0, in_store = STORE_EMPTY_BYTES + config_bytes(plan);
     double beside = FOLDER_BYTES + config_bytes(plan);
     for (int i = 0; i < plan->run_count; i++) {
         struct lab_arena arena;
         lab_arena_init(&arena);
-        struct lab_run run = lab_plan_record(plan, i, &arena);
+        struct lab_run run = lab_run_plan_record(plan, i, &arena);
         enum lab_history_basis basis;
-        double expected_s = lab_plan_estimate_run(plan, &run, history, &basis);
+        double expected_s = lab_run_plan_estimate_run(plan, &run, history, &basis);
         estimate.unknown += isnan(expected_s);
         estimate.guessed += isnan(expected_s) || basis == LAB_HISTORY_SIMILAR;
         estimate.by_duration += !isnan(expected_s) && basis == LAB_HISTORY_NONE;

@@ -7,7 +7,7 @@
 #include "plan/plan.h"
 #include "run/history.h"
 
-struct lab_plan_estimate {
+struct lab_run_plan_estimate {
     double expected_s; /* cool-downs included; NaN = nothing like any of its runs has run */
     int unknown;     /* runs that nothing is known about: in expected_s by the mean of the others */
     int guessed;     /* runs that only other work than their own tells about; unknown ones too */
@@ -18,28 +18,29 @@ struct lab_plan_estimate {
 };
 
 /*
- * expected_s shares the runs' time among as many workers as can be busy at once: at most max_workers,
- * and no more than the devices have room for (runs_per_device on each). A study with a `duration`
- * takes at least that for each run, whatever its iterations took before. Behind the `budget` no
- * further run starts.
+ * expected_s shares the runs' time among as many workers as can be busy at once: at most
+ * max_workers, and no more than the devices have room for (runs_per_device on each). A study with a
+ * `duration` takes at least that for each run, whatever its iterations took before. Behind the
+ * `budget` no further run starts.
  *
- * most_s: every attempt of every run ends by its timeout, one after the other: Σ timeout_s ×
- * (1 + max_retries), and the cool-downs. With a budget: that, and the run that was under way, if this
- * is less.
+ * most_s: every attempt of every run ends by its timeout, one after the other: Σ timeout_s × (1 +
+ * max_retries), and the cool-downs. With a budget: that, and the run that was under way, if this is
+ * less.
  *
  * disk_bytes: what the folder holds when the study has ended. Without logs of programs that talk
  * much, whose length nobody knows, and without traces.
  *
  * `history` may be NULL: nothing is known.
  */
-struct lab_plan_estimate lab_plan_estimate(const struct lab_plan *plan,
-                                           const struct lab_history *history);
+struct lab_run_plan_estimate lab_run_plan_estimate(const struct lab_plan *plan,
+                                                   const struct lab_history *history);
 
 /*
- * One run: expected seconds (NaN = unknown), cool-down excluded. `record` is lab_plan_record's. A time
- * without a basis is the duration that was asked for.
+ * One run: expected seconds (NaN = unknown), cool-down excluded. `record` is
+ * lab_run_plan_record's. A time without a basis is the duration that was asked for.
  */
-double lab_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
-                             const struct lab_history *history, enum lab_history_basis *ret_basis);
+double lab_run_plan_estimate_run(const struct lab_plan *plan, const struct lab_run *record,
+                                 const struct lab_history *history,
+                                 enum lab_history_basis *ret_basis);
 
 #endif

@@ -1,4 +1,4 @@
-/* plan_record.c */
+/* plan_record.c: a plan's runs as records of the store. */
 #include "run/plan_record.h"
 
 #include "base/json.h"
@@ -54,7 +54,8 @@ static const char *test_text(const struct lab_plan *plan, const struct lab_plan_
     return json_text(map, arena);
 }
 
-struct lab_run lab_plan_record(const struct lab_plan *plan, int index, struct lab_arena *arena) {
+struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index,
+                                   struct lab_arena *arena) {
     assert(index >= 0 && index < plan->run_count);
     const struct lab_plan_run *run = &plan->runs[index];
     return (struct lab_run){
@@ -82,9 +83,9 @@ struct lab_run lab_plan_record(const struct lab_plan *plan, int index, struct la
     };
 }
 
-struct lab_run *lab_plan_records(const struct lab_plan *plan, struct lab_arena *arena) {
+struct lab_run *lab_run_plan_records(const struct lab_plan *plan, struct lab_arena *arena) {
     struct lab_run *runs = lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
     for (int i = 0; i < plan->run_count; i++)
-        runs[i] = lab_plan_record(plan, i, arena);
+        runs[i] = lab_run_plan_record(plan, i, arena);
     return runs;
 }

@@ -1,6 +1,6 @@
 /*
- * plan_record.h: a planned run in the form in which it is kept (model/run.h): what a new study's file
- * is filled with, and what the history is asked about before anything has run.
+ * plan_record.h: a planned run in the form in which it is kept (model/run.h): what a new study's
+ * file is filled with, and what the history is asked about before anything has run.
  */
 #ifndef LAB_RUN_PLAN_RECORD_H
 #define LAB_RUN_PLAN_RECORD_H
@@ -15,14 +15,15 @@
  *     options  every key of the workload          {"patch_size": 32, …}
  *     series   names                              ["depth"]
  *     test     the study's own keys of test       {"num_samples": 100, "warmup_samples": 20,
- *                                                  "timeout_s": 300.0}; of a phase also phase, place,
- *                                                  processes, apart, disturb, duration_s, tune_s, notes
+ *                                                  "timeout_s": 300.0}; of a phase also phase,
+ *                                                  place, processes, apart, disturb, duration_s,
+ *                                                  tune_s, notes
  *
  * JSON texts are in the arena; the rest is shared with the plan.
  */
-struct lab_run lab_plan_record(const struct lab_plan *plan, int index, struct lab_arena *arena);
+struct lab_run lab_run_plan_record(const struct lab_plan *plan, int index, struct lab_arena *arena);
 
 /* All of them, in their order. */
-struct lab_run *lab_plan_records(const struct lab_plan *plan, struct lab_arena *arena);
+struct lab_run *lab_run_plan_records(const struct lab_plan *plan, struct lab_arena *arena);
 
 #endif

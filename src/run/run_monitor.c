@@ -1,6 +1,7 @@
 /*
- * run_monitor.c: the sampler and the recorder of a study, and what they saw of a run. Figures are read back
- * from the database, so that what a run's result says can be found again in the samples beside it.
+ * run_monitor.c: the sampler and the recorder of a study, and what they saw of a run. Figures are
+ * read back from the database, so that what a run's result says can be found again in the samples
+ * beside it.
  */
 #include "run/run_monitor.h"
 
@@ -13,9 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INTERVAL_GPU_NS   (100 * LAB_NS_PER_MS)
-#define INTERVAL_HOST_NS  (500 * LAB_NS_PER_MS)
-#define BEFORE_NS         (3 * LAB_NS_PER_S) /* who was on a GPU before a run: lists come each second */
+#define INTERVAL_GPU_NS  (100 * LAB_NS_PER_MS)
+#define INTERVAL_HOST_NS (500 * LAB_NS_PER_MS)
+/* who was on a GPU before a run: lists come each second */
+#define BEFORE_NS         (3 * LAB_NS_PER_S)
 #define LONG_NS           (3 * INTERVAL_GPU_NS) /* so long without a reading is no accident */
 #define WARMER_C          3    /* than before the first run: as cool as it gets between runs */
 #define HELD_BACK_SHARE   0.05 /* of the measured time: less is no reason to drop a run */
@@ -271,9 +273,9 @@ static const struct lab_process_gpu *find_use(const struct strangers *strangers,
 }
 
 /*
- * From when on lists tell who was on the GPU since the run began. Who is on it is read once a second; a
- * list that is made before that still has the last run's worker. So the GPU has to have told it since, and
- * a tick later than that is sure to find it written down.
+ * From when on lists tell who was on the GPU since the run began. Who is on it is read once a
+ * second; a list that is made before that still has the last run's worker. So the GPU has to have
+ * told it since, and a tick later than that is sure to find it written down.
  */
 static int64_t find_fresh(const struct lab_track *track, int64_t start_ns) {
     int column = lab_entity_column(&track->entity, LAB_METRIC_PROCESSES, -1);
@@ -299,8 +301,8 @@ static bool was_there_before(const struct strangers *strangers, pid_t pid) {
     return false;
 }
 
-/* The service through which the processes of several share a GPU; what they do counts, it does nothing
- * itself. */
+/* The service through which the processes of several share a GPU; what they do counts, it does
+ * nothing itself. */
 static bool is_service(const struct lab_process_sample *process) {
     return lab_str_starts(process->name, "nvidia-cuda-mps");
 }
@@ -368,8 +370,8 @@ static void add_sentence(struct answer *answer, struct lab_value *list, const ch
 
 /*
  * What a driver gives is the mean of a while before the reading, and only readings whose while lies
- * within what was measured tell of it: power is the mean of a second, utilisation of a sixth to a whole
- * one, as the GPU has it, and the rates of GPM are of the time since its last sample.
+ * within what was measured tell of it: power is the mean of a second, utilisation of a sixth to a
+ * whole one, as the GPU has it, and the rates of GPM are of the time since its last sample.
  */
 #define WINDOW_LONG_NS LAB_NS_PER_S
 #define WINDOW_GPM_NS  (2 * INTERVAL_GPU_NS)
@@ -471,8 +473,8 @@ static bool is_hardware(int64_t xid) {
     return xid == 48 || xid == 64 || xid == 74 || xid == 79;
 }
 
-/* What the driver says of work that it cleared away with its program, as after a worker was killed: it
- * comes late, in the time of the next run, which it does no harm. */
+/* What the driver says of work that it cleared away with its program, as after a worker was killed:
+ * it comes late, in the time of the next run, which it does no harm. */
 #define XID_CLEARED 45
 
 static void set_xids(struct answer *answer) {

@@ -1,10 +1,11 @@
 /*
- * run_monitor.h: what a study's runner sees of the machine while runs are under way. Samples go into the
- * study's database; when a run ends, what its GPUs did meanwhile becomes part of its result, and spoils
- * it where it must: a stranger on the GPU, an error that the driver reported, clocks held back.
+ * run_monitor.h: what a study's runner sees of the machine while runs are under way. Samples go
+ * into the study's database; when a run ends, what its GPUs did meanwhile becomes part of its
+ * result, and spoils it where it must: a stranger on the GPU, an error that the driver reported,
+ * clocks held back.
  *
- * Nothing here can fail a study. Where nothing can be sampled, a run's figures are null, and it is said
- * once why.
+ * Nothing here can fail a study. Where nothing can be sampled, a run's figures are null, and it is
+ * said once why.
  */
 #ifndef LAB_RUN_RUN_MONITOR_H
 #define LAB_RUN_RUN_MONITOR_H
@@ -41,8 +42,8 @@ int lab_run_monitor_fd(struct lab_run_monitor *monitor);
 void lab_run_monitor_tend(struct lab_run_monitor *monitor);
 
 /*
- * Something that the simulated machine's sampler watches, under a number that its ticks name; it may be
- * told again. -1: a tick of what wasn't told, or of other columns.
+ * Something that the simulated machine's sampler watches, under a number that its ticks name; it
+ * may be told again. -1: a tick of what wasn't told, or of other columns.
  */
 void lab_run_monitor_entity(struct lab_run_monitor *monitor, int number,
                             const struct lab_entity *entity);
@@ -52,19 +53,19 @@ int lab_run_monitor_tick(struct lab_run_monitor *monitor, int number, int64_t ti
 /* A run begins or ends: everything is read now. */
 void lab_run_monitor_edge(struct lab_run_monitor *monitor);
 
-/* Whether what was asked for by the last edge has come: from every GPU that answers at all, and who is on
- * them. */
+/* Whether what was asked for by the last edge has come: from every GPU that answers at all, and who
+ * is on them. */
 bool lab_run_monitor_is_settled(const struct lab_run_monitor *monitor);
 
 /*
- * How much more memory of the device's GPU is in use than before the study began, by the last reading;
- * 0 = none, or it isn't known: no GPU, none that answers.
+ * How much more memory of the device's GPU is in use than before the study began, by the last
+ * reading; 0 = none, or it isn't known: no GPU, none that answers.
  */
 int64_t lab_run_monitor_memory_left(const struct lab_run_monitor *monitor, const char *device);
 
 /*
- * Whether all GPUs are about as cool as when they were first read, and none is held back, by the last
- * reading; true where nothing is known.
+ * Whether all GPUs are about as cool as when they were first read, and none is held back, by the
+ * last reading; true where nothing is known.
  */
 bool lab_run_monitor_is_cool(const struct lab_run_monitor *monitor);
 
@@ -87,10 +88,9 @@ struct lab_run_monitor_question {
  *   energy_j, energy_estimated (some of it from power), power_w, sm_clock_mhz, sm_clock_min_mhz,
  *   temperature_c (the highest), gpu_utilization, sm_active, tensor_active, dram_active (shares),
  *   too_short_for [those of them that are null since no reading tells of the measured time alone],
- *   gpu_memory_peak_mb, throttled_s {reason: seconds}, xids [numbers],
- *   foreign_processes [{pid, name, user, memory_mb}], whole_gpu (a slice or MIG instance: the figures
- *   are those of all of the GPU), simulated
- *   invalid, warnings: sentences for the run's verdict
+ *   gpu_memory_peak_mb, throttled_s {reason: seconds}, xids [numbers], foreign_processes [{pid,
+ *   name, user, memory_mb}], whole_gpu (a slice or MIG instance: the figures are those of all of
+ *   the GPU), simulated invalid, warnings: sentences for the run's verdict
  */
 void lab_run_monitor_answer(struct lab_run_monitor *monitor,
                             const struct lab_run_monitor_question *question,

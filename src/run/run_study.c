@@ -1,4 +1,4 @@
-/* run_study.c */
+/* run_study.c: the words of `gpulab run`: config path, study, overrides. */
 #include "run/run_study.h"
 
 #include "device/device_info.h"
@@ -195,7 +195,7 @@ struct lab_report_plan lab_run_report(const struct lab_plan *plan,
     for (int i = 0; i < plan->run_count; i++)
         runs[i] = report_run(&plan->runs[i], arena);
     struct lab_history *history = lab_run_history(machine);
-    struct lab_plan_estimate estimate = lab_plan_estimate(plan, history);
+    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(plan, history);
     lab_history_close(history);
     return (struct lab_report_plan){
         .option = plan->option,

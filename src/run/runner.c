@@ -1,6 +1,6 @@
 /*
- * runner.c: the loop. It asks whether to stop, moves every run on, starts what may start, and sleeps
- * until something happens or is due. Whatever takes time is somebody else's process.
+ * runner.c: the loop. It asks whether to stop, moves every run on, starts what may start, and
+ * sleeps until something happens or is due. Whatever takes time is somebody else's process.
  */
 #include "run/runner_internal.h"
 

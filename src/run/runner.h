@@ -1,13 +1,15 @@
 /*
- * runner.h: carries the runs of a plan out, each in worker processes of its own, and keeps what they
- * say. A worker can do nothing that harms the study: whatever it does ends as a done or a failed run.
+ * runner.h: carries the runs of a plan out, each in worker processes of its own, and keeps what
+ * they say. A worker can do nothing that harms the study: whatever it does ends as a done or a
+ * failed run.
  *
- * One thread, one poll loop. It never computes, never opens a device, and never waits for a process.
+ * One thread, one poll loop. It never computes, never opens a device, and never waits for a
+ * process.
  *
- * Runs of a simulated machine have a time of their own. The study's clock begins with this machine's
- * and then goes only by what runs take: each begins where the one before it ended, so that iterations
- * and samples of a run lie between its start and its end, and runs never overlap. Timeouts and the
- * budget count real time.
+ * Runs of a simulated machine have a time of their own. The study's clock begins with this
+ * machine's and then goes only by what runs take: each begins where the one before it ended, so
+ * that iterations and samples of a run lie between its start and its end, and runs never overlap.
+ * Timeouts and the budget count real time.
  */
 #ifndef LAB_RUN_RUNNER_H
 #define LAB_RUN_RUNNER_H
@@ -90,8 +92,8 @@ struct lab_runner_outcome {
 };
 
 /*
- * Fails only where it can't go on: the store refuses (disk full: the run is marked if it can be, its
- * worker is ended), or workers can't be started at all. `ret_outcome` is filled in any case.
+ * Fails only where it can't go on: the store refuses (disk full: the run is marked if it can be,
+ * its worker is ended), or workers can't be started at all. `ret_outcome` is filled in any case.
  */
 int lab_runner_run(const struct lab_runner_spec *spec, struct lab_runner_outcome *ret_outcome,
                    struct lab_err *err);

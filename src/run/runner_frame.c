@@ -1,7 +1,7 @@
 /*
- * runner_frame.c: hears the workers. frame.c has seen to it that a frame is well formed; here it must
- * also fit into the conversation (worker.h). What doesn't is a lie, and nothing that a liar said
- * counts: the attempt fails.
+ * runner_frame.c: hears the workers. frame.c has seen to it that a frame is well formed; here it
+ * must also fit into the conversation (worker.h). What doesn't is a lie, and nothing that a liar
+ * said counts: the attempt fails.
  */
 #include "run/runner_internal.h"
 

@@ -181,10 +181,10 @@ const struct runner_rank *runner_run_slowest(const struct runner_run *run);
 
 /* --- runner_result.c --- */
 
-/* Fills rate, valid and result of `outcome`, in the arena, and the end of a simulated run; fails where
- * a rank's text is no result.
- * `shared`: one process had all ranks. `profiler` recorded it; NULL = none. `watch` is asked for what
- * the ranks' GPUs did; the question's times of measuring are filled in here. */
+/* Fills rate, valid and result of `outcome`, in the arena, and the end of a simulated run; fails
+ * where a rank's text is no result. `shared`: one process had all ranks. `profiler` recorded it;
+ * NULL = none. `watch` is asked for what the ranks' GPUs did; the question's times of measuring are
+ * filled in here. */
 int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
                         const char *profiler, struct lab_run_monitor *monitor,
                         const struct lab_run_monitor_question *question, struct lab_arena *arena,
@@ -196,8 +196,8 @@ int runner_result_merge(const struct runner_rank *ranks, int count, bool shared,
 bool runner_run_is_shared(const struct runner *runner, const struct lab_plan_run *planned);
 double runner_run_duration_s(const struct runner *runner, const struct lab_plan_run *planned);
 
-/* What rank `index` of a run of a phase is told beside its device and node: CPUs of its own, and what
- * other runs chose. Fails where that isn't known since those runs have failed. */
+/* What rank `index` of a run of a phase is told beside its device and node: CPUs of its own, and
+ * what other runs chose. Fails where that isn't known since those runs have failed. */
 int runner_phase_rank(const struct runner *runner, const struct lab_plan_run *planned, int index,
                       struct lab_arena *arena, struct lab_job_rank *rank, struct lab_err *err);
 

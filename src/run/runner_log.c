@@ -1,6 +1,7 @@
 /*
- * runner_log.c: a run's stdout and stderr, kept up to a size and read beyond it: a worker that floods
- * its output neither fills the disk nor waits for us. A log that can't be written spoils no run.
+ * runner_log.c: a run's stdout and stderr, kept up to a size and read beyond it: a worker that
+ * floods its output neither fills the disk nor waits for us. A log that can't be written spoils no
+ * run.
  */
 #include "run/runner_internal.h"
 

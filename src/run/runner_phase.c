@@ -1,7 +1,7 @@
 /*
- * runner_phase.c: what a run of a phase is told beside its plan. CPUs of its own follow from the devices
- * of its gang; what other phases chose is read back from the store, so that a study that was interrupted
- * goes on as if it had not been.
+ * runner_phase.c: what a run of a phase is told beside its plan. CPUs of its own follow from the
+ * devices of its gang; what other phases chose is read back from the store, so that a study that
+ * was interrupted goes on as if it had not been.
  */
 #include "run/runner_internal.h"
 
@@ -26,7 +26,8 @@ static int ascending(const void *a, const void *b) {
     return *(const int *)a - *(const int *)b;
 }
 
-/* A CPU device's are its cores. A GPU's are a share of its node's: as many as the gang has GPUs there. */
+/* A CPU device's are its cores. A GPU's are a share of its node's: as many as the gang has GPUs
+ * there. */
 static void choose_cpus(const struct runner *runner, const struct lab_plan_run *planned, int index,
                         struct lab_arena *arena, struct lab_job_rank *rank) {
     const struct lab_plan *plan = runner->spec->plan;
@@ -90,7 +91,8 @@ static void keep(struct choice *choices, int *count, int most, struct choice cho
         choices[(*count)++] = choice;
 }
 
-/* Of each phase, what tuning ended with for this work on this device: in the same block, or the nearest. */
+/* Of each phase, what tuning ended with for this work on this device: in the same block, or the
+ * nearest. */
 static int find_choices(const struct runner *runner, const struct lab_plan_run *planned,
                         const char *device, struct lab_arena *arena, struct choice *ret_choices,
                         int most, struct lab_err *err) {

@@ -1,6 +1,7 @@
 /*
- * runner_place.c: the runner wakes up for every frame and every line that is printed. On a CPU that a
- * rank computes on it would be noise in the figures, so it goes elsewhere if there is an elsewhere.
+ * runner_place.c: the runner wakes up for every frame and every line that is printed. On a CPU that
+ * a rank computes on it would be noise in the figures, so it goes elsewhere if there is an
+ * elsewhere.
  */
 #include "run/runner_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * runner_result.c: one object for the run from its ranks' objects. Rates add up; what has no sum (the
- * times of an iteration) is that of the slowest rank, since a gang is as fast as that.
+ * runner_result.c: one object for the run from its ranks' objects. Rates add up; what has no sum
+ * (the times of an iteration) is that of the slowest rank, since a gang is as fast as that.
  */
 #include "run/runner_internal.h"
 

@@ -42,8 +42,8 @@ static bool is_watched(const struct lab_plan *plan, const struct lab_job_rank *r
 
 #define SEED_BITS ((UINT64_C(1) << 53) - 1) /* whole numbers that every reader of JSON keeps */
 
-/* The same run of the same seed meets the same chance, whenever and however often it is carried out;
- * its repeats meet others, since the identity holds their index. */
+/* The same run of the same seed meets the same chance, whenever and however often it is carried
+ * out; its repeats meet others, since the identity holds their index. */
 static void add_simulation(const struct lab_plan *plan, const struct runner_run *run,
                            struct lab_job *job) {
     const struct lab_device_ref *device = &plan->devices.items[job->ranks[0].gpu_id];
@@ -524,7 +524,8 @@ static void warn_of_crashes(const struct runner *runner, const struct runner_run
     }
 }
 
-/* What GPUs count (energy, errors) is read once more when results are there; that takes a moment. */
+/* What GPUs count (energy, errors) is read once more when results are there; that takes a
+ * moment. */
 static bool is_settled(struct runner *runner, struct runner_run *run, int64_t now_ns) {
     if (!runner->monitor ||
         !lab_run_uses_gpu(run->item->planned->ranks, run->item->planned->rank_count))

@@ -93,7 +93,7 @@ static int create_store(struct lab_study *study, const struct lab_study_request 
     };
     struct lab_run *runs = lab_arena_alloc(arena, (size_t)plan->run_count, sizeof *runs);
     for (int i = 0; i < plan->run_count; i++)
-        runs[i] = lab_plan_record(plan, i, arena);
+        runs[i] = lab_run_plan_record(plan, i, arena);
     int result = lab_store_create(file_of(study, "study.db", arena), &row, runs, plan->run_count,
                                   &study->store, err);
     lab_str_release(&config);
@@ -238,8 +238,8 @@ static bool give_room(const struct lab_study *study) {
 }
 
 /*
- * Brings the files up to date, with the space that was kept where there is no other. Where even that is
- * not enough, the file that kept it says so, and the same command completes them.
+ * Brings the files up to date, with the space that was kept where there is no other. Where even
+ * that is not enough, the file that kept it says so, and the same command completes them.
  */
 static int settle_results(struct lab_study *study, struct lab_err *err) {
     if (!study->stale || write_results(study, NULL) == 0)

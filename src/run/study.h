@@ -2,7 +2,8 @@
  * study.h: a plan carried out: from its folder, through the runner, to the files that it leaves.
  *
  *     <folder>/config.yaml  overrides.yaml  machine.json     written before it has its name
- *              study.db                                      the truth; everything below comes from it
+ *              study.db                                      the truth; everything below comes from
+ *                                                            it
  *              results.json  experiment_summary.json         rewritten whole, at most once a second
  *              logs/experiment.log                           a line for each thing that happened
  *              logs/<run id>.stdout  .stderr                 what the workers printed
@@ -60,8 +61,8 @@ struct lab_study_listener { /* both may be NULL */
     void *state;
 };
 
-/* Leases the devices and carries out what is left. As lab_runner_run; it also fails if the files can't
- * be brought up to date at its end. */
+/* Leases the devices and carries out what is left. As lab_runner_run; it also fails if the files
+ * can't be brought up to date at its end. */
 int lab_study_run(struct lab_study *study, const struct lab_study_listener *listener,
                   struct lab_runner_outcome *ret_outcome, struct lab_err *err);
 

@@ -1,8 +1,8 @@
 /*
- * http.c: a few pages over HTTP, for clients that may be many, slow or hostile. libmicrohttpd does the
- * protocol, in the caller's thread; the limits that it lacks are here: a connection's age counts from
- * its beginning, not from its last byte, and a full house turns out the oldest guest instead of the
- * newest.
+ * http.c: a few pages over HTTP, for clients that may be many, slow or hostile. libmicrohttpd does
+ * the protocol, in the caller's thread; the limits that it lacks are here: a connection's age
+ * counts from its beginning, not from its last byte, and a full house turns out the oldest guest
+ * instead of the newest.
  */
 #include "serve/serve.h"
 
@@ -44,7 +44,8 @@ struct lab_http {
 
 /* --- who is connected --- */
 
-/* An IPv4 address, or the network of an IPv6 one: a single client may have all addresses of that. */
+/* An IPv4 address, or the network of an IPv6 one: a single client may have all addresses of
+ * that. */
 static void write_key(const struct sockaddr *from, unsigned char key[16]) {
     memset(key, 0, 16);
     if (from->sa_family == AF_INET) {
@@ -164,7 +165,8 @@ static struct MHD_Response *make_message(const char *message) {
     return make_response(&text, "text/plain; charset=utf-8");
 }
 
-/* The same bytes for all who ask before the next change: neither time nor memory grows with them. */
+/* The same bytes for all who ask before the next change: neither time nor memory grows with
+ * them. */
 static struct MHD_Response *page_response(struct lab_http *http, int page) {
     if (!http->ready[page]) {
         struct lab_str text;

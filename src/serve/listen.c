@@ -1,6 +1,7 @@
 /*
- * listen.c: an address as people write it, to a socket that listens. The socket is made here and not by
- * the HTTP library, so that a refusal can say what is wrong, and port 0 which port it became.
+ * listen.c: an address as people write it, to a socket that listens. The socket is made here and
+ * not by the HTTP library, so that a refusal can say what is wrong, and port 0 which port it
+ * became.
  */
 #include "serve/serve.h"
 

@@ -1,6 +1,6 @@
 /*
- * scrape.c: takes what a sampler hands on and keeps the latest of it. Nothing is added up or averaged:
- * Prometheus does that, from counters as the driver gives them.
+ * scrape.c: takes what a sampler hands on and keeps the latest of it. Nothing is added up or
+ * averaged: Prometheus does that, from counters as the driver gives them.
  */
 #include "serve/scrape_internal.h"
 

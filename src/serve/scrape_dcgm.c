@@ -1,10 +1,10 @@
 /*
- * scrape_dcgm.c: GPUs under dcgm-exporter's names, so that dashboards made for it work as they are. The
- * names, units and help texts are its own; what NVML doesn't give is left out, never 0.
+ * scrape_dcgm.c: GPUs under dcgm-exporter's names, so that dashboards made for it work as they are.
+ * The names, units and help texts are its own; what NVML doesn't give is left out, never 0.
  *
- * Of a GPU that is cut into MIG instances, each name is shown for the instances where they have it, and
- * for the whole GPU otherwise: the sum over all series is then right, which it wouldn't be with the
- * GPU's power beside each instance.
+ * Of a GPU that is cut into MIG instances, each name is shown for the instances where they have it,
+ * and for the whole GPU otherwise: the sum over all series is then right, which it wouldn't be with
+ * the GPU's power beside each instance.
  */
 #include "serve/scrape_internal.h"
 

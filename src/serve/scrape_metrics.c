@@ -1,7 +1,7 @@
 /*
- * scrape_metrics.c: every metric of the model's table under a name of ours. The name follows from the
- * table: gpulab_gpu_ for GPUs and their instances, gpulab_ for the host; then the metric's name, its
- * base unit, and _total for a counter. So a new metric is served without a line here.
+ * scrape_metrics.c: every metric of the model's table under a name of ours. The name follows from
+ * the table: gpulab_gpu_ for GPUs and their instances, gpulab_ for the host; then the metric's
+ * name, its base unit, and _total for a counter. So a new metric is served without a line here.
  */
 #include "serve/scrape_internal.h"
 

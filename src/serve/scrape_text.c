@@ -1,9 +1,10 @@
 /*
- * scrape_text.c: the state as Prometheus's text format 0.0.4. A pure function of the state: no clock is
- * read and no time stamp written, so a series that isn't there is stale for Prometheus at once.
+ * scrape_text.c: the state as Prometheus's text format 0.0.4. A pure function of the state: no
+ * clock is read and no time stamp written, so a series that isn't there is stale for Prometheus at
+ * once.
  *
- * All lines of a name stand together, as the format asks for; so the loops go by name first, by device
- * second.
+ * All lines of a name stand together, as the format asks for; so the loops go by name first, by
+ * device second.
  */
 #include "serve/scrape_internal.h"
 
@@ -50,7 +51,8 @@ void scrape_add_header(const char *name, const char *type, const char *help, str
     lab_str_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Whole numbers with all their digits; others with 15, which hides what the scale's rounding adds. */
+/* Whole numbers with all their digits; others with 15, which hides what the scale's rounding
+ * adds. */
 static void add_value(double value, struct lab_str *out) {
     if (fabs(value) < 1e18 && value == floor(value))
         lab_str_printf(out, "%.0f", value);

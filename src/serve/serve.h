@@ -1,6 +1,6 @@
 /*
- * serve.h: what the program answers over HTTP: the latest state of the machine as text for Prometheus,
- * and the small server that hands it out.
+ * serve.h: what the program answers over HTTP: the latest state of the machine as text for
+ * Prometheus, and the small server that hands it out.
  *
  * Nothing here has a thread of its own: whoever owns them polls the server's descriptor beside the
  * sampler's and lets each do its work in turn. So no lock is needed, and no client can hold up the
@@ -46,7 +46,8 @@ void lab_scrape_set_stats(struct lab_scrape *scrape, const struct lab_sampler_st
 
 /*
  * Appends the text format 0.0.4: dcgm-exporter's names and labels, then our own, gpulab_*, in base
- * units (bytes, seconds, watts, joules, hertz; shares as ratios of 1). What isn't known is left out.
+ * units (bytes, seconds, watts, joules, hertz; shares as ratios of 1). What isn't known is left
+ * out.
  */
 void lab_scrape_write(const struct lab_scrape *scrape, struct lab_str *out);
 
@@ -61,9 +62,9 @@ struct lab_listen {
 };
 
 /*
- * `address` is host:port, [::1]:port, :port (every address of this machine), a port alone (127.0.0.1),
- * or a host alone (`default_port`). Port 0 takes any that is free. LAB_ERR_USER: can't be meant here;
- * LAB_ERR_SYSTEM: refused, as when another program listens there.
+ * `address` is host:port, [::1]:port, :port (every address of this machine), a port alone
+ * (127.0.0.1), or a host alone (`default_port`). Port 0 takes any that is free. LAB_ERR_USER: can't
+ * be meant here; LAB_ERR_SYSTEM: refused, as when another program listens there.
  */
 int lab_listen_open(const char *address, int default_port, struct lab_listen *ret_listen,
                     struct lab_err *err);
@@ -82,9 +83,9 @@ struct lab_http_page {
 
 /*
  * GET and HEAD of the pages, 405 for other methods, 404 for other paths. A connection answers one
- * request and has to be done within `lifetime_ns`, however busily it sends. Who comes when an address
- * has all its connections, or the server has, pushes out the oldest one of that address, or of the
- * address that has most; so idle ones can't keep a newcomer out.
+ * request and has to be done within `lifetime_ns`, however busily it sends. Who comes when an
+ * address has all its connections, or the server has, pushes out the oldest one of that address, or
+ * of the address that has most; so idle ones can't keep a newcomer out.
  */
 struct lab_http_setup {
     int fd; /* from lab_listen_open; the server closes it, also on failure */

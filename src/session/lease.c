@@ -1,10 +1,10 @@
 /*
  * lease.c: physical devices are lent to one study at a time, across all users of the machine.
  *
- * A lease is an flock on a file in a directory that everybody may write to, where nobody is trusted: a
- * file there may be a link to somewhere else, a pipe, or locked for ever by a stranger. What isn't a
- * plain file with one name isn't touched. Files are never removed: two processes could then hold "the
- * same" lock on two of them.
+ * A lease is an flock on a file in a directory that everybody may write to, where nobody is
+ * trusted: a file there may be a link to somewhere else, a pipe, or locked for ever by a stranger.
+ * What isn't a plain file with one name isn't touched. Files are never removed: two processes could
+ * then hold "the same" lock on two of them.
  */
 #include "session/lease.h"
 

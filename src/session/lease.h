@@ -10,8 +10,8 @@
 #include <stdbool.h>
 
 /*
- * $GPULAB_LOCK_DIR, or /run/lock, or /tmp: a file for each physical device ("cpu:0"). Two studies that
- * measured on one device would measure each other.
+ * $GPULAB_LOCK_DIR, or /run/lock, or /tmp: a file for each physical device ("cpu:0"). Two studies
+ * that measured on one device would measure each other.
  */
 struct lab_lease {
     int *fds;
@@ -19,8 +19,8 @@ struct lab_lease {
 };
 
 /*
- * Takes all of them (names may repeat) or none. While someone else holds one, `wait` is called about
- * five times a second with the device and its holder; it returns false to give up
+ * Takes all of them (names may repeat) or none. While someone else holds one, `wait` is called
+ * about five times a second with the device and its holder; it returns false to give up
  * (LAB_ERR_INTERRUPTED). NULL = doesn't wait: LAB_ERR_USER that says who.
  */
 int lab_lease_take(const char *const *devices, int count, const struct lab_holder *self,

@@ -1,4 +1,4 @@
-/* progress.c */
+/* session_progress.c: the status line of a measurement. */
 #include "session/session_progress.h"
 
 #include "base/clock.h"

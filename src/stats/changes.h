@@ -25,11 +25,11 @@ struct lab_changes_options {
 
 /*
  * The segmentation of least cost + penalties, by PELT (Killick, Fearnhead and Eckley 2012): exact.
- * Beyond 2048 values changes are sought on a grid of 2048 places, all values still counting; each is
- * then moved to the best value nearby, and taken out if it doesn't pay any more. Fills `ret_starts` with the index where each segment
- * but the first begins, rising; it needs room for n / segment_min. False, and no changes, if a value
- * isn't finite or n is 0. Neighbours that depend on each other look like changes: penalties suppose
- * that they don't.
+ * Beyond 2048 values changes are sought on a grid of 2048 places, all values still counting; each
+ * is then moved to the best value nearby, and taken out if it doesn't pay any more. Fills
+ * `ret_starts` with the index where each segment but the first begins, rising; it needs room for n
+ * / segment_min. False, and no changes, if a value isn't finite or n is 0. Neighbours that depend
+ * on each other look like changes: penalties suppose that they don't.
  */
 bool lab_changes_find(const double *x, size_t n, const struct lab_changes_options *options,
                       size_t *ret_starts, size_t *ret_count);
@@ -52,9 +52,9 @@ struct lab_steadiness {
 };
 
 /*
- * The classes of Barrett et al., "Virtual machine warmup blows hot and cold" (2017), for times: less
- * is faster. Two segments are alike if their means differ by no more than the last one's variance
- * or 0.001, all in units of the last one's mean (theirs took about a second).
+ * The classes of Barrett et al., "Virtual machine warmup blows hot and cold" (2017), for times:
+ * less is faster. Two segments are alike if their means differ by no more than the last one's
+ * variance or 0.001, all in units of the last one's mean (theirs took about a second).
  */
 struct lab_steadiness lab_changes_classify(const double *x, size_t n, const size_t *starts,
                                            size_t count);

@@ -69,8 +69,8 @@ struct lab_fit lab_fit_linear(const struct lab_fit_data *data);
 
 /*
  * The same with no coefficient below 0 (Lawson and Hanson 1974). Standard errors, correlation and
- * residual error are those of the unconstrained fit: they hold whichever bounds are met, while those
- * of the positive coefficients alone would claim certainty for each one that was set to 0.
+ * residual error are those of the unconstrained fit: they hold whichever bounds are met, while
+ * those of the positive coefficients alone would claim certainty for each one that was set to 0.
  */
 struct lab_fit lab_fit_nonnegative(const struct lab_fit_data *data);
 
@@ -133,9 +133,9 @@ extern const struct lab_fit_model lab_law_usl; /* λ n / (1 + σ (n−1) + κ n 
 double lab_law_usl_peak(const double *c);
 
 /*
- * Where two lines fitted to independent data meet. The interval holds every x in [from, to] at which
- * their difference can't be told from 0 (Fieller 1954), with Welch's degrees of freedom at the
- * crossing. It holds where the delta method is too narrow, and is unbounded where slopes may be
+ * Where two lines fitted to independent data meet. The interval holds every x in [from, to] at
+ * which their difference can't be told from 0 (Fieller 1954), with Welch's degrees of freedom at
+ * the crossing. It holds where the delta method is too narrow, and is unbounded where slopes may be
  * equal; two rays are given as one interval with what is between them. `at` is NaN if the lines
  * don't meet in [from, to], the interval if no such x exists.
  */

@@ -57,9 +57,9 @@ double lab_stats_cv(const double *x, size_t n);
 struct lab_interval lab_stats_median_interval(const double *x, size_t n, double confidence);
 
 /*
- * The same for values that are worth only `effective_n` independent ones (lab_stats_effective_size):
- * the ranks that so many would have, stretched to n and rounded outwards. effective_n = n gives
- * lab_stats_median_interval.
+ * The same for values that are worth only `effective_n` independent ones
+ * (lab_stats_effective_size): the ranks that so many would have, stretched to n and rounded
+ * outwards. effective_n = n gives lab_stats_median_interval.
  */
 struct lab_interval lab_stats_median_interval_sorted(const double *sorted, size_t n,
                                                      double effective_n, double confidence);
@@ -141,15 +141,15 @@ struct lab_rank_test {
 };
 
 /*
- * Mann and Whitney's test whether values of x tend to be larger or smaller than those of y. Exact up
- * to 10,000 pairs without ties; with ties (conditional on them) while (n_x + n_y)·min(n_x, n_y) ≤
- * 1,500, as of 27 and 27 values; normal with the corrections for ties and continuity beyond. All
+ * Mann and Whitney's test whether values of x tend to be larger or smaller than those of y. Exact
+ * up to 10,000 pairs without ties; with ties (conditional on them) while (n_x + n_y)·min(n_x, n_y)
+ * ≤ 1,500, as of 27 and 27 values; normal with the corrections for ties and continuity beyond. All
  * values the same: p = 1. Either sample empty: NaN. ±∞ has its place in the order.
  */
 struct lab_rank_test lab_stats_mann_whitney(const double *x, size_t nx, const double *y, size_t ny);
 
-/* The smallest p that so many values can have: 2 / C(n_x + n_y, n_x), at most 1. Where it isn't below
- * the level asked for, the test can't find anything. */
+/* The smallest p that so many values can have: 2 / C(n_x + n_y, n_x), at most 1. Where it isn't
+ * below the level asked for, the test can't find anything. */
 double lab_stats_mann_whitney_least_p(size_t nx, size_t ny);
 
 struct lab_effect {
@@ -159,20 +159,21 @@ struct lab_effect {
 
 /*
  * Cliff's δ = 2U/(n_x n_y) − 1: from −1 (every x below every y) to 1. Interval by Cliff's unbiased
- * variance, asymmetric, as Feng and Cliff (2004) advise, with Student's t for n_x + n_y − 2 degrees;
- * where the samples don't overlap, from the smaller one's n: (n − t²)/(n + t²) to 1. At 95 % it covers
- * 97 to 99 % with 5 and 5 values, 95 to 97 % with more (test_stats_compare_coverage). Each sample
- * needs 2 values for it.
+ * variance, asymmetric, as Feng and Cliff (2004) advise, with Student's t for n_x + n_y − 2
+ * degrees; where the samples don't overlap, from the smaller one's n: (n − t²)/(n + t²) to 1. At 95
+ * % it covers 97 to 99 % with 5 and 5 values, 95 to 97 % with more (test_stats_compare_coverage).
+ * Each sample needs 2 values for it.
  */
 struct lab_effect lab_stats_cliff_delta(const double *x, size_t nx, const double *y, size_t ny,
                                         double confidence);
 
 /*
- * By how much x lies above y: Hodges and Lehmann's median of all differences x − y, with the interval
- * of those shifts that Mann and Whitney's test doesn't reject (exact distribution up to 10,000 pairs,
- * normal beyond). If both have the same shape it covers as it says at any n, and `confidence` is the
- * one reached. With too few values for the confidence asked for: the widest, with the confidence it
- * has. Of logarithms it is the logarithm of a ratio. Not for values of ±∞: NaN.
+ * By how much x lies above y: Hodges and Lehmann's median of all differences x − y, with the
+ * interval of those shifts that Mann and Whitney's test doesn't reject (exact distribution up to
+ * 10,000 pairs, normal beyond). If both have the same shape it covers as it says at any n, and
+ * `confidence` is the one reached. With too few values for the confidence asked for: the widest,
+ * with the confidence it has. Of logarithms it is the logarithm of a ratio. Not for values of ±∞:
+ * NaN.
  */
 struct lab_effect lab_stats_shift(const double *x, size_t nx, const double *y, size_t ny,
                                   double confidence);
@@ -193,10 +194,10 @@ double lab_stats_welch_freedom(double variance_x, double freedom_x, double varia
 
 /*
  * statistic(x) / statistic(y), such as the ratio of medians, with a BCa interval: both samples are
- * resampled, the acceleration comes from the jackknife of both. Neither varies: a point. Each needs 2
- * values; a statistic(y) of 0 among the resamples makes an end infinite, 0/0 both NaN. At 95 % it
- * covers the ratio of medians of lognormal values (σ = 0.3) in 96 % with 5 and 5 of them and in 94 to
- * 95 % with more; lab_stats_shift of logarithms keeps its promise at any n.
+ * resampled, the acceleration comes from the jackknife of both. Neither varies: a point. Each needs
+ * 2 values; a statistic(y) of 0 among the resamples makes an end infinite, 0/0 both NaN. At 95 % it
+ * covers the ratio of medians of lognormal values (σ = 0.3) in 96 % with 5 and 5 of them and in 94
+ * to 95 % with more; lab_stats_shift of logarithms keeps its promise at any n.
  */
 struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *y, size_t ny,
                                       lab_statistic *statistic, double confidence, int resamples,
@@ -206,11 +207,11 @@ struct lab_effect lab_stats_bca_ratio(const double *x, size_t nx, const double *
 
 /*
  * How often each of `count` samples would have the largest mean if all values were drawn again:
- * `ret_wins` (count of them) add up to `resamples`. A sample keeps its mean; what its values differ from
- * it by is drawn from the deviations of all samples together, widened by √(n/(n−1)) and as Student's t
- * is from the normal with as many degrees as there are, so that samples of two or three values can be
- * judged by what all of them show. It takes the spread to be the same in all. Returns false (wins
- * untouched) if no sample has two values, or any is empty or has one that isn't finite.
+ * `ret_wins` (count of them) add up to `resamples`. A sample keeps its mean; what its values differ
+ * from it by is drawn from the deviations of all samples together, widened by √(n/(n−1)) and as
+ * Student's t is from the normal with as many degrees as there are, so that samples of two or three
+ * values can be judged by what all of them show. It takes the spread to be the same in all. Returns
+ * false (wins untouched) if no sample has two values, or any is empty or has one that isn't finite.
  */
 bool lab_stats_wins(const double *const *samples, const size_t *sizes, size_t count, int resamples,
                     uint64_t seed, int *ret_wins);
@@ -228,8 +229,8 @@ struct lab_interval lab_stats_binomial_interval(int64_t k, int64_t n, double con
 
 /* --- going together --- */
 
-/* Ranks from 1; equal values share the mean of theirs. Returns false (ranks untouched) if there is a
- * NaN. */
+/* Ranks from 1; equal values share the mean of theirs. Returns false (ranks untouched) if there is
+ * a NaN. */
 bool lab_stats_ranks(const double *x, size_t n, double *ret_ranks);
 
 /*
@@ -249,10 +250,10 @@ struct lab_correlation {
 /*
  * Correlation of n pairs that are worth `effective_n` independent ones (n: all are; otherwise
  * lab_stats_pair_effective_size, of the ranks for Spearman). p by Student's t with effective_n − 2
- * degrees; Spearman's with all independent and up to 9 pairs by all orders, given the ties. Interval
- * by Fisher's z, its variance 1/(effective_n − 3), for Spearman's (1 + r²/2)/(effective_n − 3)
- * (Bonett and Wright 2000). Either series constant, NaN or ±∞ (Spearman: NaN) among them, or n < 3:
- * all NaN. effective_n ≤ 2: no p; ≤ 3: no interval.
+ * degrees; Spearman's with all independent and up to 9 pairs by all orders, given the ties.
+ * Interval by Fisher's z, its variance 1/(effective_n − 3), for Spearman's (1 + r²/2)/(effective_n
+ * − 3) (Bonett and Wright 2000). Either series constant, NaN or ±∞ (Spearman: NaN) among them, or n
+ * < 3: all NaN. effective_n ≤ 2: no p; ≤ 3: no interval.
  */
 struct lab_correlation lab_stats_pearson(const double *x, const double *y, size_t n,
                                          double effective_n, double confidence);
@@ -273,10 +274,10 @@ struct lab_lag {
 
 /*
  * The lag within ±most at which two series in the order of time go together best (least p, of equal
- * ones the largest |r|). Overlaps of less than half of n, or of 4, aren't tried. Each p counts as many
- * independent pairs as lab_stats_pair_effective_size leaves. Lags aren't independent of each other, so
- * that p_any is on the safe side (at 5 %, 3 % of unrelated series over 11 lags). For Spearman's give
- * ranks.
+ * ones the largest |r|). Overlaps of less than half of n, or of 4, aren't tried. Each p counts as
+ * many independent pairs as lab_stats_pair_effective_size leaves. Lags aren't independent of each
+ * other, so that p_any is on the safe side (at 5 %, 3 % of unrelated series over 11 lags). For
+ * Spearman's give ranks.
  */
 struct lab_lag lab_stats_lag(const double *x, const double *y, size_t n, size_t most);
 
@@ -301,9 +302,9 @@ struct lab_trend_test lab_stats_mann_kendall(const double *x, size_t n);
 /* Power of the two-sided two-sample t test at `alpha`, for means that differ by `effect` standard
  * deviations; noncentral t, exact for normal values of equal spread. */
 double lab_stats_power_t(double effect, double nx, double ny, double alpha);
-/* Of Mann and Whitney's test: the t test's with `efficiency` times the values; 0 where no order of so
- * few values is significant. That holds in the limit and promises a little much before: 78 % for 77 %
- * with 12 and 12 normal values, 45 % for 41 % with 6 and 6. */
+/* Of Mann and Whitney's test: the t test's with `efficiency` times the values; 0 where no order of
+ * so few values is significant. That holds in the limit and promises a little much before: 78 % for
+ * 77 % with 12 and 12 normal values, 45 % for 41 % with 6 and 6. */
 double lab_stats_power_mann_whitney(double effect, double nx, double ny, double alpha,
                                     double efficiency);
 
@@ -311,8 +312,8 @@ double lab_stats_power_mann_whitney(double effect, double nx, double ny, double 
  * alpha outside (0, 1). */
 double lab_stats_needed_t(double effect, double power, double alpha);
 double lab_stats_needed_mann_whitney(double effect, double power, double alpha, double efficiency);
-/* The same for an expected Cliff's δ, without knowledge of the distribution (Noether 1987): somewhat
- * too many where δ is large. */
+/* The same for an expected Cliff's δ, without knowledge of the distribution (Noether 1987):
+ * somewhat too many where δ is large. */
 double lab_stats_needed_delta(double delta, double power, double alpha);
 
 #endif

@@ -31,9 +31,9 @@ static bool answerable(const double *x, size_t n, double confidence, int resampl
 }
 
 /*
- * The statistic without each of up to JACKKNIFE_GROUPS groups of values, and how many groups. Leaving
- * out groups instead of single values keeps the acceleration's expectation: each is then a sum of h
- * influences, whose skewness falls with √h as the number of groups falls with h.
+ * The statistic without each of up to JACKKNIFE_GROUPS groups of values, and how many groups.
+ * Leaving out groups instead of single values keeps the acceleration's expectation: each is then a
+ * sum of h influences, whose skewness falls with √h as the number of groups falls with h.
  */
 static size_t leave_out(const double *x, size_t n, lab_statistic *statistic, double *rest,
                         double *ret_values) {
@@ -109,8 +109,8 @@ static struct lab_interval bca(const double *values, int resamples, double *ret_
 /* --- resamples --- */
 
 /*
- * One sample's resamples. Their medians, which are asked for most, need no sorting of each: how often
- * each value was drawn, counted by its rank, tells where the middle lies.
+ * One sample's resamples. Their medians, which are asked for most, need no sorting of each: how
+ * often each value was drawn, counted by its rank, tells where the middle lies.
  */
 struct resampler {
     const double *x;

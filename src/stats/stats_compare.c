@@ -2,8 +2,8 @@
  * stats_compare.c: whether and by how much two samples differ, by the order of their values.
  *
  * All of it comes from one walk through both sorted samples, so that a million values cost their
- * sorting. The exact distributions are counted in doubles: whole numbers, exact up to 2^53 and within
- * rounding beyond.
+ * sorting. The exact distributions are counted in doubles: whole numbers, exact up to 2^53 and
+ * within rounding beyond.
  */
 #include "base/mem.h"
 #include "stats/stats.h"

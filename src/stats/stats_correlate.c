@@ -68,8 +68,8 @@ struct lab_correlation lab_stats_pearson(const double *x, const double *y, size_
 }
 
 /*
- * Twice the smaller tail of Σ x y over all orders of y (Heap's algorithm: each differs from the last
- * by one swap). Of doubled ranks, so that all sums are whole and equal ones are equal.
+ * Twice the smaller tail of Σ x y over all orders of y (Heap's algorithm: each differs from the
+ * last by one swap). Of doubled ranks, so that all sums are whole and equal ones are equal.
  */
 static double p_by_orders(const double *ranks_x, const double *ranks_y, size_t n) {
     double x[ORDERS_MAX] = {0}, y[ORDERS_MAX] = {0}, sum = 0;

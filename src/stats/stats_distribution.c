@@ -72,8 +72,8 @@ static void scale_range(double v, double *ret_low, double *ret_high) {
 }
 
 /*
- * P(T ≤ t) = ∫ Φ(t s − δ) f(s) ds, s = √(χ²/ν): the normal deviate over an estimated deviation, taken
- * apart. Gauss-Legendre; the density is divided by its own sum, which spares its constant.
+ * P(T ≤ t) = ∫ Φ(t s − δ) f(s) ds, s = √(χ²/ν): the normal deviate over an estimated deviation,
+ * taken apart. Gauss-Legendre; the density is divided by its own sum, which spares its constant.
  */
 double lab_stats_t_noncentral_cdf(double t, double degrees_of_freedom, double noncentrality) {
     lab_solve_prepare();

@@ -1,6 +1,7 @@
 /*
  * stats_fit_law.c: the laws that measurements of machines tend to follow. Non-linear ones begin at
- * a linear fit of a transformed law, which is near the minimum though its errors are the wrong ones.
+ * a linear fit of a transformed law, which is near the minimum though its errors are the wrong
+ * ones.
  */
 #include "stats/fit.h"
 

@@ -1,8 +1,8 @@
 /*
  * stats_power.c: how likely a difference is found, and how many values that takes.
  *
- * The power of Mann and Whitney's test depends on the whole distribution; by its asymptotic relative
- * efficiency it is that of a t test with fewer values.
+ * The power of Mann and Whitney's test depends on the whole distribution; by its asymptotic
+ * relative efficiency it is that of a t test with fewer values.
  */
 #include "stats/stats.h"
 

@@ -1,8 +1,9 @@
 /*
  * stats_surrogate_test.c: the chance of a correlation, by the signs of waves.
  *
- * The largest products are tried with every combination of their signs, the rest counts as normal by its
- * variance: exact where few waves carry everything, which is where the normal distribution is wrong.
+ * The largest products are tried with every combination of their signs, the rest counts as normal
+ * by its variance: exact where few waves carry everything, which is where the normal distribution
+ * is wrong.
  */
 #include "stats/surrogate_test.h"
 
@@ -47,8 +48,8 @@ static void make_room(struct lab_surrogate *room, size_t n) {
 
 /* --- waves --- */
 
-/* The largest product of 2, 3 and 5 that isn't larger: other lengths take the transform far longer. At
- * most a few in a hundred of a long run's last values are left out. */
+/* The largest product of 2, 3 and 5 that isn't larger: other lengths take the transform far longer.
+ * At most a few in a hundred of a long run's last values are left out. */
 static size_t quick_length(size_t n) {
     for (size_t length = n; length > 1; length--) {
         size_t rest = length;
@@ -70,7 +71,8 @@ static void plan(struct lab_surrogate *room, size_t n) {
     room->planned = n;
 }
 
-/* Orthonormal DCT-II of n values but for the mean, n − 1 waves, by one real transform (Makhoul 1980). */
+/* Orthonormal DCT-II of n values but for the mean, n − 1 waves, by one real transform (Makhoul
+ * 1980). */
 static void make_waves(struct lab_surrogate *room, const double *values, size_t n,
                        double *ret_waves) {
     double *v = room->scratch, unit = sqrt(2 / (double)n);
@@ -89,7 +91,8 @@ static void make_waves(struct lab_surrogate *room, const double *values, size_t 
     }
 }
 
-/* All waves of all runs, and each run's mean against that of the runs before it. Returns how many. */
+/* All waves of all runs, and each run's mean against that of the runs before it. Returns how
+ * many. */
 static size_t take_apart(struct lab_surrogate *room, const double *values, const int *runs,
                          size_t n, double *ret_waves) {
     double before = 0, mean_before = 0;

@@ -1,7 +1,7 @@
 /*
- * stats_trend_test.c: generalised least squares under each of a grid of wanders, by a Kalman filter that
- * makes values and regressors independent, and the likelihood that tells which of them are plausible
- * (restricted, so that levels that were taken off don't make memory look short).
+ * stats_trend_test.c: generalised least squares under each of a grid of wanders, by a Kalman filter
+ * that makes values and regressors independent, and the likelihood that tells which of them are
+ * plausible (restricted, so that levels that were taken off don't make memory look short).
  */
 #include "stats/trend_test.h"
 
@@ -116,7 +116,8 @@ static void judge_grid(struct grid *grid, const struct lab_trend_series *series)
     }
 }
 
-/* Twice the log likelihood that an effect of t errors loses if it is taken for none; the other way. */
+/* Twice the log likelihood that an effect of t errors loses if it is taken for none; the other
+ * way. */
 static double loss_of(double t, double freedom) {
     return freedom * log1p(t * t / freedom);
 }
@@ -126,9 +127,9 @@ static double t_of(double loss, double freedom) {
 }
 
 /*
- * The region of effects and memories that the likelihood leaves, for the two of them together (χ² of two
- * degrees: −2 ln of what is missed), and of that region the effects. For the effect alone (one degree) it
- * would miss it in up to 13 % instead of 5 % where memory is as long as the series.
+ * The region of effects and memories that the likelihood leaves, for the two of them together (χ²
+ * of two degrees: −2 ln of what is missed), and of that region the effects. For the effect alone
+ * (one degree) it would miss it in up to 13 % instead of 5 % where memory is as long as the series.
  */
 static struct lab_trend_effect take_effect(const struct grid *grid, double miss) {
     struct lab_trend_effect effect = {NAN, INFINITY, -INFINITY, NAN, NAN};

@@ -1,8 +1,8 @@
 /*
  * stats_wins.c: which of several samples has the largest mean, and how often it would have again.
  *
- * Drawing each sample's own values again fails where they are few: two values have one deviation. The
- * deviations of all samples are drawn from instead.
+ * Drawing each sample's own values again fails where they are few: two values have one deviation.
+ * The deviations of all samples are drawn from instead.
  */
 #include "stats/stats.h"
 

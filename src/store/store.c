@@ -5,8 +5,8 @@
  * the writer. An orderly close puts it back into rollback mode: such a file needs nothing beside it
  * and is read from anywhere, read-only media included, where a WAL needs two files to be made.
  *
- * Nothing here may open the file by itself and close it again: that would drop the locks that SQLite
- * holds on it in this process. Hence stat and access.
+ * Nothing here may open the file by itself and close it again: that would drop the locks that
+ * SQLite holds on it in this process. Hence stat and access.
  */
 #include "store/store_internal.h"
 
@@ -177,8 +177,8 @@ static bool has_content(struct lab_arena *arena, const char *path, const char *s
 }
 
 /*
- * A file whose writer was killed is still in WAL mode, and reading it then means making files beside
- * it. Where that is forbidden the file alone is read, but only if nothing is missing in it.
+ * A file whose writer was killed is still in WAL mode, and reading it then means making files
+ * beside it. Where that is forbidden the file alone is read, but only if nothing is missing in it.
  */
 static int open_unwritable(struct lab_store *store, struct lab_arena *arena, struct lab_err *err) {
     const char *const suffixes[] = {"-wal", "-journal"};

@@ -5,7 +5,8 @@
  * on network ones); results are committed with synchronous=FULL before anything is acknowledged; at
  * the end a checkpoint leaves one file. `application_id` and `user_version` are set from the first
  * version on; a file of a later version is refused with its number, one that isn't ours at all too.
- * Earlier versions are read as they are; a writer that opens one upgrades it in its first transaction.
+ * Earlier versions are read as they are; a writer that opens one upgrades it in its first
+ * transaction.
  *
  * Times are CLOCK_MONOTONIC; an epoch (a stretch between boots of one machine) anchors them to wall
  * time, so that what was measured before and after a reboot can stand in one file.
@@ -37,41 +38,43 @@ struct lab_store_study {
 
 /* --- life --- */
 
-/* Makes a new file with the study and its planned runs, all or nothing; an existing one is an error.
- * The runs are numbered from 1 as they come; of each its plan is kept, not its state. */
+/* Makes a new file with the study and its planned runs, all or nothing; an existing one is an
+ * error. The runs are numbered from 1 as they come; of each its plan is kept, not its state. */
 int lab_store_create(const char *path, const struct lab_store_study *study,
                      const struct lab_run *runs, int count, struct lab_store **ret_store,
                      struct lab_err *err);
 
 /*
- * A reader may open the file while a writer works, and needs no permission to write anything. A writer
- * is refused while another one's transaction goes on; that there is no other between transactions is
- * up to whoever locks the study's directory. A handle belongs to one thread at a time and must not be
- * carried through a fork.
+ * A reader may open the file while a writer works, and needs no permission to write anything. A
+ * writer is refused while another one's transaction goes on; that there is no other between
+ * transactions is up to whoever locks the study's directory. A handle belongs to one thread at a
+ * time and must not be carried through a fork.
  */
 enum lab_store_mode { LAB_STORE_READ, LAB_STORE_WRITE };
 int lab_store_open(const char *path, enum lab_store_mode mode, struct lab_store **ret_store,
                    struct lab_err *err);
 
-/* Accepts NULL. A writer's checkpoints first, so that one file remains (unless readers have it open). */
+/* Accepts NULL. A writer's checkpoints first, so that one file remains (unless readers have it
+ * open). */
 void lab_store_close(struct lab_store *store);
 
 /* --- writing ---
- * A refusal leaves the file as it was and the store usable: after "no space left" the same call works
- * again once there is room. */
+ * A refusal leaves the file as it was and the store usable: after "no space left" the same call
+ * works again once there is room. */
 
-/* Starts an epoch now (boot id, host, both clocks), or finds the one of this boot; `kind` = "runner".
- * One whose clocks have since moved against each other by over a second (a suspended machine, a
- * corrected wall clock) isn't taken up again. */
+/* Starts an epoch now (boot id, host, both clocks), or finds the one of this boot; `kind` =
+ * "runner". One whose clocks have since moved against each other by over a second (a suspended
+ * machine, a corrected wall clock) isn't taken up again. */
 int lab_store_epoch(struct lab_store *store, const char *kind, int64_t *ret_epoch,
                     struct lab_err *err);
 
-/* A run begins its next attempt; what an earlier one left of it is dropped. One that is done can't. */
+/* A run begins its next attempt; what an earlier one left of it is dropped. One that is done
+ * can't. */
 int lab_store_begin_run(struct lab_store *store, int64_t run, int64_t epoch, int64_t start_ns,
                         struct lab_err *err);
 
-/* Chunks of one rank's iterations, from 0 on and without a gap; visible to readers at once, safe from
- * a crash of the process, durable with the result. */
+/* Chunks of one rank's iterations, from 0 on and without a gap; visible to readers at once, safe
+ * from a crash of the process, durable with the result. */
 int lab_store_add_iterations(struct lab_store *store, int64_t run, int rank, int64_t first,
                              const struct lab_iteration *items, size_t count, struct lab_err *err);
 
@@ -84,13 +87,14 @@ struct lab_store_metric {
 int lab_store_add_metric(struct lab_store *store, int64_t run,
                          const struct lab_store_metric *metric, struct lab_err *err);
 
-/* Where runs that are under way stand: replaces what was said before of them; what is said of others is
- * not kept. Visible to readers at once, and doesn't wait for the disk where there is a WAL. */
+/* Where runs that are under way stand: replaces what was said before of them; what is said of
+ * others is not kept. Visible to readers at once, and doesn't wait for the disk where there is a
+ * WAL. */
 int lab_store_set_progress(struct lab_store *store, const struct lab_run_progress *items, int count,
                            struct lab_err *err);
 
-/* The end of a running run: state (done or failed), end_ns, exit_code, error, result, concurrent, the
- * rate and valid of `outcome`; when this returns 0 it survives a power cut. */
+/* The end of a running run: state (done or failed), end_ns, exit_code, error, result, concurrent,
+ * the rate and valid of `outcome`; when this returns 0 it survives a power cut. */
 int lab_store_finish_run(struct lab_store *store, int64_t run, const struct lab_run *outcome,
                          struct lab_err *err);
 
@@ -103,7 +107,8 @@ int lab_store_study(struct lab_store *store, struct lab_arena *arena,
 int lab_store_runs(struct lab_store *store, struct lab_arena *arena, struct lab_run **ret_runs,
                    int *ret_count, struct lab_err *err);
 
-/* Of the runs that are running, in the planned order; a run that nothing was said of yet has none. */
+/* Of the runs that are running, in the planned order; a run that nothing was said of yet has
+ * none. */
 int lab_store_progress(struct lab_store *store, struct lab_arena *arena,
                        struct lab_run_progress **ret_items, int *ret_count, struct lab_err *err);
 
@@ -114,8 +119,8 @@ int lab_store_count(struct lab_store *store, int ret_counts[LAB_RUN_STATE_COUNT]
 int lab_store_iterations(struct lab_store *store, int64_t run, int rank, struct lab_arena *arena,
                          struct lab_iteration **ret_items, size_t *ret_count, struct lab_err *err);
 
-/* The same a chunk at a time, however many there are. `each` may end it by returning anything but 0:
- * then this returns -1 and `err` is left to whoever ended it. */
+/* The same a chunk at a time, however many there are. `each` may end it by returning anything but
+ * 0: then this returns -1 and `err` is left to whoever ended it. */
 typedef int lab_store_chunk(void *state, int64_t first, const struct lab_iteration *items,
                             size_t count);
 int lab_store_each_chunk(struct lab_store *store, int64_t run, int rank, lab_store_chunk *each,

@@ -90,7 +90,8 @@ struct lab_store *lab_store_new(const char *path, const char *noun, lab_store_ch
 /* The check of studies. */
 int lab_store_check_study(struct lab_store *store, struct lab_err *err);
 
-/* Opens a new handle for reading, also where nothing can be written. On failure it keeps what it has. */
+/* Opens a new handle for reading, also where nothing can be written. On failure it keeps what it
+ * has. */
 int lab_store_open_reader(struct lab_store *store, struct lab_err *err);
 
 /* Is there a file of the name that can be read, or written? In words of what it should be. */
@@ -109,7 +110,8 @@ const char *lab_store_boot_id(struct lab_arena *arena);
 /* Has the file lost its name since it was opened? Then whatever is written is lost. */
 int lab_store_check_name(struct lab_store *store, struct lab_err *err);
 
-/* Fails: the file is newer than this program. `sql` asks for the version of the program that wrote it. */
+/* Fails: the file is newer than this program. `sql` asks for the version of the program that wrote
+ * it. */
 int lab_store_refuse_newer(struct lab_store *store, const char *sql, int64_t version, int known,
                            struct lab_err *err);
 /* The first column of the first row, 0 where there is none. */
@@ -142,8 +144,8 @@ int lab_store_fail(struct lab_store *store, struct lab_err *err);
 
 /* --- transactions --- */
 
-/* As the only writer. Durable = on the disk when the commit returns; else it survives the end of the
- * process, and is on the disk with the next durable commit. */
+/* As the only writer. Durable = on the disk when the commit returns; else it survives the end of
+ * the process, and is on the disk with the next durable commit. */
 int lab_store_begin(struct lab_store *store, bool durable, struct lab_err *err);
 int lab_store_commit(struct lab_store *store, struct lab_err *err); /* or rolls back */
 void lab_store_rollback(struct lab_store *store);                   /* if anything is under way */

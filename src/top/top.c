@@ -1,4 +1,5 @@
-/* top.c: what all pages share: the title, the line of keys, questions, help; and the page between. */
+/* top.c: what all pages share: the title, the line of keys, questions, help; and the page
+ * between. */
 #include "top/top_internal.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /*
  * top.h: the screen of `gpulab top` without a terminal. Three parts, each a function of what it is
  * given: a history that takes samples, a drawing of history and view as a grid of cells, and a key
- * handler that changes the view. So what a person sees is tested as text, and replaying a recording is
- * the same as watching a machine. The terminal itself is top_terminal.h.
+ * handler that changes the view. So what a person sees is tested as text, and replaying a recording
+ * is the same as watching a machine. The terminal itself is top_terminal.h.
  */
 #ifndef LAB_TOP_TOP_H
 #define LAB_TOP_TOP_H
@@ -37,7 +37,8 @@ struct lab_sink_samples lab_top_history_sink(struct lab_top_history *history);
 
 /*
  * What a watcher would have seen of the recording until then: goes on from where it was, or starts
- * afresh for an earlier time. The recording must be the same one each time, and outlive the history.
+ * afresh for an earlier time. The recording must be the same one each time, and outlive the
+ * history.
  */
 void lab_top_history_load(struct lab_top_history *history, const struct lab_recording *recording,
                           int64_t until_ns);
@@ -147,8 +148,8 @@ struct lab_top_view {
     const char *const *notes; /* why something can't be seen; NULL-terminated, or NULL */
 };
 
-/* One page with all that belongs to it. The grid gets the view's size; a snapshot's as many rows as it
- * needs. */
+/* One page with all that belongs to it. The grid gets the view's size; a snapshot's as many rows as
+ * it needs. */
 void lab_top_draw(const struct lab_top_history *history, const struct lab_top_view *view,
                   struct lab_top_grid *grid);
 
@@ -209,8 +210,8 @@ void lab_top_summary(const struct lab_top_history *history, const struct lab_top
                      bool unicode, struct lab_str *out);
 
 /*
- * Charts of all devices as a PNG, drawn by gnuplot; its script stays beside the picture (FILE.gp, also
- * where gnuplot is missing, which is LAB_ERR_UNSUPPORTED).
+ * Charts of all devices as a PNG, drawn by gnuplot; its script stays beside the picture (FILE.gp,
+ * also where gnuplot is missing, which is LAB_ERR_UNSUPPORTED).
  */
 int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
                  const char *path, struct lab_err *err);

@@ -1,6 +1,7 @@
 /*
- * top_chart.c: one or two metrics over time. A cell holds 2 × 4 dots of braille; where only ASCII can
- * be shown, a sign for each column. The second line is dotted, so that it differs without colour.
+ * top_chart.c: one or two metrics over time. A cell holds 2 × 4 dots of braille; where only ASCII
+ * can be shown, a sign for each column. The second line is dotted, so that it differs without
+ * colour.
  */
 #include "top/top_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * top_device.c: the page of one device: what it is and how it is, in a few lines, then charts of all
- * that it tells. Charts without data leave their room to the others.
+ * top_device.c: the page of one device: what it is and how it is, in a few lines, then charts of
+ * all that it tells. Charts without data leave their room to the others.
  */
 #include "top/top_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * top_history.c: takes samples and keeps the latest of everything, sums over all of it, and a ring of
- * points for charts. It has no clock: time is what the samples say.
+ * top_history.c: takes samples and keeps the latest of everything, sums over all of it, and a ring
+ * of points for charts. It has no clock: time is what the samples say.
  */
 #include "top/top_internal.h"
 

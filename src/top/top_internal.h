@@ -1,4 +1,5 @@
-/* top_internal.h: what the parts of `top` share: the history's inside, and putting text on a grid. */
+/* top_internal.h: what the parts of `top` share: the history's inside, and putting text on a
+ * grid. */
 #ifndef LAB_TOP_TOP_INTERNAL_H
 #define LAB_TOP_TOP_INTERNAL_H
 
@@ -84,7 +85,8 @@ const struct top_column *top_charted(const struct top_entity *entity, enum lab_m
 double top_mean(const struct top_entity *entity, enum lab_metric_id metric);
 double top_highest(const struct top_entity *entity, enum lab_metric_id metric);
 double top_growth(const struct top_entity *entity, enum lab_metric_id metric);
-/* Seconds in which something held it back: by the driver's counters where it has them. NaN = unknown */
+/* Seconds in which something held it back: by the driver's counters where it has them. NaN =
+ * unknown */
 double top_held_back_s(const struct top_entity *entity);
 double top_energy_j(const struct top_entity *entity); /* since the first reading */
 

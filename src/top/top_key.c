@@ -40,8 +40,8 @@ static int find_gpu(const struct lab_top_history *history, int index) {
     return -1;
 }
 
-/* Digits name GPUs as they are numbered, whatever lies between them; two in a row one from 10 on, if there
- * is such a one. */
+/* Digits name GPUs as they are numbered, whatever lies between them; two in a row one from 10 on,
+ * if there is such a one. */
 static void select_gpu(struct lab_top_view *view, const struct lab_top_history *history,
                        int digit) {
     int index = view->typed ? 10 * (view->typed - 1) + digit : digit;

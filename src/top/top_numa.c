@@ -1,5 +1,5 @@
-/* top_numa.c: the page of NUMA nodes: memory, utilisation, a small bar for each CPU, and the GPUs that
- * each node feeds. */
+/* top_numa.c: the page of NUMA nodes: memory, utilisation, a small bar for each CPU, and the GPUs
+ * that each node feeds. */
 #include "top/top_internal.h"
 
 #include <math.h>

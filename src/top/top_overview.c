@@ -1,6 +1,6 @@
 /*
- * top_overview.c: all devices at a glance: the host in a line or two, a line or two for each device, a
- * chart of the selected one where there is room, and the processes below.
+ * top_overview.c: all devices at a glance: the host in a line or two, a line or two for each
+ * device, a chart of the selected one where there is room, and the processes below.
  */
 #include "report/report.h"
 #include "top/top_internal.h"
@@ -276,8 +276,8 @@ static void add_held_words(const struct top_entity *e, struct lab_str *out) {
             lab_str_printf(out, "%s%s", out->length ? ", " : "held back: ", r->words);
 }
 
-/* Shares, then what there is room for in whole words: why clocks are held back comes before links and
- * energy, but stands behind them, so that columns stay columns. */
+/* Shares, then what there is room for in whole words: why clocks are held back comes before links
+ * and energy, but stands behind them, so that columns stay columns. */
 static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid *grid) {
     static const struct {
         const char *label;

@@ -1,6 +1,6 @@
 /*
- * top_screen.c: one loop that never waits for a driver: the sampler has threads of its own,
- * and here is only taken what they have found. Drawn at most ten times a second, and only if something
+ * top_screen.c: one loop that never waits for a driver: the sampler has threads of its own, and
+ * here is only taken what they have found. Drawn at most ten times a second, and only if something
  * changed: samples, a key, the terminal's size, or the second that the clock shows.
  */
 #include "top/top_screen.h"

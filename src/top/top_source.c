@@ -1,4 +1,4 @@
-/* top_source.c */
+/* top_source.c: where `top` gets its samples: the sampler, a demonstration, a recording. */
 #include "top/top_source.h"
 
 #include "base/clock.h"

@@ -33,8 +33,8 @@ int lab_top_source_recording(struct lab_arena *arena, const char *path,
                              struct lab_top_source *ret_source, struct lab_err *err);
 void lab_top_source_close(struct lab_top_source *source);
 
-/* Takes in what is new; false = nothing was. Of a recording: what `speed` times the time since the last
- * call brings; 0 = it stands still. */
+/* Takes in what is new; false = nothing was. Of a recording: what `speed` times the time since the
+ * last call brings; 0 = it stands still. */
 bool lab_top_source_take(struct lab_top_source *source, double speed);
 
 /* Waits until all has been read twice, so that rates are known, but not for long. */
@@ -47,8 +47,8 @@ bool lab_top_source_at_end(const struct lab_top_source *source);
 int64_t lab_top_source_now(const struct lab_top_source *source);
 int64_t lab_top_source_wall_offset(const struct lab_top_source *source);
 
-/* What a summary is made of: of a recording, the whole of it. Closed with lab_top_history_close unless
- * it is the source's own. */
+/* What a summary is made of: of a recording, the whole of it. Closed with lab_top_history_close
+ * unless it is the source's own. */
 struct lab_top_history *lab_top_source_whole(struct lab_top_source *source);
 
 #endif

@@ -78,8 +78,8 @@ static void end_rescue(void) {
 /* --- colours --- */
 
 /*
- * Blue and orange: told apart by nearly everyone. With eight colours cyan and yellow stand for them,
- * since blue on black can't be read.
+ * Blue and orange: told apart by nearly everyone. With eight colours cyan and yellow stand for
+ * them, since blue on black can't be read.
  */
 static void choose_styles(struct lab_top_terminal *terminal, bool colour) {
     static const attr_t plain[LAB_TOP_STYLE_COUNT] = {

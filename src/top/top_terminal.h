@@ -1,8 +1,8 @@
 /*
  * top_terminal.h: a grid on a real terminal, and its keys; the only user of ncurses. One at a time.
  *
- * Whatever ends the program gives the terminal back: lab_top_terminal_close, or, where a fault ends it,
- * a handler that does the same with nothing but system calls.
+ * Whatever ends the program gives the terminal back: lab_top_terminal_close, or, where a fault ends
+ * it, a handler that does the same with nothing but system calls.
  */
 #ifndef LAB_TOP_TOP_TERMINAL_H
 #define LAB_TOP_TOP_TERMINAL_H

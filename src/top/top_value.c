@@ -1,5 +1,5 @@
-/* top_value.c: one snapshot for programs: every metric by its name with its unit; what isn't known is
- * null or absent, never 0. */
+/* top_value.c: one snapshot for programs: every metric by its name with its unit; what isn't known
+ * is null or absent, never 0. */
 #include "top/top_internal.h"
 
 #include <math.h>

@@ -1,11 +1,12 @@
 /*
- * tune.h: finds the fastest configuration of a kernel on a device, or the set of those that can't be
- * told apart.
+ * tune.h: finds the fastest configuration of a kernel on a device, or the set of those that can't
+ * be told apart.
  *
  *     verify      each configuration's results against double precision; what doesn't compile,
  *                 launch or compute rightly is out, with the reason
  *     narrow      all that are left are timed in turn, in an order drawn anew each round, with the
- *                 caches emptied before each; the slower half goes, the others are timed twice as often
+ *                 caches emptied before each; the slower half goes, the others are timed twice as
+ *                 often
  *     finals      the best few and the default side by side; only this decides
  *
  * Comparisons are by pairs: the times of two configurations in the same round, so that a clock that
@@ -62,9 +63,9 @@ struct lab_tune_plan {
 
 /*
  * Fills `ret_result`, in the arena. LAB_ERR_UNSUPPORTED where there is nothing to tune or no
- * configuration fits; LAB_ERR_WRONG where none is right; LAB_ERR_SYSTEM where the device stops working.
- * What was kept until then holds. Ended by the user or the budget before anything was timed:
- * LAB_ERR_INTERRUPTED.
+ * configuration fits; LAB_ERR_WRONG where none is right; LAB_ERR_SYSTEM where the device stops
+ * working. What was kept until then holds. Ended by the user or the budget before anything was
+ * timed: LAB_ERR_INTERRUPTED.
  */
 int lab_tune(const struct lab_tune_plan *plan, struct lab_arena *arena,
              struct lab_tuning_result *ret_result, struct lab_err *err);
@@ -74,7 +75,8 @@ struct lab_value *lab_tune_result_value(const struct lab_tuning_result *result,
                                         struct lab_arena *arena);
 /* "block_q=64,block_k=128" as {"block_q": 64, "block_k": 128}. */
 struct lab_value *lab_tune_config_value(const char *config, struct lab_arena *arena);
-/* The winner's part of a tuning result: its configuration, its time with interval, whether it is certain. */
+/* The winner's part of a tuning result: its configuration, its time with interval, whether it is
+ * certain. */
 struct lab_tune_best {
     const char *config;
     double time_s, low_s, high_s;

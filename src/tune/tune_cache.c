@@ -1,4 +1,4 @@
-/* tune_cache.c */
+/* tune_cache.c: `gpulab cache … tuning`: list, clear, export, import. */
 #include "tune/tune_cache.h"
 
 #include "base/clock.h"

@@ -68,8 +68,8 @@ void tune_warn(struct tuner *tuner, const char *sentence);
 int tune_list(struct tuner *tuner, struct lab_err *err);
 int tune_verify(struct tuner *tuner, struct lab_err *err);
 /*
- * It failed, and `why`: it is out, with that reason, unless the device has stopped working: then that
- * is the error. One that has worked before tells.
+ * It failed, and `why`: it is out, with that reason, unless the device has stopped working: then
+ * that is the error. One that has worked before tells.
  */
 int tune_drop(struct tuner *tuner, struct entrant *entrant, const struct lab_err *why,
               struct lab_err *err);

@@ -1,7 +1,7 @@
 /*
- * tune_race.c: configurations timed side by side. Each iteration stands alone, behind a fill of more
- * memory than the caches hold, so that none profits from what it or another left there; rounds are
- * the measuring loop's (measure.h).
+ * tune_race.c: configurations timed side by side. Each iteration stands alone, behind a fill of
+ * more memory than the caches hold, so that none profits from what it or another left there; rounds
+ * are the measuring loop's (measure.h).
  */
 #include "tune/tune_internal.h"
 
@@ -146,8 +146,8 @@ static int leave_out(struct entrant **entrants, int count) {
 }
 
 /*
- * One that worked when it was verified may still fail: it is out, and the others begin anew, so that
- * all of them have met the same rounds. `entrants` and *count are then those that are left.
+ * One that worked when it was verified may still fail: it is out, and the others begin anew, so
+ * that all of them have met the same rounds. `entrants` and *count are then those that are left.
  */
 static int measure(struct heat *heat, struct lab_measure_plan *plan, struct entrant **entrants,
                    int *count, struct lab_arena *arena, struct lab_measurement *ret,

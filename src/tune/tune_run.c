@@ -1,8 +1,8 @@
 /*
- * tune_run.c: choose, look up, lease, tune, keep. What is found out is kept as it comes, so
- * that whatever ends the program, the same command goes on from there. Looking up only reads: a cache
- * that can't be written still answers. And nothing about the cache makes a tuning fail: a result that
- * can't be kept is shown all the same.
+ * tune_run.c: choose, look up, lease, tune, keep. What is found out is kept as it comes, so that
+ * whatever ends the program, the same command goes on from there. Looking up only reads: a cache
+ * that can't be written still answers. And nothing about the cache makes a tuning fail: a result
+ * that can't be kept is shown all the same.
  */
 #include "tune/tune_run.h"
 
@@ -153,14 +153,15 @@ static int name_it(struct run *run, struct lab_err *err) {
 }
 
 /*
- * Whether it was tuned as is asked for now; of what was imported nobody knows. Its JSON is our own, and
- * long: parsing it would take most of a look-up's time.
+ * Whether it was tuned as is asked for now; of what was imported nobody knows. Its JSON is our own,
+ * and long: parsing it would take most of a look-up's time.
  */
 static bool is_alike(const struct run *run, const struct lab_tuning_entry *entry) {
     return !strstr(entry->result, run->request->warm ? "\"warm\": false" : "\"warm\": true");
 }
 
-/* What was tuned for another shape of the class may be too large for this one: then it is tuned anew. */
+/* What was tuned for another shape of the class may be too large for this one: then it is tuned
+ * anew. */
 static bool is_legal(const struct run *run, const struct lab_tuning_entry *entry) {
     const struct lab_tunable_place place = {run->machine, &run->ref};
     const struct lab_tuned_key *key = &run->key;

@@ -1,7 +1,7 @@
 /*
- * tune_value.c: the result of a tuning as JSON: the fields that published tuners write (kernel_name,
- * gpu, best_config, best_time_ms, all_benchmark_times, detailed_timings, num_configs_tested,
- * autotune_duration_seconds), and what makes them hold up.
+ * tune_value.c: the result of a tuning as JSON: the fields that published tuners write
+ * (kernel_name, gpu, best_config, best_time_ms, all_benchmark_times, detailed_timings,
+ * num_configs_tested, autotune_duration_seconds), and what makes them hold up.
  */
 #include "tune/tune.h"
 

@@ -1,8 +1,8 @@
 /*
  * tune_verdict.c: who has won. Two finalists are compared round by round, by the logarithm of the
  * ratio of their times; the interval of its median is by ranks, its confidence shared out over the
- * comparisons (Bonferroni), so that the set of those that can't be told apart holds the truly fastest
- * with the confidence asked for.
+ * comparisons (Bonferroni), so that the set of those that can't be told apart holds the truly
+ * fastest with the confidence asked for.
  */
 #include "tune/tune_internal.h"
 
@@ -25,7 +25,8 @@ struct ratio {
     struct lab_interval interval;
 };
 
-/* How many times as long as b it takes; an interval without the confidence asked for says nothing. */
+/* How many times as long as b it takes; an interval without the confidence asked for says
+ * nothing. */
 static struct ratio compare(const struct lab_measurement *a, const struct lab_measurement *b,
                             double confidence) {
     int rounds = a->round_count < b->round_count ? a->round_count : b->round_count;

@@ -1,4 +1,4 @@
-/* tuned.c */
+/* tuned.c: the key of a tuning, and the tuned configuration for a run. */
 #include "tune/tuned.h"
 
 #include "base/log.h"

@@ -1,6 +1,7 @@
 /*
- * tuned.h: between the tuner and the cache: under which key a tuning is kept, and what a run that asks
- * for config=tuned gets. The runner and `bench` ask; a worker gets what they found and never looks.
+ * tuned.h: between the tuner and the cache: under which key a tuning is kept, and what a run that
+ * asks for config=tuned gets. The runner and `bench` ask; a worker gets what they found and never
+ * looks.
  */
 #ifndef LAB_TUNE_TUNED_H
 #define LAB_TUNE_TUNED_H
@@ -17,8 +18,8 @@ struct lab_tuned_key {
 };
 
 /*
- * Of a workload's checked config on a device that needn't be open; in the arena. `text` is NULL where
- * nothing there can be tuned.
+ * Of a workload's checked config on a device that needn't be open; in the arena. `text` is NULL
+ * where nothing there can be tuned.
  */
 int lab_tuned_key(const struct lab_workload *workload, const void *config,
                   const struct lab_tunable_place *place, struct lab_arena *arena,
@@ -27,7 +28,8 @@ int lab_tuned_key(const struct lab_workload *workload, const void *config,
 struct lab_tuned {
     const char
         *config; /* what it resolves to: a configuration or "default"; NULL = nothing to resolve */
-    int wanted; /* launches of different shapes that could be tuned: 0 or 1, unless it does several */
+    /* launches of different shapes that could be tuned: 0 or 1, unless it does several */
+    int wanted;
     int found;                     /* of them were */
     bool unread;                   /* nobody knows: the cache is there, but can't be opened */
     struct lab_tuning_entry entry; /* of the one launch */
@@ -36,8 +38,9 @@ struct lab_tuned {
 };
 
 /*
- * What config=tuned means here; other configs and workloads resolve to nothing. Never fails because of
- * the cache: what can't be read isn't there, and the note says so. `path` NULL = the user's own cache.
+ * What config=tuned means here; other configs and workloads resolve to nothing. Never fails because
+ * of the cache: what can't be read isn't there, and the note says so. `path` NULL = the user's own
+ * cache.
  */
 void lab_tuned_find(const struct lab_workload *workload, const void *config,
                     const struct lab_tunable_place *place, const char *path,
@@ -48,8 +51,8 @@ struct lab_value *lab_tuned_freeze(struct lab_value *options, const struct lab_t
                                    struct lab_arena *arena);
 
 /*
- * The same for a runner: of a plan's options, for the device of that name, which needn't be open. Notes
- * go to the log.
+ * The same for a runner: of a plan's options, for the device of that name, which needn't be open.
+ * Notes go to the log.
  */
 struct lab_value *lab_tuned_options(const struct lab_workload *workload, struct lab_value *options,
                                     const struct lab_machine *machine, const char *device,

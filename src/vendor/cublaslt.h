@@ -1,7 +1,7 @@
 /*
  * vendor/cublaslt.h: cuBLASLt, the vendor's matrix products with fused ends, as far as we use it.
- * Rows as in vendor/cuda.h; every function returns a lab_lt_status. Matrices are column-major there:
- * a row-major product C = A·B is the column-major Cᵀ = Bᵀ·Aᵀ.
+ * Rows as in vendor/cuda.h; every function returns a lab_lt_status. Matrices are column-major
+ * there: a row-major product C = A·B is the column-major Cᵀ = Bᵀ·Aᵀ.
  */
 #ifndef LAB_VENDOR_CUBLASLT_H
 #define LAB_VENDOR_CUBLASLT_H

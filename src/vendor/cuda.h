@@ -2,10 +2,10 @@
  * vendor/cuda.h: the CUDA driver API as far as we use it, declared by us and looked up at run time:
  * building needs no toolkit, and running without a driver is an ordinary case.
  *
- * Names are the vendor's, so that its manual applies: `cuda->cuMemAlloc(…)`. A row of the table gives
- * the function, the suffix of its symbol, the version whose signature stands there (the driver is
- * asked for that very one), what is unavailable without it, and the parameters. Every function
- * returns a lab_cu_result. tests/unit/vendor compares all of it with the vendor's headers.
+ * Names are the vendor's, so that its manual applies: `cuda->cuMemAlloc(…)`. A row of the table
+ * gives the function, the suffix of its symbol, the version whose signature stands there (the
+ * driver is asked for that very one), what is unavailable without it, and the parameters. Every
+ * function returns a lab_cu_result. tests/unit/vendor compares all of it with the vendor's headers.
  */
 #ifndef LAB_VENDOR_CUDA_H
 #define LAB_VENDOR_CUDA_H

@@ -2,9 +2,9 @@
  * vendor/cupti.h: CUPTI's activity API, as far as we use it: the driver's own record of kernels,
  * copies and calls. Rows as in vendor/cuda.h; every function returns a lab_cupti_result.
  *
- * Records grow from version to version, but only at their end: what is declared here is the part that
- * CUDA 12 (API 18) and 13 (API 130000 and later) have in common. cuptiActivityGetNextRecord knows how
- * long each of them is.
+ * Records grow from version to version, but only at their end: what is declared here is the part
+ * that CUDA 12 (API 18) and 13 (API 130000 and later) have in common. cuptiActivityGetNextRecord
+ * knows how long each of them is.
  */
 #ifndef LAB_VENDOR_CUPTI_H
 #define LAB_VENDOR_CUPTI_H
@@ -133,8 +133,8 @@ struct lab_cupti {
 };
 
 /*
- * Loads it at the first call, from any thread; never NULL, but the functions may be. Of several, one
- * of the driver's own major version goes first.
+ * Loads it at the first call, from any thread; never NULL, but the functions may be. Of several,
+ * one of the driver's own major version goes first.
  */
 const struct lab_cupti *lab_cupti_load(const struct lab_dl_report **ret_report);
 

@@ -2,9 +2,9 @@
  * vendor/nccl.h: NCCL, exchanges between GPUs, as far as we use it. Rows as in vendor/cuda.h; every
  * function returns a lab_nccl_result unless it stands below the table.
  *
- * A communicator has a rank for each GPU. Ranks of one process are made together (ncclCommInitAll, or
- * ncclCommInitRank within a group), ranks of several processes by an id that one of them draws and all
- * are given. Exchanges are put on a stream and end there.
+ * A communicator has a rank for each GPU. Ranks of one process are made together (ncclCommInitAll,
+ * or ncclCommInitRank within a group), ranks of several processes by an id that one of them draws
+ * and all are given. Exchanges are put on a stream and end there.
  */
 #ifndef LAB_VENDOR_NCCL_H
 #define LAB_VENDOR_NCCL_H

@@ -1,6 +1,6 @@
 /*
- * vendor/nvml.c: finds NVML through the loader alone, since it belongs to the kernel module; or, for
- * the demonstration, a library of our own that plays a machine.
+ * vendor/nvml.c: finds NVML through the loader alone, since it belongs to the kernel module; or,
+ * for the demonstration, a library of our own that plays a machine.
  */
 #include "vendor/nvml.h"
 
@@ -96,8 +96,8 @@ static const char *lacks(void) {
     return NULL;
 }
 
-/* A kernel module may be loaded later, and a GPU may come back; a library that doesn't fit the module
- * stays what it is for as long as this process lives. */
+/* A kernel module may be loaded later, and a GPU may come back; a library that doesn't fit the
+ * module stays what it is for as long as this process lives. */
 static bool may_pass(lab_nvml_result result) {
     return result == LAB_NVML_UNINITIALIZED || result == LAB_NVML_DRIVER_NOT_LOADED ||
            result == LAB_NVML_GPU_IS_LOST || result == LAB_NVML_UNKNOWN;

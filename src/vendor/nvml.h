@@ -1,7 +1,7 @@
 /*
  * vendor/nvml.h: NVML, the management library that comes with the driver: which GPUs there are,
- * without initialising CUDA, and what they are doing. Rows as in vendor/cuda.h; every function returns
- * a lab_nvml_result. What a function is missing for is left unknown by its callers.
+ * without initialising CUDA, and what they are doing. Rows as in vendor/cuda.h; every function
+ * returns a lab_nvml_result. What a function is missing for is left unknown by its callers.
  *
  * Functions that came later stand before those that they replace, and LAB_NVML_REPLACED names the
  * pairs: one of the two is enough. Whoever keeps handles for longer than a call goes through
@@ -386,8 +386,9 @@ struct lab_nvml {
 const struct lab_nvml *lab_nvml_load(const struct lab_dl_report **ret_report);
 
 /*
- * Loads it, and initialises it until that succeeds once, which holds for the life of the process; the
- * table, or NULL and why: LAB_ERR_SYSTEM = ask again later, LAB_ERR_UNSUPPORTED = that won't help.
+ * Loads it, and initialises it until that succeeds once, which holds for the life of the process;
+ * the table, or NULL and why: LAB_ERR_SYSTEM = ask again later, LAB_ERR_UNSUPPORTED = that won't
+ * help.
  */
 const struct lab_nvml *lab_nvml_open(struct lab_err *err);
 
@@ -398,7 +399,8 @@ const struct lab_nvml *lab_nvml_open(struct lab_err *err);
 int lab_nvml_use_demo(struct lab_err *err);
 bool lab_nvml_is_demo(void); /* whether that was called, and worked */
 
-/* Where that library lies, beside the program or in the folder it was installed to; NULL = nowhere. */
+/* Where that library lies, beside the program or in the folder it was installed to; NULL =
+ * nowhere. */
 const char *lab_nvml_demo_folder(struct lab_arena *arena);
 
 /* Is the machine made up? */

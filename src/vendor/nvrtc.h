@@ -45,8 +45,8 @@ struct lab_nvrtc {
 };
 
 /*
- * Loads it at the first call, from any thread; never NULL, but the functions may be. Of several, one
- * of the driver's own major version goes first: what it compiles, that driver can load.
+ * Loads it at the first call, from any thread; never NULL, but the functions may be. Of several,
+ * one of the driver's own major version goes first: what it compiles, that driver can load.
  *
  * nvrtcCompileProgram calls cuInit where there is a driver (seen with 13.0), so a process that must
  * not initialise CUDA must not compile, and one that does should have opened its device before:

@@ -1,7 +1,7 @@
 /*
- * vendor/nvtx.c: our side of NVTX 3's way of letting a tool in. The tool's library asks for tables of
- * slots and puts its functions there; what it leaves empty isn't called. Of all slots we use three, but
- * the tool is shown all that it knows.
+ * vendor/nvtx.c: our side of NVTX 3's way of letting a tool in. The tool's library asks for tables
+ * of slots and puts its functions there; what it leaves empty isn't called. Of all slots we use
+ * three, but the tool is shown all that it knows.
  */
 #include "vendor/nvtx.h"
 

@@ -1,9 +1,11 @@
 /*
- * vendor/nvtx.h: ranges that a profiler shows beside what the device did. NVTX 3 has no library: a tool
- * names one of its own in NVTX_INJECTION64_PATH, which is loaded at the first use and told where
- * functions belong that take ranges. Without the variable nothing is loaded, and a range costs nothing.
+ * vendor/nvtx.h: ranges that a profiler shows beside what the device did. NVTX 3 has no library: a
+ * tool names one of its own in NVTX_INJECTION64_PATH, which is loaded at the first use and told
+ * where functions belong that take ranges. Without the variable nothing is loaded, and a range
+ * costs nothing.
  *
- * Ranges follow the host, which runs ahead of the device: a range around a call covers what it asks for.
+ * Ranges follow the host, which runs ahead of the device: a range around a call covers what it asks
+ * for.
  */
 #ifndef LAB_VENDOR_NVTX_H
 #define LAB_VENDOR_NVTX_H
@@ -12,7 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A tool listens. Loads its library at the first call, from any thread: before anything is timed. */
+/* A tool listens. Loads its library at the first call, from any thread: before anything is
+ * timed. */
 bool lab_nvtx_is_on(void);
 
 /* Opens a range on the calling thread within those that are open; returns how many those are. */
@@ -38,7 +41,8 @@ typedef int lab_nvtx_initialize(lab_nvtx_get_export *get_export); /* 0 = the too
 
 typedef void (*lab_nvtx_function)(void); /* of any type */
 
-/* Functions come in groups, each an array of addresses of slots; the tool fills those that it likes. */
+/* Functions come in groups, each an array of addresses of slots; the tool fills those that it
+ * likes. */
 enum lab_nvtx_module {
     LAB_NVTX_CORE = 1,
     LAB_NVTX_CUDA = 2,

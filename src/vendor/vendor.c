@@ -1,9 +1,9 @@
 /*
  * vendor.c: the folders in which the vendor's libraries lie, and the list of what was found.
  *
- * Toolkits and PyTorch's wheels may be there in several versions at once. What a compiler of a later
- * major version makes, an older driver can't load, so libraries of the driver's major version go
- * first wherever they are, and others come only where there is none of those.
+ * Toolkits and PyTorch's wheels may be there in several versions at once. What a compiler of a
+ * later major version makes, an older driver can't load, so libraries of the driver's major version
+ * go first wherever they are, and others come only where there is none of those.
  */
 #include "vendor/vendor.h"
 
@@ -198,9 +198,9 @@ static struct lab_vendor_library describe(const char *title, const struct lab_dl
 }
 
 /*
- * What belongs to a CUDA of its own needs a driver of that major version or a later one: an older driver
- * doesn't load what NVRTC compiles, and the runtime within cuBLASLt, like CUPTI, refuses it. Of the
- * driver's own major version any minor one will do.
+ * What belongs to a CUDA of its own needs a driver of that major version or a later one: an older
+ * driver doesn't load what NVRTC compiles, and the runtime within cuBLASLt, like CUPTI, refuses it.
+ * Of the driver's own major version any minor one will do.
  */
 static struct lab_vendor_library describe_of_cuda(const char *title,
                                                   const struct lab_dl_report *report,

@@ -17,14 +17,14 @@ struct lab_vendor_library {
 };
 
 /*
- * Looks for all of them (some are large: a tenth of a second in all) and returns how many there are;
- * they live in the arena.
+ * Looks for all of them (some are large: a tenth of a second in all) and returns how many there
+ * are; they live in the arena.
  */
 int lab_vendor_list(struct lab_arena *arena, struct lab_vendor_library **ret_libraries);
 
 /*
- * Where they are looked for, on one line, with when each folder was last changed: as long as it is the
- * same, the same libraries are found. In the arena.
+ * Where they are looked for, on one line, with when each folder was last changed: as long as it is
+ * the same, the same libraries are found. In the arena.
  */
 const char *lab_vendor_places(struct lab_arena *arena);
 

@@ -89,7 +89,8 @@ bool worker_meet(struct rank *rank, int *left) {
     return !atomic_load(&worker->stopping);
 }
 
-/* Two places in turn: a rank may still read the last value, but all have read it at the next exchange. */
+/* Two places in turn: a rank may still read the last value, but all have read it at the next
+ * exchange. */
 int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_err *err) {
     struct worker *worker = rank->worker;
     int64_t *shown = &rank->shown[rank->shown_next], least = own;
@@ -162,8 +163,9 @@ static int receive_job(struct worker *worker, const char **ret_text, struct lab_
 }
 
 /*
- * The driver gives a process eight queues to the GPU unless it is told, and streams beyond them share one:
- * behind a kernel that waits for another rank's, that other rank's would never get its turn.
+ * The driver gives a process eight queues to the GPU unless it is told, and streams beyond them
+ * share one: behind a kernel that waits for another rank's, that other rank's would never get its
+ * turn.
  */
 static void widen_queues(const struct worker *worker) {
     if (worker->workload->collective && worker->job.rank_count > 1)

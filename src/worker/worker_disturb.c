@@ -1,14 +1,16 @@
 /*
- * worker_disturb.c: a neighbour on purpose, so that a study can be shown to find one. It lives in the
- * worker beside the rank that it disturbs, from before the tuning to behind the last measurement, and uses
- * one thing as hard as it can:
+ * worker_disturb.c: a neighbour on purpose, so that a study can be shown to find one. It lives in
+ * the worker beside the rank that it disturbs, from before the tuning to behind the last
+ * measurement, and uses one thing as hard as it can:
  *
  *     cpu     arithmetic on the very CPUs of the device
- *     membw   streams of memory: on a CPU device from the cores beside it (its own where there are none),
- *             on a GPU from the slices beside it (its own multiprocessors where it isn't sliced)
+ *     membw   streams of memory: on a CPU device from the cores beside it (its own where there are
+ *             none), on a GPU from the slices beside it (its own multiprocessors where it isn't
+ *             sliced)
  *     pcie    copies in both directions, a thread for each
  *     sm      a product in fp32 on the very multiprocessors of the device
- *     power   attention over random numbers in bf16, which draws most, from the slices beside it like membw
+ *     power   attention over random numbers in bf16, which draws most, from the slices beside it
+ *             like membw
  *
  * Simulated devices plant their own (device.h: disturb).
  */
@@ -37,8 +39,8 @@ static const struct load_kind load_kinds[] = {
     {"pcie", .at_once = 16},
 };
 
-/* Of a product's matrices, on a slice and on a whole GPU: enough for all multiprocessors, and little enough
- * to stay in the GPU's cache, so that memory isn't what it takes. */
+/* Of a product's matrices, on a slice and on a whole GPU: enough for all multiprocessors, and
+ * little enough to stay in the GPU's cache, so that memory isn't what it takes. */
 #define SIDE_OF_SLICE 1024
 #define SIDE_OF_WHOLE 2048
 
@@ -79,7 +81,8 @@ static double burn(struct disturber *disturber) {
     return a[0] + a[7];
 }
 
-/* Plain stores, each line read first: that takes more from others than what libc does past the caches. */
+/* Plain stores, each line read first: that takes more from others than what libc does past the
+ * caches. */
 static void stream_memory(struct disturber *disturber, char *memory) {
     uint64_t *words = (uint64_t *)(void *)memory;
     for (uint64_t round = 1; !is_over(disturber); round++)
@@ -201,8 +204,8 @@ static int push_one(struct load *load, struct lab_stream *stream, struct lab_err
                                     LAB_MEMORY_DEVICE, LAB_MEMORY_HOST_PINNED, err);
 }
 
-/* A little work at a time, so that it ends soon when it is told to; and the next is there before the last is
- * done, so that it never pauses. */
+/* A little work at a time, so that it ends soon when it is told to; and the next is there before
+ * the last is done, so that it never pauses. */
 static int push(struct load *load, struct lab_err *err) {
     for (int i = 0; i < load->kind->at_once; i++)
         if (push_one(load, load->streams[load->turn], err) < 0)

@@ -1,12 +1,12 @@
 /*
  * worker_guard.c: a thread that does nothing but listen. It hears GO and ACK, and it notices when
  * the runner is gone: the socket ends, or the kernel tells of the parent's death (which also comes
- * where some other process holds the socket's other end open). Then it ends everything: whatever the
- * workload has started, wherever it moved to, and this process. No thread of the worker can stop it
- * from doing so, however busy or stuck it is.
+ * where some other process holds the socket's other end open). Then it ends everything: whatever
+ * the workload has started, wherever it moved to, and this process. No thread of the worker can
+ * stop it from doing so, however busy or stuck it is.
  *
- * So does SIGTERM, unless the workload is somebody's program: that is asked in its turn, and may still
- * save what it has and say so.
+ * So does SIGTERM, unless the workload is somebody's program: that is asked in its turn, and may
+ * still save what it has and say so.
  */
 #include "run/launch/process_tree.h"
 #include "worker/worker_internal.h"
@@ -144,8 +144,9 @@ static void take_signals(struct worker *worker) {
 static void *guard_main(void *opaque) {
     struct worker *worker = opaque;
     /*
-     * The kernel forgets it when the thread that asked ends: this one stays until the end. A profiler
-     * that started the worker may end or be replaced when it likes: then the socket alone tells.
+     * The kernel forgets it when the thread that asked ends: this one stays until the end. A
+     * profiler that started the worker may end or be replaced when it likes: then the socket alone
+     * tells.
      */
     if (worker->parent) {
         prctl(PR_SET_PDEATHSIG, PARENT_GONE);
@@ -154,7 +155,8 @@ static void *guard_main(void *opaque) {
     }
     struct pollfd fds[] = {
         {worker->fd, POLLIN, 0}, {worker->signal_fd, POLLIN, 0}, {worker->wake_fd, POLLIN, 0}};
-    /* an acknowledged worker ends by itself, in its own order, even if the runner hangs up at once */
+    /* an acknowledged worker ends by itself, in its own order, even if the runner hangs up at
+     * once */
     while (!take_frames(worker)) {
         if (poll(fds, 3, -1) < 0 && errno != EINTR)
             end_everything();

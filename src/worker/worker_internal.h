@@ -151,7 +151,8 @@ struct rank {
 /* Sends one frame whole; any thread. A runner that is gone is the guard's business: no failure. */
 void worker_send(struct worker *worker, const struct lab_frame *frame);
 
-/* Something went wrong: true for the first who says so, and that one tells the runner. Wakes all. */
+/* Something went wrong: true for the first who says so, and that one tells the runner. Wakes
+ * all. */
 bool worker_stop(struct worker *worker);
 
 /* Waits until the runner says GO; false if another rank's failure came first. */
@@ -160,7 +161,8 @@ bool worker_wait_go(struct worker *worker);
 /* Takes one from a count above, and waits until the other ranks have done so; false as above. */
 bool worker_meet(struct rank *rank, int *left);
 
-/* The least that a rank of the group says here; `own` where there is no group. -1: the group has failed. */
+/* The least that a rank of the group says here; `own` where there is no group. -1: the group has
+ * failed. */
 int worker_agree(struct rank *rank, int64_t own, int64_t *ret_least, struct lab_err *err);
 
 /* --- guard --- */
@@ -203,16 +205,16 @@ struct lab_rank worker_place(struct rank *rank);
 int worker_tune(struct rank *rank, struct lab_err *err);
 /* From here on the workload's kernel runs as was tuned, or as the job says. */
 int worker_configure(struct rank *rank, struct lab_err *err);
-/* The choices side by side instead of one alone: warms each up, calls `ready`, measures. `plan` as for one;
- * fills the rank's measurement. */
+/* The choices side by side instead of one alone: warms each up, calls `ready`, measures. `plan` as
+ * for one; fills the rank's measurement. */
 int worker_measure_choices(struct rank *rank, const struct lab_measure_plan *plan,
                            void (*ready)(struct rank *rank), struct lab_err *err);
 /* What is left of the device's resources, all ranks of the worker at the same time. */
 void worker_probe(struct rank *rank);
 
 /*
- * The most that a GPU computes out of the least memory: an attention in bf16 whose heads share one key and
- * value head, 1 MB that all multiprocessors read. Without data. False: the device has none.
+ * The most that a GPU computes out of the least memory: an attention in bf16 whose heads share one
+ * key and value head, 1 MB that all multiprocessors read. Without data. False: the device has none.
  */
 bool worker_attention(const struct lab_device *device, struct lab_launch *ret_launch);
 

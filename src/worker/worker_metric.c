@@ -1,7 +1,7 @@
 /*
- * worker_metric.c: figures on their way to the runner, at a pace that it keeps up with. A program may
- * print thousands of them a second, or for ever. It waits for its own output then, as it would for a
- * slow terminal; that this happened stands in the result, since it costs the program time.
+ * worker_metric.c: figures on their way to the runner, at a pace that it keeps up with. A program
+ * may print thousands of them a second, or for ever. It waits for its own output then, as it would
+ * for a slow terminal; that this happened stands in the result, since it costs the program time.
  */
 #include "worker/worker_internal.h"
 

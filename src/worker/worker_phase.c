@@ -1,7 +1,7 @@
 /*
- * worker_phase.c: what a rank of a study with phases does beside measuring: it tunes its kernel under the
- * phase's conditions, and times what several phases chose side by side. The cache of tuned configurations
- * plays no part in any of it.
+ * worker_phase.c: what a rank of a study with phases does beside measuring: it tunes its kernel
+ * under the phase's conditions, and times what several phases chose side by side. The cache of
+ * tuned configurations plays no part in any of it.
  */
 #include "worker/worker_internal.h"
 

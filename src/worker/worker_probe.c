@@ -1,18 +1,19 @@
 /*
- * worker_probe.c: what is left of a device's resources, asked of the device itself. Short probes take turns
- * while everything that ran beside the timed pass still does. Each needs one resource and little of any
- * other, so that whoever takes that resource slows this probe more than the rest:
+ * worker_probe.c: what is left of a device's resources, asked of the device itself. Short probes
+ * take turns while everything that ran beside the timed pass still does. Each needs one resource
+ * and little of any other, so that whoever takes that resource slows this probe more than the rest:
  *
- *     compute     time on the cores or multiprocessors. On a CPU a matrix product whose operands stay in a
- *                 core's cache. On a GPU attention in which all heads share one key and value head: matrix
- *                 products at full rate out of 1 MB that every multiprocessor reads all the time, so that
- *                 even a neighbour that streams past the cache doesn't drive it out. (A large product
- *                 won't do: on an H200 it lost as much to such a neighbour as a sum of arrays did.)
+ *     compute     time on the cores or multiprocessors. On a CPU a matrix product whose operands
+ *                 stay in a core's cache. On a GPU attention in which all heads share one key and
+ *                 value head: matrix products at full rate out of 1 MB that every multiprocessor
+ *                 reads all the time, so that even a neighbour that streams past the cache doesn't
+ *                 drive it out. (A large product won't do: on an H200 it lost as much to such a
+ *                 neighbour as a sum of arrays did.)
  *     memory      a sum of arrays that no cache holds
  *     h2d, d2h    GPUs: copies from and to the host
  *
- * A GPU's clock and power are read behind each probe. (Copies within a GPU are no probe of their own: the
- * driver does them by a kernel on the same multiprocessors.)
+ * A GPU's clock and power are read behind each probe. (Copies within a GPU are no probe of their
+ * own: the driver does them by a kernel on the same multiprocessors.)
  */
 #include "worker/worker_internal.h"
 
@@ -24,14 +25,15 @@
 
 #define ROUNDS_MOST  64
 #define ROUNDS_LEAST 4
-/* No further round begins behind that: a slow device makes do with fewer. Twice as long as what was timed,
- * but no longer than the second and no shorter than the first. */
+/* No further round begins behind that: a slow device makes do with fewer. Twice as long as what was
+ * timed, but no longer than the second and no shorter than the first. */
 #define PROBING_LEAST_S 0.5
 #define PROBING_MOST_S  2
-#define LOW             0.2 /* of a CPU's rounds: where memory is contended now and then, these tell */
-#define OPERANDS        4
-#define BYTES_MOST      ((int64_t)512 << 20)
-#define COPY_BYTES      ((int64_t)32 << 20)
+/* of a CPU's rounds: where memory is contended now and then, these tell */
+#define LOW        0.2
+#define OPERANDS   4
+#define BYTES_MOST ((int64_t)512 << 20)
+#define COPY_BYTES ((int64_t)32 << 20)
 
 enum { PROBE_COMPUTE, PROBE_MEMORY, PROBE_H2D, PROBE_D2H, PROBES };
 
@@ -258,7 +260,8 @@ static int run_probes(struct prober *prober, struct lab_err *err) {
 
 /* --- what it comes to --- */
 
-/* The mean of the middle half: bursts don't move it, and a neighbour that comes and goes counts by its share. */
+/* The mean of the middle half: bursts don't move it, and a neighbour that comes and goes counts by
+ * its share. */
 static double middle(const double *values, int count) {
     double sorted[ROUNDS_MOST];
     int outside = count / 4;
@@ -267,9 +270,9 @@ static double middle(const double *values, int count) {
 }
 
 /*
- * Cores of a virtual machine share a path to memory for a second, and then they don't, as its host moves
- * them about: what is left in the worst fifth of the rounds is what a neighbour leaves when it is felt. A
- * GPU's parts stay where they are.
+ * Cores of a virtual machine share a path to memory for a second, and then they don't, as its host
+ * moves them about: what is left in the worst fifth of the rounds is what a neighbour leaves when
+ * it is felt. A GPU's parts stay where they are.
  */
 static double memory_left(const struct prober *prober, const double *ratios) {
     double sorted[ROUNDS_MOST];
@@ -287,8 +290,8 @@ static double power_limit_w(struct rank *rank) {
     return identity.power_limit_w > 0 ? identity.power_limit_w : (double)NAN;
 }
 
-/* Memory by its ratio to what was computed in the same round: what takes the device away for a while takes
- * it from both. */
+/* Memory by its ratio to what was computed in the same round: what takes the device away for a
+ * while takes it from both. */
 static struct capacity summarize(const struct prober *prober) {
     double ratios[ROUNDS_MOST], rates[PROBES];
     for (int i = 0; i < PROBES; i++)

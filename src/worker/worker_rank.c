@@ -182,10 +182,10 @@ static int verify(struct rank *rank, struct lab_err *err) {
 /* --- measuring --- */
 
 /*
- * The last thing before the measurement: from here on all ranks of the gang go together. It rests before
- * it says that it is ready, so that all do when they are sent off: one that rested only then would let a
- * simulated world go on without it, and on waking would wake those who have come to their next meeting
- * and wait there for it.
+ * The last thing before the measurement: from here on all ranks of the gang go together. It rests
+ * before it says that it is ready, so that all do when they are sent off: one that rested only then
+ * would let a simulated world go on without it, and on waking would wake those who have come to
+ * their next meeting and wait there for it.
  */
 static void wait_for_go(struct rank *rank) {
     lab_device_rest(rank->device);
@@ -332,8 +332,8 @@ static int use_workload(struct rank *rank, struct lab_err *err) {
 }
 
 /*
- * Ends the others, who must not wait for this one. The runner is told before they learn of it: else the first
- * of them would tell it that another has failed, and where.
+ * Ends the others, who must not wait for this one. The runner is told before they learn of it: else
+ * the first of them would tell it that another has failed, and where.
  */
 static void tell_failure(struct rank *rank, const char *where, const struct lab_err *err) {
     struct worker *worker = rank->worker;

@@ -151,8 +151,9 @@ static struct lab_workload_cost cost_of(const struct rank *rank) {
 }
 
 /*
- * The share of time in which the device computes. What a rank of several spends with waiting for the others'
- * gradients is part of its iterations, but not of that: its parts say so, where the workload tells them.
+ * The share of time in which the device computes. What a rank of several spends with waiting for
+ * the others' gradients is part of its iterations, but not of that: its parts say so, where the
+ * workload tells them.
  */
 static double compute_share(const struct rank *rank, double share) {
     double busy_ms = 0, interval_ms = 1e3 * rank->measurement.interval.mean;

@@ -1,6 +1,6 @@
 /*
- * worker_sample.c: samples of a simulated machine on their way to the runner. No sampler can watch a
- * machine that isn't there: its own model tells what one would have seen, in its own time.
+ * worker_sample.c: samples of a simulated machine on their way to the runner. No sampler can watch
+ * a machine that isn't there: its own model tells what one would have seen, in its own time.
  */
 #include "worker/worker_internal.h"
 

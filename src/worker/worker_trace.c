@@ -1,12 +1,12 @@
 /*
- * worker_trace.c: a short pass under the device's eye, after the timed one and in the same state, so
- * that a trace shows how the run went and its figures know nothing of it. Whatever goes wrong here is
- * a warning: the run itself has succeeded by then.
+ * worker_trace.c: a short pass under the device's eye, after the timed one and in the same state,
+ * so that a trace shows how the run went and its figures know nothing of it. Whatever goes wrong
+ * here is a warning: the run itself has succeeded by then.
  *
  * The names of the ranges are those that readers of such traces know: test_double_buffer around the
  * whole, batch_i, h2d_batch_i, compute_batch_i and d2h_batch_i in it, from the iterations' records.
- * They follow the device and not the host, which is far ahead of it, and the whole closes behind the
- * last wait, so that no tail is lost.
+ * They follow the device and not the host, which is far ahead of it, and the whole closes behind
+ * the last wait, so that no tail is lost.
  */
 #include "worker/worker_internal.h"
 
@@ -70,9 +70,9 @@ static int run_pass(struct pass *pass, struct lab_err *err) {
 }
 
 /*
- * Tracing stops whatever the pass comes to. Ranks meet before that: what is traced is then all of them
- * side by side, and none takes its records while others still make some. Of ranks that work together none
- * goes on without one that has failed: it would wait for it until the group's limit.
+ * Tracing stops whatever the pass comes to. Ranks meet before that: what is traced is then all of
+ * them side by side, and none takes its records while others still make some. Of ranks that work
+ * together none goes on without one that has failed: it would wait for it until the group's limit.
  */
 static int carry_out(struct pass *pass, struct lab_err *err) {
     struct rank *rank = pass->rank;
@@ -89,8 +89,8 @@ static int carry_out(struct pass *pass, struct lab_err *err) {
 }
 
 /*
- * How much longer an iteration took than in the timed pass: medians of the time between two ends, or
- * of latencies where there are no intervals. Within the noise of both it may be below 0.
+ * How much longer an iteration took than in the timed pass: medians of the time between two ends,
+ * or of latencies where there are no intervals. Within the noise of both it may be below 0.
  */
 static double find_overhead(const struct pass *pass) {
     const struct lab_measurement *m = &pass->rank->measurement;

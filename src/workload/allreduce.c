@@ -1,10 +1,10 @@
 /*
- * allreduce.c: the sum of a vector over several devices, which each of them then has: what data-parallel
- * training does with its gradients in every step.
+ * allreduce.c: the sum of a vector over several devices, which each of them then has: what
+ * data-parallel training does with its gradients in every step.
  *
- * In a gang each rank is one end of it, and the gang's group is where they meet. Opened for one device alone
- * the workload opens the others itself: the slices of the same device, or those that `devices` names. Each
- * then has a thread that drives it; the caller's is that of the first.
+ * In a gang each rank is one end of it, and the gang's group is where they meet. Opened for one
+ * device alone the workload opens the others itself: the slices of the same device, or those that
+ * `devices` names. Each then has a thread that drives it; the caller's is that of the first.
  */
 #include "workload/allreduce/allreduce.h"
 
@@ -352,7 +352,8 @@ static void make_room(struct allreduce *all, int count) {
     }
 }
 
-/* A sum is over when the last rank has it: on the first that shows by the next one's beginning at the latest. */
+/* A sum is over when the last rank has it: on the first that shows by the next one's beginning at
+ * the latest. */
 static int allreduce_run(void *state, int count, struct lab_iteration *records,
                          struct lab_err *err) {
     struct allreduce *all = state;

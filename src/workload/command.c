@@ -1,7 +1,7 @@
 /*
  * command.c: any program of the user's as a workload. An iteration is one run of it, from start to
- * exit. gpulab sees to where it runs, times it and reads the figures that it prints; what it computes,
- * and on which device, is its own affair.
+ * exit. gpulab sees to where it runs, times it and reads the figures that it prints; what it
+ * computes, and on which device, is its own affair.
  */
 #include "workload/workload.h"
 

@@ -2,8 +2,8 @@
  * gemm.c: one matrix product, out[m,n] = op(a)·op(b), plain or with the epilogues that a linear
  * layer has. The measure of a device's arithmetic.
  *
- * The layout's letters are BLAS's: n as stored, t transposed; "nt" is what a linear layer does, whose
- * weights are kept as [n,k].
+ * The layout's letters are BLAS's: n as stored, t transposed; "nt" is what a linear layer does,
+ * whose weights are kept as [n,k].
  */
 #include "workload/kernel/kernel.h"
 

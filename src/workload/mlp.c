@@ -1,7 +1,7 @@
 /*
- * mlp.c: training of a multilayer perceptron: dense layers with ReLU and dropout, mean squared error,
- * Adam. The models are those of a published study of training on two GPUs, with their true sizes. This
- * file holds the keys and what follows from them; the work is in mlp/.
+ * mlp.c: training of a multilayer perceptron: dense layers with ReLU and dropout, mean squared
+ * error, Adam. The models are those of a published study of training on two GPUs, with their true
+ * sizes. This file holds the keys and what follows from them; the work is in mlp/.
  */
 #include "workload/mlp/mlp.h"
 

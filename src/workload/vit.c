@@ -101,8 +101,8 @@ static int vit_check(void *opaque, struct lab_err *err) {
     return 0;
 }
 
-/* Without a model its keys play no part, nor does the choice of what comes back; but for patch_size,
- * to which images are rounded up. */
+/* Without a model its keys play no part, nor does the choice of what comes back; but for
+ * patch_size, to which images are rounded up. */
 static void vit_canonical(void *opaque) {
     struct vit_config *config = opaque;
     if (config->depth == 0) {

@@ -18,7 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What a workload tells while it runs, beside its records. Each slot may be NULL: then it is lost. */
+/* What a workload tells while it runs, beside its records. Each slot may be NULL: then it is
+ * lost. */
 struct lab_sink {
     void (*metric)(void *state, const char *name, const char *unit, double value, int64_t time_ns);
     void (*progress)(void *state, int64_t done, int64_t total); /* total 0 = unknown */
@@ -84,8 +85,8 @@ struct lab_workload {
     /* true: an iteration is a program of the user's that opens the device itself; nobody opens it
      * for the workload, it has no limits, and `verify` is never asked */
     bool external;
-    /* true: the ranks of a gang do one iteration together: they are threads of one process, have a group
-     * and do the same number of iterations */
+    /* true: the ranks of a gang do one iteration together: they are threads of one process, have a
+     * group and do the same number of iterations */
     bool collective;
 
     /* optional: rules between several keys, and derived values; NULL = the bounds say it all */
@@ -105,12 +106,12 @@ struct lab_workload {
 
     void (*cost)(const void *config, struct lab_workload_cost *ret_cost);
 
-    /* optional, of a `collective` one: makes the cost of one rank of several out of that of one alone.
-     * NULL = each does the whole */
+    /* optional, of a `collective` one: makes the cost of one rank of several out of that of one
+     * alone. NULL = each does the whole */
     void (*share)(const void *config, int index, int count, struct lab_workload_cost *cost);
 
-    /* optional: variables that libraries read when they are loaded, "NAME=value", NULL-terminated, in the
-     * arena. Who runs it sets them before anything is opened */
+    /* optional: variables that libraries read when they are loaded, "NAME=value", NULL-terminated,
+     * in the arena. Who runs it sets them before anything is opened */
     const char *const *(*environment)(const void *config, struct lab_arena *arena);
 
     /* how the device is to be set up; NULL = LAB_DEVICE_SETUP */
@@ -134,17 +135,18 @@ struct lab_workload {
     int (*verify)(void *state, uint64_t seed, struct lab_verification *ret, struct lab_err *err);
 
     /*
-     * optional, both or none: what can be tuned (device/tunable.h). The launch that a checked config
-     * stands for, without data; and from here on the state does it so. Such a workload has the key
-     * `config` (LAB_WORKLOAD_CONFIG), a STRING.
+     * optional, both or none: what can be tuned (device/tunable.h). The launch that a checked
+     * config stands for, without data; and from here on the state does it so. Such a workload has
+     * the key `config` (LAB_WORKLOAD_CONFIG), a STRING.
      */
     void (*launch)(const void *config, struct lab_launch *ret_launch);
     int (*configure)(void *state, const struct lab_tuning *tuning, struct lab_err *err);
 
     /*
-     * optional, of one that does several launches: those that could be tuned, without data; the same one
-     * may come twice. Such a workload has the key `config` too: "SHAPE:CONFIGURATION", several joined by
-     * ';', with the launch's lab_tunable_shape_name. What isn't named has its default.
+     * optional, of one that does several launches: those that could be tuned, without data; the
+     * same one may come twice. Such a workload has the key `config` too: "SHAPE:CONFIGURATION",
+     * several joined by ';', with the launch's lab_tunable_shape_name. What isn't named has its
+     * default.
      */
     void (*launches)(const void *config, lab_launch_visit *visit, void *state);
 
@@ -157,7 +159,8 @@ extern const struct lab_workload *const lab_workloads[]; /* NULL-terminated, gen
 /* By name or alias; NULL and an error that names the nearest and lists all. */
 const struct lab_workload *lab_workload_find(const char *name, struct lab_err *err);
 
-/* Sets the variables that the workload asks for; while this process has one thread, or none that looks. */
+/* Sets the variables that the workload asks for; while this process has one thread, or none that
+ * looks. */
 void lab_workload_set_environment(const struct lab_workload *workload, const void *config,
                                   struct lab_arena *arena);
 
@@ -212,7 +215,8 @@ void lab_data_decode(enum lab_dtype dtype, const void *data, int64_t count, floa
 /* Writes values [first, first + count) of some sequence. */
 typedef void lab_data_source(const void *state, int64_t first, int64_t count, float *out);
 
-/* As sources: a constant (state: const float *), numbers in [-1, 1) (state: const uint64_t *seed). */
+/* As sources: a constant (state: const float *), numbers in [-1, 1) (state: const uint64_t
+ * *seed). */
 lab_data_source lab_data_constant, lab_data_random;
 
 /*
@@ -254,7 +258,8 @@ int lab_spans_start(const struct lab_spans *spans, int iteration, enum lab_stage
 int lab_spans_end(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                   struct lab_stream *stream, struct lab_err *err);
 
-/* What `stream` does next comes after the end of that stage, of one of the two iterations before. */
+/* What `stream` does next comes after the end of that stage, of one of the two iterations
+ * before. */
 int lab_spans_wait(const struct lab_spans *spans, int iteration, enum lab_stage stage,
                    struct lab_stream *stream, struct lab_err *err);
 

@@ -1,7 +1,7 @@
 /*
  * workload_spans.c: when stages ran, by events around them. A stage's end event also orders what
- * other streams do after it, so a stage costs two records and nothing else. To a profiler that listens
- * the same stages are told as ranges, named as in traces of ours.
+ * other streams do after it, so a stage costs two records and nothing else. To a profiler that
+ * listens the same stages are told as ranges, named as in traces of ours.
  */
 #include "workload/workload.h"
 

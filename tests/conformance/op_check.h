@@ -86,16 +86,16 @@ static inline double op_case_error(const struct op_case *c, const float *out) {
     return worst / size;
 }
 
-/* What the studies' outputs are held to; tf32 and fp16 have 10 bits behind the point, bf16 7. The CPU
- * does better in single precision, with sums of some hundred terms, and is held to that. */
+/* What the studies' outputs are held to; tf32 and fp16 have 10 bits behind the point, bf16 7. The
+ * CPU does better in single precision, with sums of some hundred terms, and is held to that. */
 static inline double op_case_tolerance(enum lab_dtype dtype, bool on_cpu) {
     if (dtype == LAB_FP32)
         return on_cpu ? 2e-6 : 1e-5;
     return dtype == LAB_TF32 ? 2e-3 : 2e-2;
 }
 
-/* GPULAB_TEST_KERNELS=own leaves out what a library computes: tools that look into every kernel may not
- * bear its own. */
+/* GPULAB_TEST_KERNELS=own leaves out what a library computes: tools that look into every kernel may
+ * not bear its own. */
 static inline bool only_own_kernels(void) {
     return lab_str_equal(getenv("GPULAB_TEST_KERNELS"), "own");
 }

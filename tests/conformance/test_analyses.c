@@ -1,6 +1,6 @@
 /*
- * Every analysis, whoever added it: its descriptor says what help and command line need, its defaults
- * hold, and nothing comes out of nothing but an error.
+ * Every analysis, whoever added it: its descriptor says what help and command line need, its
+ * defaults hold, and nothing comes out of nothing but an error.
  */
 #include "analysis/analysis.h"
 #include "base/str.h"

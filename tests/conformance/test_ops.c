@@ -115,9 +115,9 @@ static bool tune(const struct bench *bench, struct lab_launch *launch) {
 #define DRAWS 1000
 
 /*
- * Products have kernels that no default leads to: a legal configuration at random, the same at every
- * run. For products with the most fused to them and rows of whole vectors, since each is compiled anew;
- * false = it isn't one.
+ * Products have kernels that no default leads to: a legal configuration at random, the same at
+ * every run. For products with the most fused to them and rows of whole vectors, since each is
+ * compiled anew; false = it isn't one.
  */
 static bool tune_at_random(const struct bench *bench, struct lab_launch *launch) {
     struct lab_tunable_place place = {bench->machine, &bench->device->ref};
@@ -212,8 +212,8 @@ static bool can_do(const struct lab_device *device, const struct lab_launch *lau
 static void try_op(struct bench *bench, enum lab_op_id id, enum lab_dtype dtype) {
     const struct lab_op *op = lab_op_get(id);
     bool there = supports(bench->device, id, dtype);
-    /* a dtype that the device has for its tensors it has in every op; a fused one may be lowered. One in
-     * which it only computes may have no other */
+    /* a dtype that the device has for its tensors it has in every op; a fused one may be lowered.
+     * One in which it only computes may have no other */
     bool stored = supports(bench->device, LAB_OP_GEMM, dtype);
     if (!stored && !op->keeps_fp32) {
         assert_true(dtype != LAB_FP32 && !there);

@@ -1,6 +1,6 @@
 /*
- * Every probe, whoever added it: its descriptor says what messages need, it opens here or says why not,
- * what it tells holds together, and the sampler runs with all of them.
+ * Every probe, whoever added it: its descriptor says what messages need, it opens here or says why
+ * not, what it tells holds together, and the sampler runs with all of them.
  */
 #include "machine/machine.h"
 #include "probe/sampler.h"

@@ -1,6 +1,6 @@
 /*
- * fake_nvml.h: a machine with 1 to 16 GPUs that nobody has, as NVML shows it: for tests of everything
- * that watches GPUs, and for `gpulab top --demo`. It plays a script:
+ * fake_nvml.h: a machine with 1 to 16 GPUs that nobody has, as NVML shows it: for tests of
+ * everything that watches GPUs, and for `gpulab top --demo`. It plays a script:
  *
  *     GPULAB_FAKE_NVML="gpus=4; memory_total=24576; memory=12800,12750,12825; power=200~650/20"
  *     GPULAB_FAKE_NVML=/path/to/a/file      the same statements, one to a line; # begins a comment
@@ -8,12 +8,12 @@
  *
  * Without it the GPUs are those of FAKE_CUDA_GPUS and FAKE_CUDA_MIG (fake_cuda.h), standing still.
  *
- * Statements are `key=value`. Values of GPUs are separated by commas; the last one holds for all GPUs
- * that follow. Time is in seconds since the library was loaded. A value is one of
+ * Statements are `key=value`. Values of GPUs are separated by commas; the last one holds for all
+ * GPUs that follow. Time is in seconds since the library was loaded. A value is one of
  *
  *     42                    always
- *     20~95/30              goes up and down between 20 and 95, smoothly, about once in 30 s; each GPU
- *                           at another time
+ *     20~95/30              goes up and down between 20 and 95, smoothly, about once in 30 s; each
+ *                           GPU at another time
  *     10@0:80@5:10@9        10 from the start, 80 from 5 s on, 10 from 9 s on
  *     -                     this GPU doesn't have it (NVML says: not supported)
  *     ?                     nonsense: what drivers give when they have nothing to say
@@ -30,35 +30,37 @@
  *   pcie_gen, pcie_width, links      the PCIe link, and the number of NVLinks
  *   replays, ecc_corrected, ecc_uncorrected, rows_corrected, rows_uncorrected, rows_pending,
  *   rows_failed                      counts
- *   held_power, held_sync, held_thermal, held_hw_thermal, held_brake   % of the time; `reasons` alone
+ *   held_power, held_sync, held_thermal, held_hw_thermal, held_brake   % of the time; `reasons`
+ *                                                                      alone
  *                                    says what is so at the moment
  *   node                             the NUMA node
  *
  *   seed=7                           another show of the same kind
  *   mig=1:3                          GPU 1 has three MIG instances; several with commas
- *   process=0:self:8000:85:C         GPU, pid (or self, parent, children: those that this process has
- *                                    just then), MiB, SM %, C compute, G graphics, M under MPS; of MIG
- *                                    GPUs 1.0 = instance 0; several with commas
- *   xid=1:79@12                      GPU 1 reports Xid 79 at 12 s, with @+12 so long after events were
- *                                    asked for; several with commas
+ *   process=0:self:8000:85:C         GPU, pid (or self, parent, children: those that this process
+ *                                    has just then), MiB, SM %, C compute, G graphics, M under MPS;
+ *                                    of MIG GPUs 1.0 = instance 0; several with commas
+ *   xid=1:79@12                      GPU 1 reports Xid 79 at 12 s, with @+12 so long after events
+ *                                    were asked for; several with commas
  *   storm=1                          the wait for events returns at once, with nothing in it
- *   driver=580                       functions that came after that driver are missing, and those that
- *                                    are gone since; 535 writes process entries of 32 bytes
+ *   driver=580                       functions that came after that driver are missing, and those
+ *                                    that are gone since; 535 writes process entries of 32 bytes
  *   missing=NAME,NAME                these too
  *   wrap=32                          counters have so many bits
  *
  * Faults; several with commas:
  *
- *   lost=1@5..9                      GPU 1 is lost from 5 s to 9 s, and for those who began NVML before
- *                                    then it stays so
+ *   lost=1@5..9                      GPU 1 is lost from 5 s to 9 s, and for those who began NVML
+ *                                    before then it stays so
  *   gone=0@5..9                      likewise, but NVML doesn't even list it: the others move up
- *   fail=NAME:999@3x2/1              the calls 3 and 4 of that function for GPU 1 fail with 999; without
- *                                    @3x2 all, with @3 all from the third on; without /1 for any GPU
+ *   fail=NAME:999@3x2/1              the calls 3 and 4 of that function for GPU 1 fail with 999;
+ *                                    without @3x2 all, with @3 all from the third on; without /1
+ *                                    for any GPU
  *   hang=NAME:2.5@3/1                the third call of that function for GPU 1 takes 2.5 s
  *   garbage=1                        every value of GPU 1 is `?`
  *
- * FAKE_CUDA_FAIL works too. Tests that are linked with nothing of this reach for the functions below
- * through dlsym.
+ * FAKE_CUDA_FAIL works too. Tests that are linked with nothing of this reach for the functions
+ * below through dlsym.
  */
 #ifndef LAB_TESTS_FAKE_NVML_H
 #define LAB_TESTS_FAKE_NVML_H

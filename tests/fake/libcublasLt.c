@@ -1,7 +1,7 @@
 /*
  * libcublasLt.c: matrix products that do nothing, beside the fake driver: the vendor's own library
- * reaches deep into its driver and would fall over the fake one. FAKE_CUBLASLT_FIRST=9 makes it propose
- * other algorithms than it does by itself.
+ * reaches deep into its driver and would fall over the fake one. FAKE_CUBLASLT_FIRST=9 makes it
+ * propose other algorithms than it does by itself.
  */
 #include "fake/fake_cuda.h"
 #include "vendor/cublaslt.h"

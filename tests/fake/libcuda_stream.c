@@ -1,6 +1,7 @@
 /*
  * libcuda_stream.c: the fake driver's streams, events, graphs and kernels (fake_cuda.h). A command
- * runs when it is enqueued; in a stream whose commands are captured it is kept in the graph instead.
+ * runs when it is enqueued; in a stream whose commands are captured it is kept in the graph
+ * instead.
  */
 #include "fake/fake_driver.h"
 

@@ -1,9 +1,9 @@
 /*
- * libcupti.c: a CUPTI beside the fake driver: the vendor's own would fall over that. Whatever the GPU
- * did, it tells the same of each context that was asked for by name since tracing was switched on: a
- * call and the copy to the device that came of it, a call and the kernel in a graph that came of it, a
- * fill, a copy back, a kernel that has not ended. Records are longer than our declarations, as in
- * later versions, and come in two buffers.
+ * libcupti.c: a CUPTI beside the fake driver: the vendor's own would fall over that. Whatever the
+ * GPU did, it tells the same of each context that was asked for by name since tracing was switched
+ * on: a call and the copy to the device that came of it, a call and the kernel in a graph that came
+ * of it, a fill, a copy back, a kernel that has not ended. Records are longer than our
+ * declarations, as in later versions, and come in two buffers.
  */
 #include "fake/fake_cuda.h"
 #include "vendor/cupti.h"

@@ -1,8 +1,9 @@
 /*
- * libnccl.c: NCCL beside the fake driver, whose device memory is the host's and whose commands run when they
- * are enqueued: so a sum is done in the call, where the ranks' threads wait for each other until all have come
- * or one of the communicators is aborted. FAKE_NCCL_ASYNC=6 is what every communicator says of itself;
- * FAKE_NCCL_MS is how long making them takes; FAKE_CUDA_FAIL names functions that fail.
+ * libnccl.c: NCCL beside the fake driver, whose device memory is the host's and whose commands run
+ * when they are enqueued: so a sum is done in the call, where the ranks' threads wait for each
+ * other until all have come or one of the communicators is aborted. FAKE_NCCL_ASYNC=6 is what every
+ * communicator says of itself; FAKE_NCCL_MS is how long making them takes; FAKE_CUDA_FAIL names
+ * functions that fail.
  */
 #include "fake/fake_cuda.h"
 #include "vendor/nccl.h"

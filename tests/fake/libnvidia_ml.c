@@ -1,4 +1,5 @@
-/* libnvidia_ml.c: the fake machine's GPUs as NVML shows them (fake_nvml.h): its life, and who is who. */
+/* libnvidia_ml.c: the fake machine's GPUs as NVML shows them (fake_nvml.h): its life, and who is
+ * who. */
 #include "fake/fake_nvml.h"
 
 #include <stdatomic.h>
@@ -15,7 +16,8 @@ static _Atomic double stands_at_s = NAN;
 static atomic_int calls[FAKE_FUNCTION_COUNT][FAKE_GPUS_MAX + 1]; /* the last: of no GPU */
 static atomic_int users, misuse;
 
-/* A lost GPU stays so for the session in which it was lost; handles are worth something in one only. */
+/* A lost GPU stays so for the session in which it was lost; handles are worth something in one
+ * only. */
 #define SESSIONS 32
 static struct lab_nvml_device_st handles[SESSIONS][FAKE_GPUS_MAX][FAKE_MIG_MAX + 1];
 static atomic_uint session;

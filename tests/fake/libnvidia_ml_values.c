@@ -1,4 +1,5 @@
-/* libnvidia_ml_values.c: what the fake machine's GPUs are doing, as the script says (fake_nvml.h). */
+/* libnvidia_ml_values.c: what the fake machine's GPUs are doing, as the script says
+ * (fake_nvml.h). */
 #include "fake/fake_nvml.h"
 
 #define MIB 1048576.0

@@ -1,6 +1,7 @@
 /*
- * nvtx_injection.c: a library as profilers name it in NVTX_INJECTION64_PATH. It writes each range that
- * is opened or closed as a line to the file that FAKE_NVTX_LOG names: "THREAD push NAME", "THREAD pop".
+ * nvtx_injection.c: a library as profilers name it in NVTX_INJECTION64_PATH. It writes each range
+ * that is opened or closed as a line to the file that FAKE_NVTX_LOG names: "THREAD push NAME",
+ * "THREAD pop".
  *
  *   FAKE_NVTX_ONLY=ex      takes ranges with attributes alone, as a tool may
  *   FAKE_NVTX_ONLY=nothing takes none at all

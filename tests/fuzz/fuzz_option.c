@@ -1,6 +1,7 @@
 /*
  * fuzz_option.c: any command line either fails with a message or fills the struct within the rows'
- * bounds; what it filled in, written out and read again, is the same. A line of the input is a word.
+ * bounds; what it filled in, written out and read again, is the same. A line of the input is a
+ * word.
  */
 #include "base/option.h"
 

@@ -1,7 +1,7 @@
 /*
- * test_gpu_nvml.c: the probe on a real GPU: what it tells can be, changes as it should, and a tick costs
- * little. Prints every value of the last reading and the thread time of each tier. Skipped where there
- * is no GPU.
+ * test_gpu_nvml.c: the probe on a real GPU: what it tells can be, changes as it should, and a tick
+ * costs little. Prints every value of the last reading and the thread time of each tier. Skipped
+ * where there is no GPU.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /*
- * test_gpu_sums.c: sums over four slices of a GPU, in device memory: right and to the bit the same on all
- * ranks for any length and alignment, a thousand times from a graph; and a rank that is missing, out of step
- * or has failed ends the others' kernels in bounded time, by name. NCCL with one rank on the whole GPU.
+ * test_gpu_sums.c: sums over four slices of a GPU, in device memory: right and to the bit the same
+ * on all ranks for any length and alignment, a thousand times from a graph; and a rank that is
+ * missing, out of step or has failed ends the others' kernels in bounded time, by name. NCCL with
+ * one rank on the whole GPU.
  *
  * Each rank is a thread with a slice of its own. Skipped where there is no GPU.
  */
@@ -90,7 +91,8 @@ static int sum_once(struct rank *rank, struct lab_err *err) {
                : 0;
 }
 
-/* A hundred replays of ten sums, each of fresh vectors and of another length than the one before. */
+/* A hundred replays of ten sums, each of fresh vectors and of another length than the one
+ * before. */
 static int sum_from_a_graph(struct rank *rank, struct lab_err *err) {
     struct lab_graph *graph = NULL;
     int failed = lab_graph_begin(rank->stream, err);
@@ -209,7 +211,8 @@ static void any_length_and_alignment_is_summed(void **state) {
         }
 }
 
-/* compute-sanitizer has graphs run one after the other: there GPULAB_TEST_GRAPHS=0 leaves this out. */
+/* compute-sanitizer has graphs run one after the other: there GPULAB_TEST_GRAPHS=0 leaves this
+ * out. */
 static void a_graph_sums_a_thousand_times(void **state) {
     (void)state;
     if (lab_str_equal(getenv("GPULAB_TEST_GRAPHS"), "0"))

@@ -1,9 +1,10 @@
 /*
- * proof.c: `proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]`: runs the experiments
- * and says which claims hold. Exit status 1 if one doesn't. tools/proof gives it a seed of the commit.
+ * proof.c: `proof [--sample] [--seed N] [--only NAME] [--jobs N] [--write FILE]`: runs the
+ * experiments and says which claims hold. Exit status 1 if one doesn't. tools/proof gives it a seed
+ * of the commit.
  *
- * Every cell has a seed of its own, so that jobs, which are processes, share them out and the outcome is
- * the same for any number of them.
+ * Every cell has a seed of its own, so that jobs, which are processes, share them out and the
+ * outcome is the same for any number of them.
  */
 #include "proof.h"
 
@@ -105,7 +106,8 @@ static int list_cells(const struct request *request, struct drawn **ret_cells) {
     return count;
 }
 
-/* Every so many-th cell, handed over as soon as it is drawn. A job that fails says why and ends early. */
+/* Every so many-th cell, handed over as soon as it is drawn. A job that fails says why and ends
+ * early. */
 static int run_job(int job, const struct request *request, struct drawn *cells, int count, int to) {
     struct lab_machine *machine = NULL;
     struct lab_err err = LAB_ERR_INIT;

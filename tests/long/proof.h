@@ -1,7 +1,7 @@
 /*
- * proof.h: do our answers hold? Machines whose truth is known are simulated, studies of them are run in
- * this process, and the analyses, which see nothing but the studies' tables, are held against what was
- * planted.
+ * proof.h: do our answers hold? Machines whose truth is known are simulated, studies of them are
+ * run in this process, and the analyses, which see nothing but the studies' tables, are held
+ * against what was planted.
  *
  *   proof.c          which experiments there are; seeds; the command line
  *   proof_judge.c    counts into verdicts, and the table of docs/PROOF.md
@@ -10,8 +10,8 @@
  *   proof_study.c    runs as a study's table; what an analysis made of it
  *   proof_*.c        the experiments
  *
- * The truth of a figure that the simulator doesn't take as a key, such as what a slower copy costs in
- * throughput, is that figure on the same machine without any noise.
+ * The truth of a figure that the simulator doesn't take as a key, such as what a slower copy costs
+ * in throughput, is that figure on the same machine without any noise.
  */
 #ifndef PROOF_H
 #define PROOF_H
@@ -110,7 +110,8 @@ struct proof_truth { /* what is planted; 0 = nothing of it */
     int neighbour_node;    /* on this node, and on the way of its GPU */
     double tflops;         /* of fp32; 0 = 20 */
     double
-        shared_gb_s; /* 2 nodes: GPUs 0 and 1 on node 0 share a link of that, GPU 2 sits on node 1 */
+        /* 2 nodes: GPUs 0 and 1 on node 0 share a link of that, GPU 2 sits on node 1 */
+        shared_gb_s;
 };
 
 /* Makes `sim:NAME` mean that machine, until another is defined. */

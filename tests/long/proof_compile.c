@@ -1,6 +1,6 @@
 /*
- * proof_compile.c: compiling a model makes its launches cheaper by what the machine's description says.
- * Does the interval of what `compile` says it gains hold the truth?
+ * proof_compile.c: compiling a model makes its launches cheaper by what the machine's description
+ * says. Does the interval of what `compile` says it gains hold the truth?
  */
 #include "proof.h"
 

@@ -1,7 +1,7 @@
 /*
- * proof_correlate.c: somebody comes and goes on the way between a GPU and its node's memory. Is that
- * neighbour what `correlate` names first? And where the neighbour is at another GPU and disturbs nobody,
- * or where there is none, does it name no cause at all?
+ * proof_correlate.c: somebody comes and goes on the way between a GPU and its node's memory. Is
+ * that neighbour what `correlate` names first? And where the neighbour is at another GPU and
+ * disturbs nobody, or where there is none, does it name no cause at all?
  *
  * What counts is what is printed: the findings that may be a cause, and the spikes. Noise that is
  * remembered for long goes together with anything by chance; hence cells up to a sixth of the run.

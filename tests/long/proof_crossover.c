@@ -1,11 +1,11 @@
 /*
- * proof_crossover.c: models from light to heavy go from waiting for copies to waiting for compute. Does
- * the interval of where that turns hold the truth?
+ * proof_crossover.c: models from light to heavy go from waiting for copies to waiting for compute.
+ * Does the interval of where that turns hold the truth?
  *
- * The truth is worked out here, from the stages of the same models on the machine without noise: where
- * compute passes copies on the way from one model to the next, by as much as each is away from it. What
- * the machine would do between two models is not asked: a pipeline with two buffers has a stretch there
- * in which neither bounds it alone. The models keep clear of that stretch.
+ * The truth is worked out here, from the stages of the same models on the machine without noise:
+ * where compute passes copies on the way from one model to the next, by as much as each is away
+ * from it. What the machine would do between two models is not asked: a pipeline with two buffers
+ * has a stretch there in which neither bounds it alone. The models keep clear of that stretch.
  */
 #include "proof.h"
 

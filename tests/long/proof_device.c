@@ -1,6 +1,6 @@
 /*
- * proof_device.c: one of two GPUs computes slower. Is the other recommended, and is the slower one's
- * loss in its interval?
+ * proof_device.c: one of two GPUs computes slower. Is the other recommended, and is the slower
+ * one's loss in its interval?
  */
 #include "proof.h"
 

@@ -13,7 +13,8 @@
 #define PREDICTS_LOW  0.85
 #define PREDICTS_HIGH 0.95
 #define CELL_P        0.001
-#define SAMPLE_P      0.00001 /* a new seed each time: what fails once in 100,000 cells isn't chance */
+/* a new seed each time: what fails once in 100,000 cells isn't chance */
+#define SAMPLE_P 0.00001
 
 static const char *const kind_words[] = {[PROOF_COVERS] = "covers 93 to 97 %",
                                          [PROOF_ALARMS] = "at most 5 %",
@@ -31,7 +32,7 @@ static double cell_p(enum proof_kind kind, const struct proof_count *count) {
         return 1 - lab_stats_binomial_cdf(count->hits - 1, count->trials, LEVEL);
     case PROOF_FINDS:
         return lab_stats_binomial_cdf(count->hits, count->trials, PROMISED);
-    case PROOF_PREDICTS: /* of so many hits or fewer at the band's lower end, or more at its upper */
+    case PROOF_PREDICTS: /* of so many hits or fewer at the lower end, or more at the upper */
         return fmin(lab_stats_binomial_cdf(count->hits, count->trials, PREDICTS_LOW),
                     1 - lab_stats_binomial_cdf(count->hits - 1, count->trials, PREDICTS_HIGH));
     }

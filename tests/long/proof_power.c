@@ -1,6 +1,6 @@
 /*
- * proof_power.c: throughput follows a power of a model's work. Does the interval of `scaling`'s exponent
- * hold the planted one, and do models that weren't run come out where it says?
+ * proof_power.c: throughput follows a power of a model's work. Does the interval of `scaling`'s
+ * exponent hold the planted one, and do models that weren't run come out where it says?
  */
 #include "proof.h"
 

@@ -1,6 +1,6 @@
 /*
- * proof_recommend.c: one node of four is the best to feed a GPU from. Is it the one recommended, and
- * does what it gains lie in the interval given?
+ * proof_recommend.c: one node of four is the best to feed a GPU from. Is it the one recommended,
+ * and does what it gains lie in the interval given?
  */
 #include "proof.h"
 

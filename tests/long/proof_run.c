@@ -1,6 +1,7 @@
 /*
- * proof_run.c: one run without its process. A rank opens a simulated device and measures the pipeline on
- * it by the same loop as a worker does; ranks of a gang share a simulated world, in a thread each.
+ * proof_run.c: one run without its process. A rank opens a simulated device and measures the
+ * pipeline on it by the same loop as a worker does; ranks of a gang share a simulated world, in a
+ * thread each.
  */
 #include "proof_run.h"
 #include "proof_samples.h"

@@ -22,8 +22,8 @@ struct proof_measured { /* of one rank */
 void *proof_run_config(const struct lab_workload *workload, const struct proof_point *point,
                        struct lab_arena *arena, struct lab_err *err);
 
-/* All ranks at once, a thread each, as a worker does: they warm up, meet, and measure from there on.
- * What comes out lies in the study's arena. */
+/* All ranks at once, a thread each, as a worker does: they warm up, meet, and measure from there
+ * on. What comes out lies in the study's arena. */
 int proof_run_measure(struct proof_study *study, const struct proof_point *ranks, int count,
                       const struct lab_workload *workload, const void *config,
                       struct proof_measured *ret_measured, struct lab_err *err);

@@ -1,9 +1,10 @@
 /*
- * proof_scaling.c: a law is planted: an iteration takes an overhead, its operations at a rate, its bytes
- * at a bandwidth, and each run its own deviation. Do the intervals of `scaling` hold all three?
+ * proof_scaling.c: a law is planted: an iteration takes an overhead, its operations at a rate, its
+ * bytes at a bandwidth, and each run its own deviation. Do the intervals of `scaling` hold all
+ * three?
  *
- * Its runs are drawn from the law itself: the simulator overlaps copies and kernels, as devices do, so
- * that its times have no such three figures.
+ * Its runs are drawn from the law itself: the simulator overlaps copies and kernels, as devices do,
+ * so that its times have no such three figures.
  */
 #include "proof.h"
 

@@ -1,10 +1,12 @@
 /*
- * proof_speedup.c: two GPUs feed through one link, and two through links of their own. Does `speedup`
- * say how much the second one brings, grade it right, and name the pair that shares nothing?
+ * proof_speedup.c: two GPUs feed through one link, and two through links of their own. Does
+ * `speedup` say how much the second one brings, grade it right, and name the pair that shares
+ * nothing?
  *
- * The pipeline copies one way only, over slots without latency. Otherwise a pair without noise runs in
- * step, and the link is idle whenever both pause; with noise one uses it while the other pauses, so that
- * the quiet machine's speed-up, which is the truth here, would be below that of all noisy ones.
+ * The pipeline copies one way only, over slots without latency. Otherwise a pair without noise runs
+ * in step, and the link is idle whenever both pause; with noise one uses it while the other pauses,
+ * so that the quiet machine's speed-up, which is the truth here, would be below that of all noisy
+ * ones.
  */
 #include "proof.h"
 

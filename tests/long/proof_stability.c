@@ -1,10 +1,11 @@
 /*
- * proof_stability.c: a GPU grows slower while it runs. Does `stability` see it, and does it keep quiet
- * where there is nothing to be seen?
+ * proof_stability.c: a GPU grows slower while it runs. Does `stability` see it, and does it keep
+ * quiet where there is nothing to be seen?
  */
 #include "proof.h"
 
-/* Drifts are planted over a run of 3 s, in times the noise: what wanders can't be told from less. */
+/* Drifts are planted over a run of 3 s, in times the noise: what wanders can't be told from
+ * less. */
 static const struct {
     double drift;
     int iterations; /* of about a millisecond */

@@ -1,7 +1,7 @@
 /*
  * proof_transfer.c: a law of copies is planted: each waits a while and then takes its bytes at a
- * bandwidth, and each run has its own deviation. Do the intervals of `transfer` hold both, and what a
- * larger batch gains?
+ * bandwidth, and each run has its own deviation. Do the intervals of `transfer` hold both, and what
+ * a larger batch gains?
  *
  * Runs are drawn from the law: in a simulated pipeline copies also wait for each other.
  */

@@ -1,6 +1,6 @@
 /*
- * proof.h: what the parts of the proof share. Results are TAP: one line for each claim, and behind a
- * failed one why it failed.
+ * proof.h: what the parts of the proof share. Results are TAP: one line for each claim, and behind
+ * a failed one why it failed.
  */
 #ifndef LAB_TESTS_NUMA_PROOF_H
 #define LAB_TESTS_NUMA_PROOF_H

@@ -1,6 +1,6 @@
 /*
- * proof_device.c: the cpu device `cpu:2` in the four-node machine (see proof.c): its threads stay on
- * node 2's CPUs and its memory on node 2, while host memory lies where it was asked for.
+ * proof_device.c: the cpu device `cpu:2` in the four-node machine (see proof.c): its threads stay
+ * on node 2's CPUs and its memory on node 2, while host memory lies where it was asked for.
  */
 #include "proof.h"
 

@@ -1,7 +1,8 @@
 /*
  * proof_monitor.c: a process that is kept on the wrong node is named, in the four-node machine (see
- * proof.c). A child is bound to node 1, cores and memory; a probe of the proof's own says that it uses a
- * GPU of node 0; the sampler and the probe `process`, which reads the real /proc, must tell the rest.
+ * proof.c). A child is bound to node 1, cores and memory; a probe of the proof's own says that it
+ * uses a GPU of node 0; the sampler and the probe `process`, which reads the real /proc, must tell
+ * the rest.
  */
 #include "proof.h"
 

@@ -1,7 +1,8 @@
 /*
- * proof_study.c: `gpulab run numa_study` in the four-node machine (see proof.c): every CPU device fed
- * from every node, each run in a worker of its own that is watched from outside while it runs. When
- * the study has ended, each run's claim (results.json) is compared with what was seen of its worker.
+ * proof_study.c: `gpulab run numa_study` in the four-node machine (see proof.c): every CPU device
+ * fed from every node, each run in a worker of its own that is watched from outside while it runs.
+ * When the study has ended, each run's claim (results.json) is compared with what was seen of its
+ * worker.
  */
 #include "proof.h"
 

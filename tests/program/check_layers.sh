@@ -29,7 +29,7 @@ accepted() { # PATH TEXT
     output=$("$check" "$work") || fail "refused $1: $2: $output"
 }
 
-"$check" "$source_dir" || fail "this tree breaks its own rules"
+"$check" --whole "$source_dir" || fail "this tree breaks its own rules"
 
 # arrows between layers
 refused src/base/a.c '#include "device/device.h"\n' 'src/base/a.c:1: base may not include device'
@@ -59,8 +59,28 @@ refused src/stats/a.c 'void f(void) {\n    printf("%d", 1);\n}\n' 'src/stats/a.c
 refused src/base/a.c 'void f(void) { fputs("x", stderr); }\n' 'stderr belongs in'
 refused src/command/a.c 'void f(void) { exit(1); }\n' 'exit belongs in'
 accepted src/main.c 'int main(void) { exit(1); }\n'
-accepted src/base/a.c 'void f(void) { _exit(1); lab_str_printf(&s, "printf(1)"); }\n'
+accepted src/worker/a.c 'void f(void) { _exit(1); lab_str_printf(&s, "printf(1)"); }\n'
 accepted src/base/a.h 'int f(const char *t, ...) __attribute__((format(printf, 1, 2)));\n'
+
+refused src/base/a.c 'void f(void) { _exit(1); }\n' '_exit belongs in src/{machine/recorded.c worker}'
+
+# names: one tag for one thing, and the layer's own prefix
+refused src/load/a.h 'struct lab_x {\n    int a;\n};\nstruct lab_x {\n    int b;\n};\n' 'struct lab_x is defined in'
+accepted src/load/a.c 'struct x {\n    int a;\n};\n'
+refused src/load/a.h 'int lab_report_x(int a);\n' 'src/load/a.h:1: lab_report_… belongs in src/report'
+accepted src/report/a.h 'int lab_report_x(int a);\nint lab_study_x(int a);\n'
+accepted src/model/a.h 'int lab_machine_x(int a);\n'
+
+# comments fit the screen; characters count, not bytes
+line=$(printf 'x%.0s' {1..98})
+refused src/load/a.c "/* ${line} */\\n" 'a comment of 104 columns'
+accepted src/load/a.c "/* ${line//xx/→} */\\n"
+
+# of the whole tree: arrows that nothing uses, sources that don't say what they are for
+given src/load/a.c 'int x;\n'
+output=$("$check" --whole "$work") && fail "accepted unused arrows"
+[[ $output == *'load no longer uses store'* ]] || fail "unused arrows are not named: $output"
+[[ $output == *'src/load/a.c:1: open with "/* NAME.c: what it is for"'* ]] || fail "no head asked for"
 
 # comments and strings are not code
 accepted src/base/a.c '/* printf(1)\n * exit(2) */ int x; // puts(3)\nchar q = '"'\"'"'; char *s = "/* stdout";\n'

@@ -1,6 +1,6 @@
 /*
- * balance.h: how evenly the GPUs of one recording are loaded, on the whole and over time, and what is to
- * be said of that.
+ * balance.h: how evenly the GPUs of one recording are loaded, on the whole and over time, and what
+ * is to be said of that.
  */
 #ifndef LAB_ANALYSIS_BALANCE_BALANCE_H
 #define LAB_ANALYSIS_BALANCE_BALANCE_H

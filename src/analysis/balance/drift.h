@@ -11,9 +11,9 @@ struct lab_drift {
 };
 
 /*
- * Values in the order of time, NaN = none. A trend is one by Mann and Kendall's test at 5 %, two-sided
- * (lab_stats_mann_kendall), whose thirds differ by a point (0.01) at least: smaller ones matter to
- * nobody.
+ * Values in the order of time, NaN = none. A trend is one by Mann and Kendall's test at 5 %,
+ * two-sided (lab_stats_mann_kendall), whose thirds differ by a point (0.01) at least: smaller ones
+ * matter to nobody.
  */
 struct lab_drift lab_drift_make(const double *values, int count);
 

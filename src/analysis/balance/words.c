@@ -86,7 +86,8 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
 
 /* --- GPUs that nobody uses --- */
 
-#define IDLE_PERCENT  1.0 /* less utilisation than this, and less memory than a tenth of the most: */
+/* less utilisation than this, and less memory than a tenth of the most: */
+#define IDLE_PERCENT  1.0
 #define UNUSED_MEMORY 0.1 /* nobody works there */
 
 /* "2,3"; NULL = nothing is to be told apart. */

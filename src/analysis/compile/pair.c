@@ -1,9 +1,9 @@
 /*
  * pair.c: what compiling costs, and when that is paid back.
  *
- * The time for n samples is a line: set-up + n × seconds a sample. Both lines are known as means over
- * runs, so that the break-even is where two lines with known errors meet (Fieller's interval). Set-up
- * and speed of a run are taken as independent of each other.
+ * The time for n samples is a line: set-up + n × seconds a sample. Both lines are known as means
+ * over runs, so that the break-even is where two lines with known errors meet (Fieller's interval).
+ * Set-up and speed of a run are taken as independent of each other.
  */
 #include "analysis/compile/pair.h"
 

@@ -1,4 +1,5 @@
-/* compile/pair.h: a model compiled against the same model not compiled: what it gains, what it costs. */
+/* compile/pair.h: a model compiled against the same model not compiled: what it gains, what it
+ * costs. */
 #ifndef LAB_ANALYSIS_COMPILE_PAIR_H
 #define LAB_ANALYSIS_COMPILE_PAIR_H
 
@@ -12,8 +13,8 @@ struct compile_pair {
     struct lab_study_ratio gain; /* rate compiled / plain */
     struct lab_effect cost_s;    /* set-up and first iteration, compiled − plain; NaN = unknown */
     bool setup_known;            /* the set-up is in the cost; else the first iteration alone */
-    /* Samples after which compiling has paid for itself: where the time of both is the same. NaN = never,
-     * or unknown; an end beyond COMPILE_NEVER is unbounded. */
+    /* Samples after which compiling has paid for itself: where the time of both is the same. NaN =
+     * never, or unknown; an end beyond COMPILE_NEVER is unbounded. */
     struct lab_crossover break_even;
 };
 

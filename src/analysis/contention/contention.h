@@ -1,10 +1,10 @@
 /*
- * contention.h: what phases do to kernels, what of the devices' resources is left in each, and what was
- * chosen under load costs. For contention.c alone.
+ * contention.h: what phases do to kernels, what of the devices' resources is left in each, and what
+ * was chosen under load costs. For contention.c alone.
  *
- * All figures are paired by block: a phase's run of a kernel on a device against the baseline's in the
- * same repeat, which ran close to it. A block's difference is the mean over what is put together, of
- * logarithms; blocks are the replicates, and intervals are Student's over them.
+ * All figures are paired by block: a phase's run of a kernel on a device against the baseline's in
+ * the same repeat, which ran close to it. A block's difference is the mean over what is put
+ * together, of logarithms; blocks are the replicates, and intervals are Student's over them.
  */
 #ifndef LAB_ANALYSIS_CONTENTION_CONTENTION_H
 #define LAB_ANALYSIS_CONTENTION_CONTENTION_H
@@ -31,14 +31,15 @@ struct contention_sum { /* differences by block, as they are gathered */
 
 /* An interval whose ends lie this far apart, as a ratio, says nothing: it isn't shown. */
 #define CONTENTION_UNEVEN 4
-/* What is known to differ by no more is the same; where it may differ by more, it isn't known to be. */
+/* What is known to differ by no more is the same; where it may differ by more, it isn't known to
+ * be. */
 #define CONTENTION_SAME         0.05
 #define CONTENTION_BLOCKS_LEAST 5  /* that are asked for, where more would tell */
 #define CONTENTION_BLOCKS_MOST  60 /* likewise: beyond that a quieter machine does better */
 bool contention_is_same(const struct contention_effect *effect);
 /*
- * How many blocks would tell whether it is the same, if they differ as much as those at hand; 0 = more than
- * anybody would run.
+ * How many blocks would tell whether it is the same, if they differ as much as those at hand; 0 =
+ * more than anybody would run.
  */
 int contention_blocks_needed(const struct contention_effect *effect);
 
@@ -75,8 +76,8 @@ struct contention_power { /* means of what was read behind the probes; NaN = unk
 #define CONTENTION_AT_LIMIT                                                                        \
     0.9 /* of the limit, as it swings: then power is what holds clocks back */
 
-/* A share that is lost of what is but the likeliest cause of a slow-down that is certain; and as much may be
- * lost of a resource that is none. */
+/* A share that is lost of what is but the likeliest cause of a slow-down that is certain; and as
+ * much may be lost of a resource that is none. */
 #define CONTENTION_LIKELY 0.05
 
 /* --- all of it --- */
@@ -113,18 +114,21 @@ void contention_make(const struct lab_study_table *study, const struct lab_analy
                      struct lab_arena *arena, struct contention *ret);
 
 /*
- * Where least is left for certain, halfway between the estimate and the nearer end of its interval, so that
- * what merely varies much doesn't come first; -1 = nowhere is less. Devices that run at once also probe at
- * once, so that PCIe is shared by the probes at least: it counts only if kernels copy. Where a kernel is
- * slowed for certain and nothing is less for certain, the one of which least is left, if 5 % or more is gone;
- * or the only one that may be less at all, if that is likelier than not.
+ * Where least is left for certain, halfway between the estimate and the nearer end of its interval,
+ * so that what merely varies much doesn't come first; -1 = nowhere is less. Devices that run at
+ * once also probe at once, so that PCIe is shared by the probes at least: it counts only if kernels
+ * copy. Where a kernel is slowed for certain and nothing is less for certain, the one of which
+ * least is left, if 5 % or more is gone; or the only one that may be less at all, if that is
+ * likelier than not.
  */
 int contention_first_resource(const struct contention *made, int phase);
 /* Whether a loss of it would count in this phase: PCIe doesn't always, as above. */
 bool contention_counts(const struct contention *made, int phase, int resource);
-/* Whether some kernel is slowed, or less is left of something, in the phases that the answer is about. */
+/* Whether some kernel is slowed, or less is left of something, in the phases that the answer is
+ * about. */
 enum lab_analysis_finding contention_finding(const struct contention *made);
-/* Whether every kernel that the main phase has is known in this one, so that they can be compared. */
+/* Whether every kernel that the main phase has is known in this one, so that they can be
+ * compared. */
 bool contention_covers(const struct contention *made, int phase);
 /* The phase that leaves least of the main one's slow-down, and less for certain; -1 = none does. */
 int contention_best_mitigation(const struct contention *made);

@@ -74,7 +74,8 @@ bool contention_is_same(const struct contention_effect *effect) {
            1 / effect->low - 1 <= CONTENTION_SAME;
 }
 
-/* An interval of half the width tells in any case: it lies within what is the same, or 1 isn't in it. */
+/* An interval of half the width tells in any case: it lies within what is the same, or 1 isn't in
+ * it. */
 int contention_blocks_needed(const struct contention_effect *effect) {
     int blocks = effect->blocks;
     if (effect->within || blocks < 2 || !(effect->high > effect->low))
@@ -120,7 +121,8 @@ static void add_times(const struct contention *made, int unit, int phase,
     }
 }
 
-/* One block tells nothing of how blocks differ: what is known from within the runs, of the worst. */
+/* One block tells nothing of how blocks differ: what is known from within the runs, of the
+ * worst. */
 static void take_within(const struct contention *made, const char *kernel, int phase,
                         struct contention_effect *effect) {
     const struct lab_study_ratio *worst = NULL;
@@ -180,8 +182,9 @@ static double amount_of(const struct lab_study_run *run, int resource) {
 }
 
 /*
- * What explains a loss without the resource: a clock that is held back slows all that a GPU does, and kernels
- * that share cores or multiprocessors get less of memory, too. 0 = nothing does, or it isn't known.
+ * What explains a loss without the resource: a clock that is held back slows all that a GPU does,
+ * and kernels that share cores or multiprocessors get less of memory, too. 0 = nothing does, or it
+ * isn't known.
  */
 static double excuse_of(const struct lab_study_run *run, int resource) {
     double excuse = NAN;
@@ -201,7 +204,8 @@ struct amounts { /* of a resource: in the baseline, in a phase, and of that agai
     struct contention_sum base, phase, differences;
 };
 
-/* Every kernel's run of a block is a replicate here: what is probed doesn't depend on the kernel. */
+/* Every kernel's run of a block is a replicate here: what is probed doesn't depend on the
+ * kernel. */
 static void add_resource(const struct contention *made, int phase, int resource,
                          struct amounts *amounts) {
     const struct lab_phases *phases = &made->phases;
@@ -237,10 +241,11 @@ static size_t by_block(const struct contention_sum *sum, double ret_values[CONTE
 }
 
 /*
- * A neighbour may take much in one block and little in the next: a virtual machine's cores share a path to
- * memory only while they happen to lie beside each other. Then the differences vary so much that Student's
- * interval holds 1, though hardly a run has as much left as any of the baseline's. Ranks see that; they
- * are asked only about losses that are large, and must leave no doubt by the interval that goes with them.
+ * A neighbour may take much in one block and little in the next: a virtual machine's cores share a
+ * path to memory only while they happen to lie beside each other. Then the differences vary so much
+ * that Student's interval holds 1, though hardly a run has as much left as any of the baseline's.
+ * Ranks see that; they are asked only about losses that are large, and must leave no doubt by the
+ * interval that goes with them.
  */
 static void ask_ranks(const struct amounts *amounts, struct contention_effect *effect) {
     double base[CONTENTION_BLOCKS_MAX], phase[CONTENTION_BLOCKS_MAX];
@@ -300,8 +305,8 @@ bool contention_counts(const struct contention *made, int phase, int resource) {
     return resource != CONTENTION_PCIE || !it->together || it->copies;
 }
 
-/* Halfway between what is thought to be left and the most that may be: of two that are lost alike the surer
- * one is the lower. */
+/* Halfway between what is thought to be left and the most that may be: of two that are lost alike
+ * the surer one is the lower. */
 static double surely_left(const struct contention_effect *left) {
     return sqrt(left->ratio * left->high);
 }
@@ -312,8 +317,9 @@ static bool is_mostly_less(const struct contention_effect *left) {
 }
 
 /*
- * The only one of those probed that may be lost: of all others as much is left as before, for certain. That
- * alone is no reason to name it: it has to be less by its own figures, too, though they aren't certain.
+ * The only one of those probed that may be lost: of all others as much is left as before, for
+ * certain. That alone is no reason to name it: it has to be less by its own figures, too, though
+ * they aren't certain.
  */
 static int only_resource(const struct contention *made, int phase) {
     int only = -1, probed = 0;

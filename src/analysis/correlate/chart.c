@@ -1,6 +1,6 @@
 /*
- * chart.c: a finding as a picture: iterations' times over the resource, and both over time. Of the run
- * that has the most windows, since another run may have another pace.
+ * chart.c: a finding as a picture: iterations' times over the resource, and both over time. Of the
+ * run that has the most windows, since another run may have another pace.
  */
 #include "analysis/analysis_timeline.h"
 #include "analysis/correlate/correlate.h"

@@ -10,7 +10,8 @@ struct lab_finding { /* a tie, and whose */
     const struct lab_resource_correlation *correlation;
 };
 
-/* What was found of all devices, in the order of lab_resource_correlations_adjust; returns how many. */
+/* What was found of all devices, in the order of lab_resource_correlations_adjust; returns how
+ * many. */
 int lab_findings_make(const struct lab_resource_correlations *correlations, int device_count,
                       struct lab_arena *arena, struct lab_finding **ret_findings);
 
@@ -21,8 +22,8 @@ const char *lab_finding_words(const struct lab_finding *finding, struct lab_aren
 const char *lab_spikes_words(const struct lab_resource_correlations *correlations,
                              const struct lab_spikes *spikes, struct lab_arena *arena);
 
-/* The weakest correlation that would have been seen in four of five cases, given how many windows and
- * questions there were; NaN = none. */
+/* The weakest correlation that would have been seen in four of five cases, given how many windows
+ * and questions there were; NaN = none. */
 double lab_finding_least(const struct lab_resource_correlations *correlations, int device_count);
 
 /* "0.82 [0.70, 0.90]" */

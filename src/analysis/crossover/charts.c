@@ -40,8 +40,8 @@ static struct lab_chart_series points(const struct lab_crossover_feed *feed, boo
 }
 
 /*
- * Two models with both times have a line between them. Not so where more work comes with far shorter
- * copies: such models differ in their input, and nothing lies between them.
+ * Two models with both times have a line between them. Not so where more work comes with far
+ * shorter copies: such models differ in their input, and nothing lies between them.
  */
 static bool is_lined(const struct lab_crossover_feed *feed) {
     int count = 0;

@@ -2,8 +2,8 @@
  * crossover.h: how long models compute and how long they copy, and how much work a sample has to be
  * before computing takes longer. For the files of this folder and crossover.c.
  *
- * Both times are busy times: of compute, and of copies in either direction, those that overlap counted
- * once. A pipeline that overlaps them is as fast as the longer of the two allows.
+ * Both times are busy times: of compute, and of copies in either direction, those that overlap
+ * counted once. A pipeline that overlaps them is as fast as the longer of the two allows.
  */
 #ifndef LAB_ANALYSIS_CROSSOVER_CROSSOVER_H
 #define LAB_ANALYSIS_CROSSOVER_CROSSOVER_H
@@ -57,7 +57,8 @@ struct lab_crossover_feed {             /* a device fed from a node */
     struct lab_crossover crossover; /* in operations of a sample; at NaN = none between those two */
 };
 
-/* The devices and nodes of a study; verdicts hold for all of them together. `prefix` before names. */
+/* The devices and nodes of a study; verdicts hold for all of them together. `prefix` before
+ * names. */
 int lab_crossover_data_paths(const struct lab_study_table *study, const char *prefix,
                              struct lab_arena *arena, struct lab_crossover_feed **ret_data_paths);
 

@@ -1,15 +1,15 @@
 /*
  * crossover/find.c: how much work a sample has to be before compute takes longer than copies.
  *
- * Between two neighbouring models either time is taken to lie on the straight line over the operations,
- * as it does where work is repeated (a deeper model); the turn is where the two lines cross. No law
- * spans all models: over decades of work times are curved, and the misfit of a law would stand for the
- * noise of the runs.
+ * Between two neighbouring models either time is taken to lie on the straight line over the
+ * operations, as it does where work is repeated (a deeper model); the turn is where the two lines
+ * cross. No law spans all models: over decades of work times are curved, and the misfit of a law
+ * would stand for the noise of the runs.
  *
- * The interval holds every amount of work at which ln(compute / copies) can't be told from 0, by a t
- * test over the runs of the two models beside it (Fieller's way, with Welch's degrees of freedom). At a
- * model it is that model's own test. It covers however the turn lies to the models, since no model is
- * chosen by what its runs happened to give.
+ * The interval holds every amount of work at which ln(compute / copies) can't be told from 0, by a
+ * t test over the runs of the two models beside it (Fieller's way, with Welch's degrees of
+ * freedom). At a model it is that model's own test. It covers however the turn lies to the models,
+ * since no model is chosen by what its runs happened to give.
  */
 #include "analysis/crossover/crossover.h"
 
@@ -45,8 +45,8 @@ static bool is_part(const struct lab_crossover_model *model) {
     return model->runs > 0 && model->complexity > 0;
 }
 
-/* The variance that a model's runs bring into ln(compute / copies), where that hangs on its ln compute
- * and ln copies by these shares. */
+/* The variance that a model's runs bring into ln(compute / copies), where that hangs on its ln
+ * compute and ln copies by these shares. */
 static double variance_of(const struct lab_crossover_model *model, double compute_share,
                           double copy_share, double *ret_freedom) {
     *ret_freedom = model->runs > 1 ? model->runs - 1 : model->times[0].freedom;

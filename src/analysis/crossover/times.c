@@ -55,8 +55,8 @@ static int64_t copies_busy_ns(const struct lab_iteration *items, size_t count) {
     return cover.busy_ns;
 }
 
-/* How sure the ratio is within the run: ln(compute / copies) of each iteration, worth as many as are
- * independent of their neighbours. */
+/* How sure the ratio is within the run: ln(compute / copies) of each iteration, worth as many as
+ * are independent of their neighbours. */
 static void set_variance(struct lab_crossover_times *times, const struct lab_iteration *items,
                          size_t count) {
     double *logs = lab_mem_resize(NULL, count + 1, sizeof *logs);

@@ -78,7 +78,8 @@ static void add_margin(const struct lab_crossover_feed *feed, enum lab_crossover
                        by_copies ? "compute takes" : "copies take", 100 * most);
 }
 
-/* Whether the intervals of all that is undecided are known: only then is nothing found a finding. */
+/* Whether the intervals of all that is undecided are known: only then is nothing found a
+ * finding. */
 static bool is_sure(const struct lab_crossover_feed *feed) {
     for (int m = 0; m < feed->model_count; m++)
         if (feed->models[m].bound == LAB_CROSSOVER_UNDECIDED && isnan(feed->models[m].low))

@@ -1,6 +1,6 @@
 /*
- * analysis/latency/pipeline.c: from commands to figures, a pipeline at a time: what counts, the stages'
- * busy times and what follows from them, batches, streams.
+ * analysis/latency/pipeline.c: from commands to figures, a pipeline at a time: what counts, the
+ * stages' busy times and what follows from them, batches, streams.
  */
 #include "analysis/latency/pipeline.h"
 
@@ -25,7 +25,8 @@ static double ratio(int64_t part, int64_t whole) {
 
 /* --- stages --- */
 
-/* The stretches in which the stage (-1 = any) was busy, apart from each other. Freed by the caller. */
+/* The stretches in which the stage (-1 = any) was busy, apart from each other. Freed by the
+ * caller. */
 static size_t busy_spans(const struct selection *selection, int stage,
                          struct lab_span **ret_spans) {
     struct lab_span *spans = lab_mem_resize(NULL, selection->count + 1, sizeof *spans);

@@ -4,9 +4,9 @@
  * defines each figure.
  *
  * The window is given by ranges of a name. Ranges in traces of ours follow the device; ranges of
- * programs that call NVTX follow the host, which runs ahead of the device. So a command belongs to a
- * range by its own start in the former, and by the start of the call that asked for it in the latter:
- * what was asked for within the range counts to its end, however late that is.
+ * programs that call NVTX follow the host, which runs ahead of the device. So a command belongs to
+ * a range by its own start in the former, and by the start of the call that asked for it in the
+ * latter: what was asked for within the range counts to its end, however late that is.
  */
 #ifndef LAB_ANALYSIS_LATENCY_PIPELINE_H
 #define LAB_ANALYSIS_LATENCY_PIPELINE_H

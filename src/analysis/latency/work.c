@@ -1,4 +1,5 @@
-/* analysis/latency/work.c: commands joined with their calls and with the ranges that they lie in. */
+/* analysis/latency/work.c: commands joined with their calls and with the ranges that they lie
+ * in. */
 #include "analysis/latency/work.h"
 
 #include "analysis/latency/pipeline.h"
@@ -9,8 +10,8 @@
 #include <string.h>
 
 /*
- * Files may say anything. Within these bounds no difference of times, and no sum of them or of sizes
- * over any trace that fits a disk, leaves 64 bits; real ones are far inside.
+ * Files may say anything. Within these bounds no difference of times, and no sum of them or of
+ * sizes over any trace that fits a disk, leaves 64 bits; real ones are far inside.
  */
 #define TIME_MOST_NS     (INT64_C(1) << 61) /* 73 years, on either side of 0 */
 #define DURATION_MOST_NS (INT64_C(1) << 50) /* 13 days */
@@ -156,8 +157,8 @@ static int64_t end_of(const struct lab_trace_range *range) {
     return range->end_ns < range->start_ns ? INT64_MAX : range->end_ns; /* never closed */
 }
 
-/* The thread that drives this pipeline, if a window was opened on it: several pipelines of a process
- * have a thread and a window each. */
+/* The thread that drives this pipeline, if a window was opened on it: several pipelines of a
+ * process have a thread and a window each. */
 static bool find_thread(const struct lab_trace *trace, const char *window,
                         const struct lab_latency_work *work, size_t count, uint32_t *ret_thread) {
     for (size_t i = 0; i < trace->range_count; i++) {
@@ -229,8 +230,8 @@ static void add_batches(const struct lab_trace *trace, const uint32_t *thread,
 }
 
 /*
- * Where no call is known, what starts after a window was most likely asked for within it, as long as
- * nothing else has begun: programs close their ranges before they wait for the device.
+ * Where no call is known, what starts after a window was most likely asked for within it, as long
+ * as nothing else has begun: programs close their ranges before they wait for the device.
  */
 static int64_t find_tail(const struct lab_trace *trace, const uint32_t *thread, int64_t end_ns) {
     int64_t tail_ns = INT64_MAX;

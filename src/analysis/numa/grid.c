@@ -1,4 +1,5 @@
-/* numa/grid.c: a study's points as devices × models × nodes, compared with the reference of each. */
+/* numa/grid.c: a study's points as devices × models × nodes, compared with the reference of
+ * each. */
 #include "analysis/numa/numa.h"
 
 #include "base/str.h"

@@ -1,10 +1,12 @@
 /*
- * numa.h: what a study tells of nodes: for each device and model, the throughput from each node that fed
- * it, and how much another node than the reference costs. For the files of this folder and numa.c.
+ * numa.h: what a study tells of nodes: for each device and model, the throughput from each node
+ * that fed it, and how much another node than the reference costs. For the files of this folder and
+ * numa.c.
  *
- * The reference is the device's own node, where it was tried; else the nearest by distance; else the
- * fastest on the whole. It is chosen before penalties are looked at, so that chance doesn't make one.
- * Only a node that beats it on some model, for certain, and loses on none takes its place.
+ * The reference is the device's own node, where it was tried; else the nearest by distance; else
+ * the fastest on the whole. It is chosen before penalties are looked at, so that chance doesn't
+ * make one. Only a node that beats it on some model, for certain, and loses on none takes its
+ * place.
  */
 #ifndef LAB_ANALYSIS_NUMA_NUMA_H
 #define LAB_ANALYSIS_NUMA_NUMA_H
@@ -81,7 +83,8 @@ const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct
 /* Nodes from which the device is fed as well as it can be told: the reference and those that cost
  * nothing for certain; "1", "0 or 1". */
 const char *lab_numa_best_nodes(const struct lab_numa_device *device, struct lab_arena *arena);
-/* For tables: "12.4 % ± 1.1 %" of a penalty; "at most 0.8 %" of one that can't be told from none. */
+/* For tables: "12.4 % ± 1.1 %" of a penalty; "at most 0.8 %" of one that can't be told from
+ * none. */
 const char *lab_numa_penalty_words(const struct lab_numa_cell *cell, struct lab_arena *arena);
 /* The largest that is certain, or NULL. */
 const struct lab_numa_cell *lab_numa_worst(const struct lab_numa_grid *grid,

@@ -244,8 +244,8 @@ static void add_untried(const struct lab_numa_device *const *devices, int count,
 }
 
 /*
- * " Over all 4 devices it is 12.2 % [10.7, 13.8]." The largest of many penalties is large by chance as
- * well, and one run each says nothing of what another run would give; several devices do.
+ * " Over all 4 devices it is 12.2 % [10.7, 13.8]." The largest of many penalties is large by chance
+ * as well, and one run each says nothing of what another run would give; several devices do.
  */
 static void add_over_devices(const struct lab_numa_grid *grid, const struct lab_numa_device *device,
                              struct lab_arena *arena, struct lab_str *text) {

@@ -16,7 +16,8 @@ static int kind_of(const struct lab_place_group *group, int place) {
                                                                          : SLOWER;
 }
 
-/* The interval that the verdict went by: of a place against the fastest, whose own doubt is in it. */
+/* The interval that the verdict went by: of a place against the fastest, whose own doubt is in
+ * it. */
 static struct lab_chart_series make_series(const struct lab_place_group *group, int kind,
                                            struct lab_arena *arena) {
     static const char *const titles[KINDS] = {"fastest", "can't be told from the fastest",

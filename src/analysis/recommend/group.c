@@ -1,4 +1,5 @@
-/* group.c: which points did the same work, which of them was fastest, and what can be told apart. */
+/* group.c: which points did the same work, which of them was fastest, and what can be told
+ * apart. */
 #include "analysis/recommend/recommend.h"
 
 #include "base/str.h"

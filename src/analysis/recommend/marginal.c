@@ -1,9 +1,9 @@
 /*
- * marginal.c: one choice at a time: node against node, device against device, over all places that agree
- * in everything else.
+ * marginal.c: one choice at a time: node against node, device against device, over all places that
+ * agree in everything else.
  *
- * Places by themselves are many and have few runs each, so that hardly two can be told apart. A choice
- * that was tried in several places is measured as often: the places are its repeats.
+ * Places by themselves are many and have few runs each, so that hardly two can be told apart. A
+ * choice that was tried in several places is measured as often: the places are its repeats.
  */
 #include "analysis/recommend/recommend.h"
 
@@ -187,7 +187,8 @@ static struct lab_study_ratio compare_levels(const struct lab_place_group *group
 
 /* --- factors --- */
 
-/* Devices at home on different nodes: then a node's number says less than whether it is their own. */
+/* Devices at home on different nodes: then a node's number says less than whether it is their
+ * own. */
 static bool homes_differ(const struct lab_place_group *group) {
     const struct lab_place *local = NULL;
     bool differ = false, far = false;
@@ -240,8 +241,8 @@ static struct lab_place_factor make_factor(const struct lab_place_group *group,
     return factor;
 }
 
-/* The best of k levels was chosen by the same runs: held against each of the k − 1 others, it stands
- * for all k (k − 1) / 2 pairs. */
+/* The best of k levels was chosen by the same runs: held against each of the k − 1 others, it
+ * stands for all k (k − 1) / 2 pairs. */
 static void judge(struct lab_place_factor *factors, int count, struct lab_arena *arena) {
     int total = 0;
     for (int f = 0; f < count; f++)

@@ -1,6 +1,6 @@
 /*
- * next.c: which runs would make a recommendation surer, as commands that can be pasted: repeats of the
- * places that can't be told from the best, and places of the grid that weren't run.
+ * next.c: which runs would make a recommendation surer, as commands that can be pasted: repeats of
+ * the places that can't be told from the best, and places of the grid that weren't run.
  */
 #include "analysis/recommend/recommend.h"
 
@@ -59,8 +59,8 @@ static void choices_add(struct choices *choices, const struct lab_place *place,
 
 /* --- the devices that gpu_ids count --- */
 
-/* "sim:l40s-10" of "sim:l40s-10:3", "cuda:0/4" of "cuda:0/4.2", "cuda" of "cuda:1": the list of which it
- * is the member number `index`; NULL if it isn't. */
+/* "sim:l40s-10" of "sim:l40s-10:3", "cuda:0/4" of "cuda:0/4.2", "cuda" of "cuda:1": the list of
+ * which it is the member number `index`; NULL if it isn't. */
 static const char *family(const char *device, int index, struct lab_arena *arena) {
     bool slice = strchr(device, '/') && !lab_run_device_is_simulated(device); /* else a path */
     const char *mark = strrchr(device, slice ? '.' : ':');
@@ -130,7 +130,8 @@ static void add_value(struct line *line, const char *key, const struct lab_value
     end_word(line);
 }
 
-/* The model itself, and what else the pipeline was asked for that studies don't ask for by themselves. */
+/* The model itself, and what else the pipeline was asked for that studies don't ask for by
+ * themselves. */
 static void add_pipeline(struct line *line, const struct lab_study_run *run) {
     static const char *const model[] = {"patch_size", "depth", "heads", "dim", "mlp_dim"};
     static const struct {
@@ -207,8 +208,8 @@ static void add_words(struct line *line, const struct lab_place_group *group,
     end_word(line);
 }
 
-/* numa_study crosses devices, nodes and models and nothing else, so that any pipeline can be asked of it;
- * other workloads are repeated by the study that they came from. */
+/* numa_study crosses devices, nodes and models and nothing else, so that any pipeline can be asked
+ * of it; other workloads are repeated by the study that they came from. */
 static const char *make_command(const struct lab_place_group *group, const struct choices *choices,
                                 int repeats, struct lab_arena *arena) {
     struct line line;

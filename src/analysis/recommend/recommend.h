@@ -1,7 +1,8 @@
 /*
- * recommend.h: places where a model was run, ranked. A place is a point of the study seen as a choice
- * that its owner has: devices, the nodes that feed them, batch size, compiled or not, settings of a library.
- * Places of one group did the same work in different places, so that the fastest is the best.
+ * recommend.h: places where a model was run, ranked. A place is a point of the study seen as a
+ * choice that its owner has: devices, the nodes that feed them, batch size, compiled or not,
+ * settings of a library. Places of one group did the same work in different places, so that the
+ * fastest is the best.
  */
 #ifndef LAB_ANALYSIS_RECOMMEND_RECOMMEND_H
 #define LAB_ANALYSIS_RECOMMEND_RECOMMEND_H

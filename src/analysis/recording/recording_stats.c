@@ -24,8 +24,8 @@ const struct lab_recording_stats_kind lab_recording_stats_kinds[LAB_RECORDING_ST
 /* --- all GPUs together --- */
 
 /*
- * The most that all GPUs had at one time: each holds its last value until its next tick, and a total
- * counts while every GPU has one. GPUs are read at slightly different times.
+ * The most that all GPUs had at one time: each holds its last value until its next tick, and a
+ * total counts while every GPU has one. GPUs are read at slightly different times.
  */
 static double find_peak_total(const struct lab_recording_stats *stats) {
     int gpus = stats->gpu_count;

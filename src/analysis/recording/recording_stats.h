@@ -113,7 +113,8 @@ double lab_recording_stats_together(const struct lab_recording_stats *stats,
 double lab_recording_stats_energy(const struct lab_recording_stats *stats, bool *ret_integrated);
 double lab_recording_stats_throttled(const struct lab_recording_stats *stats);
 
-/* Population standard deviation over mean of what is there; NaN with fewer than two, or a mean of 0. */
+/* Population standard deviation over mean of what is there; NaN with fewer than two, or a mean of
+ * 0. */
 double lab_recording_stats_cv(const double *values, int count);
 double lab_recording_stats_cv_of(const struct lab_recording_stats *stats,
                                  enum lab_recording_stats_metric metric); /* its means */
@@ -149,8 +150,8 @@ bool lab_recording_stats_simulated(const struct lab_analysis_input *input); /* s
 const char *lab_recording_stats_about(const struct lab_recording_stats *const *all_stats, int count,
                                       struct lab_arena *arena);
 /*
- * What to know before the figures of these recordings are used: gaps, MIG, what a damaged file lacks,
- * energy that isn't a counter's. Ends with NULL and has room for `more` others after it.
+ * What to know before the figures of these recordings are used: gaps, MIG, what a damaged file
+ * lacks, energy that isn't a counter's. Ends with NULL and has room for `more` others after it.
  */
 const char **lab_recording_stats_notes(const struct lab_recording_stats *const *all_stats,
                                        int count, int more, struct lab_arena *arena);

@@ -103,8 +103,8 @@ static int grid_columns(int gpus) {
     return gpus <= 2 ? gpus : gpus <= 4 ? 2 : gpus <= 6 ? 3 : 4;
 }
 
-/* The same for all panels, so that they can be compared: up to the largest GPU's end where it is used
- * by more than a third, else as the data ask for. */
+/* The same for all panels, so that they can be compared: up to the largest GPU's end where it is
+ * used by more than a third, else as the data ask for. */
 static double memory_end(const struct lab_recording_stats *all_stats, int count) {
     double peak = NAN, capacity = NAN;
     for (int i = 0; i < count; i++)

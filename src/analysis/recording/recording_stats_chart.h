@@ -1,6 +1,6 @@
 /*
- * recording_stats_chart.h: what recordings tell of their GPUs as pictures. Each function fills in one
- * chart, or says that there is nothing to draw. Everything lies in the arena.
+ * recording_stats_chart.h: what recordings tell of their GPUs as pictures. Each function fills in
+ * one chart, or says that there is nothing to draw. Everything lies in the arena.
  */
 #ifndef LAB_ANALYSIS_RECORDING_RECORDING_STATS_CHART_H
 #define LAB_ANALYSIS_RECORDING_RECORDING_STATS_CHART_H
@@ -26,15 +26,15 @@ int lab_recording_stats_choose_ends(const struct lab_recording_stats_label *cons
                                     int count, int most,
                                     const struct lab_recording_stats_label **ret_chosen);
 
-/* "per_gpu_memory_breakdown": a panel for each GPU, a line for each recording. 1×2 for 2 GPUs, 2×2 for
- * 4, 2×3 for 6, 2×4 for 8. */
+/* "per_gpu_memory_breakdown": a panel for each GPU, a line for each recording. 1×2 for 2 GPUs, 2×2
+ * for 4, 2×3 for 6, 2×4 for 8. */
 bool lab_recording_stats_chart_breakdown(const struct lab_recording_stats *all_stats, int count,
                                          bool simulated, struct lab_arena *arena,
                                          struct lab_chart *ret_chart);
 
-/* "gpu_load_balance_analysis": left the memory of each GPU, right the coefficient of variation of each
- * metric beside the bounds of its grades. Of several recordings, bars stand beside each other; of many,
- * those of the most uneven. */
+/* "gpu_load_balance_analysis": left the memory of each GPU, right the coefficient of variation of
+ * each metric beside the bounds of its grades. Of several recordings, bars stand beside each other;
+ * of many, those of the most uneven. */
 bool lab_recording_stats_chart_balance(const struct lab_recording_stats *all_stats, int count,
                                        bool simulated, struct lab_arena *arena,
                                        struct lab_chart *ret_chart);
@@ -45,8 +45,8 @@ bool lab_recording_stats_chart_comparison(const struct lab_recording_stats_label
                                           int count, bool simulated, struct lab_arena *arena,
                                           struct lab_chart *ret_chart);
 
-/* "gpu_memory_timeline": the same over time, the first recording of each label. Of many labels, both
- * show the first and the last. */
+/* "gpu_memory_timeline": the same over time, the first recording of each label. Of many labels,
+ * both show the first and the last. */
 bool lab_recording_stats_chart_timeline(const struct lab_recording_stats_label *const *labels,
                                         int count, bool simulated, struct lab_arena *arena,
                                         struct lab_chart *ret_chart);

@@ -1,6 +1,6 @@
 /*
- * recording_stats_choice.c: which of many recordings or labels a picture shows. More than a few lines
- * can't be told apart; those that are drawn have to be worth it, and leave no GPU out.
+ * recording_stats_choice.c: which of many recordings or labels a picture shows. More than a few
+ * lines can't be told apart; those that are drawn have to be worth it, and leave no GPU out.
  */
 #include "analysis/recording/recording_stats_chart.h"
 

@@ -1,6 +1,6 @@
 /*
- * recording_stats_gpu.c: what a recording tells of one GPU: means and peaks of its columns, its energy,
- * when it was held back, when it gave nothing.
+ * recording_stats_gpu.c: what a recording tells of one GPU: means and peaks of its columns, its
+ * energy, when it was held back, when it gave nothing.
  */
 #include "analysis/recording/recording_stats.h"
 
@@ -153,9 +153,9 @@ static uint64_t harmful_bits(void) {
 }
 
 /*
- * The time of the ticks at which something held the clocks back: several reasons at once count once.
- * Where the reasons weren't recorded, the longest of the driver's counters: they overlap, so that
- * their sum would be too much.
+ * The time of the ticks at which something held the clocks back: several reasons at once count
+ * once. Where the reasons weren't recorded, the longest of the driver's counters: they overlap, so
+ * that their sum would be too much.
  */
 static void find_throttling(struct lab_recording_stats_gpu *gpu,
                             const struct lab_recording_stats *stats, int64_t interval_ns) {

@@ -1,9 +1,9 @@
 /*
  * law.c: laws of how long an iteration takes, fitted to a group's models, one value each.
  *
- * Repeats of a model are one value: what a law gets wrong about a model it gets wrong about all of its
- * runs, so that runs aren't independent of each other here. Relative errors count alike, whether a
- * model takes a millisecond or a second.
+ * Repeats of a model are one value: what a law gets wrong about a model it gets wrong about all of
+ * its runs, so that runs aren't independent of each other here. Relative errors count alike,
+ * whether a model takes a millisecond or a second.
  */
 #include "analysis/scaling/scaling.h"
 

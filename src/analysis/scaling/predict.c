@@ -1,6 +1,6 @@
 /*
- * predict.c: the throughput and the memory of models that weren't run, by the law that is least wrong
- * about models it hasn't seen.
+ * predict.c: the throughput and the memory of models that weren't run, by the law that is least
+ * wrong about models it hasn't seen.
  *
  * How much work a model is, is the workload's to say (study->work_of); whatever isn't asked for
  * otherwise is as in the model that was run and comes nearest.

@@ -42,7 +42,8 @@ struct scaling_rows {
     double steady_share;
 };
 
-/* `bytes` names those that count: "device", "copies", "none", or "auto": the first that are known. */
+/* `bytes` names those that count: "device", "copies", "none", or "auto": the first that are
+ * known. */
 struct scaling_rows scaling_rows_make(const struct lab_study_group *group, const char *bytes,
                                       struct lab_arena *arena);
 double scaling_bytes_of(const struct lab_study_work *work, enum scaling_bytes which);
@@ -67,8 +68,8 @@ struct scaling_laws {
 };
 
 struct scaling_laws scaling_laws_fit(const struct scaling_rows *rows);
-/* That of the time with the most terms; the one that is least wrong about what it hasn't seen. NULL =
- * there is none. */
+/* That of the time with the most terms; the one that is least wrong about what it hasn't seen. NULL
+ * = there is none. */
 const struct scaling_law *scaling_laws_fullest(const struct scaling_laws *laws);
 const struct scaling_law *scaling_laws_best(const struct scaling_laws *laws);
 

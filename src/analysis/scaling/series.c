@@ -1,9 +1,9 @@
 /*
  * series.c: models that differ in depth, or in width, alone; and what happens from one to the next.
  *
- * A regime is told by how the time follows the work: the elasticity ln(time ratio) / ln(FLOPs ratio) is
- * 1 where twice the work takes twice as long. Its interval is that of the time ratio; what it touches is
- * what it may be.
+ * A regime is told by how the time follows the work: the elasticity ln(time ratio) / ln(FLOPs
+ * ratio) is 1 where twice the work takes twice as long. Its interval is that of the time ratio;
+ * what it touches is what it may be.
  */
 #include "analysis/scaling/scaling.h"
 

@@ -1,9 +1,10 @@
 /*
- * break_even.c: the break-even of one device and several, over the size of the model or of the batch.
+ * break_even.c: the break-even of one device and several, over the size of the model or of the
+ * batch.
  *
- * In logarithms throughput over size is about a line for each number of devices; where the two lines
- * meet is the break-even, with Fieller's interval. It is sought up to ten times beyond what was
- * measured, and said to be an extrapolation there.
+ * In logarithms throughput over size is about a line for each number of devices; where the two
+ * lines meet is the break-even, with Fieller's interval. It is sought up to ten times beyond what
+ * was measured, and said to be an extrapolation there.
  */
 #include "analysis/speedup/break_even.h"
 
@@ -35,7 +36,8 @@ static bool is_compared(const struct lab_gang *gang) {
     return gang->base && gang->grade != LAB_SPEEDUP_APART;
 }
 
-/* Whether two gangs differ along the axis alone: the same batch for models, the same model for batches.
+/* Whether two gangs differ along the axis alone: the same batch for models, the same model for
+ * batches.
  */
 static bool belong_together(const struct lab_gang *a, const struct lab_gang *b,
                             enum lab_even_axis axis) {
@@ -100,8 +102,8 @@ static const char *where(const struct lab_gang *gang, enum lab_even_axis axis,
                                                   : lab_arena_printf(arena, "batch %.0f", batch);
 }
 
-/* Of the gangs that belong to number `first`; false if that isn't the first of them, or they have no
- * two places. */
+/* Of the gangs that belong to number `first`; false if that isn't the first of them, or they have
+ * no two places. */
 static bool make_even(const struct lab_gangs *gangs, int first, enum lab_even_axis axis,
                       struct lab_arena *arena, struct lab_break_even *even) {
     const struct lab_gang *gang = &gangs->items[first];

@@ -1,6 +1,6 @@
 /*
- * gang.h: one device against several at the same work: how much faster, by what law, and from where on
- * it pays. For speedup.c alone.
+ * gang.h: one device against several at the same work: how much faster, by what law, and from where
+ * on it pays. For speedup.c alone.
  */
 #ifndef LAB_ANALYSIS_SPEEDUP_GANG_H
 #define LAB_ANALYSIS_SPEEDUP_GANG_H

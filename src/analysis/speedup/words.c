@@ -243,7 +243,8 @@ const char *lab_break_even_words(const struct lab_break_even *even, struct lab_a
     return copy;
 }
 
-/* The one that was measured best: with both ends, over models before batches, within what was run. */
+/* The one that was measured best: with both ends, over models before batches, within what was
+ * run. */
 static const struct lab_break_even *best_even(const struct lab_gangs *gangs) {
     const struct lab_break_even *best = NULL;
     for (int i = 0; i < gangs->even_count; i++) {

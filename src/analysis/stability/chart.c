@@ -43,7 +43,8 @@ static struct lab_chart_series time_series(const struct lab_rate_series *rate_se
                                      .colour = 0};
 }
 
-/* From one change to the next, broken in between; solid, since dashes are lost among the iterations. */
+/* From one change to the next, broken in between; solid, since dashes are lost among the
+ * iterations. */
 static struct lab_chart_series level_series(const struct lab_rate_series *rate_series,
                                             double unit_s, struct lab_arena *arena) {
     size_t segments = (size_t)rate_series->change_count + 1, n = 0;

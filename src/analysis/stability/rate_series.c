@@ -1,11 +1,12 @@
 /*
  * rate_series.c: drift, changes and what held the device back, from iterations and samples.
  *
- * Long series are taken as medians of blocks: single slow iterations are outliers, not changes. Pace
- * wanders by itself, and what it did a while ago it still remembers: how long, the run's own times have to
- * say, as far as they can (stats/wander.h). A drift or a change for good is larger than what is asked for by
- * its whole interval, under every memory that the run leaves plausible; of a change that interval holds for
- * all the places where it could have been. So a short run can show a large change at once, but not a slow one.
+ * Long series are taken as medians of blocks: single slow iterations are outliers, not changes.
+ * Pace wanders by itself, and what it did a while ago it still remembers: how long, the run's own
+ * times have to say, as far as they can (stats/wander.h). A drift or a change for good is larger
+ * than what is asked for by its whole interval, under every memory that the run leaves plausible;
+ * of a change that interval holds for all the places where it could have been. So a short run can
+ * show a large change at once, but not a slow one.
  */
 #include "analysis/stability/rate_series.h"
 
@@ -27,7 +28,8 @@
 #define SEGMENT_SHARE 100  /* a segment is at least this part of the series */
 #define HELD_MORE     0.3  /* of the time, after a change than before: what explains it */
 #define HELD_HARMLESS 0.01
-#define BLIND         0.1 /* half the interval of a drift: a run that leaves so much open tells nothing */
+/* half the interval of a drift: a run that leaves so much open tells nothing */
+#define BLIND 0.1
 
 /* --- blocks --- */
 
@@ -162,7 +164,7 @@ static void find_changes(struct lab_rate_series *rate_series, const double *valu
     if (lab_changes_find(blocks.median_s, blocks.count, &options, segments.starts,
                          &segments.start_count)) {
         size_t before;
-        do { /* what is taken out changes the levels beside it: those that are left have to be both */
+        do { /* what is taken out changes the levels beside it: those left have to be both */
             before = segments.start_count;
             drop_small(&segments, least);
             drop_uncertain(&segments, &blocks, least);
@@ -267,8 +269,8 @@ static void explain_changes(struct lab_rate_series *rate_series, const struct la
 
 /* --- the whole --- */
 
-/* When each of the times ended, since the first end: by the clock, since samples go by it; as if they
- * followed each other where they don't. */
+/* When each of the times ended, since the first end: by the clock, since samples go by it; as if
+ * they followed each other where they don't. */
 static double *find_ends(const struct lab_study_rank *rank, const struct lab_span *spans,
                          size_t count, struct lab_arena *arena) {
     double *ends_s = lab_arena_alloc(arena, count, sizeof *ends_s), sum_s = 0;

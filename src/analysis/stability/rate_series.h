@@ -1,6 +1,6 @@
 /*
- * rate_series.h: how the iterations of one rank went over time: whether they drift, where they change for
- * good, what held the device back meanwhile. For stability.c alone.
+ * rate_series.h: how the iterations of one rank went over time: whether they drift, where they
+ * change for good, what held the device back meanwhile. For stability.c alone.
  */
 #ifndef LAB_ANALYSIS_STABILITY_RATE_SERIES_H
 #define LAB_ANALYSIS_STABILITY_RATE_SERIES_H
@@ -38,7 +38,8 @@ struct lab_rate_series {
     bool drifts;          /* it is larger than what is asked for, by all of its interval */
     double held_s;        /* that clocks were held back; NaN = unknown */
     const char *held_why; /* the reason that did most of it; NULL = none */
-    /* for pictures, at most LAB_TIMELINE_POINTS: time since the first iteration, mean time of one */
+    /* for pictures, at most LAB_TIMELINE_POINTS: time since the first iteration, mean time of
+     * one */
     const double *shown_x_s, *shown_y_s;
     size_t shown_count;
 };
@@ -50,7 +51,8 @@ void lab_rate_series_make(const struct lab_study_run *run, const struct lab_stud
 /* Drifts hold for all of them together (Benjamini and Hochberg at 5 %). */
 void lab_rate_series_adjust(struct lab_rate_series *all_rate_series, int count, double least);
 
-/* Whether its figures are of one steady state: no slow-down, no drift, next to nothing held back. */
+/* Whether its figures are of one steady state: no slow-down, no drift, next to nothing held
+ * back. */
 bool lab_rate_series_is_steady(const struct lab_rate_series *rate_series);
 
 /* "slows down by 8.1 % at 12.3 s, when heat (driver) held the clocks back" */
@@ -60,8 +62,8 @@ const char *lab_rate_series_words(const struct lab_rate_series *rate_series,
 /* "12.3 s", "130 ms" */
 const char *lab_rate_series_moment(double seconds, struct lab_arena *arena);
 
-/* "stability": times over time with the levels between changes; the worst courses first. False: there
- * is nothing to draw. */
+/* "stability": times over time with the levels between changes; the worst courses first. False:
+ * there is nothing to draw. */
 bool lab_rate_series_chart(const struct lab_rate_series *all_rate_series, int count,
                            const char *name, bool simulated, struct lab_arena *arena,
                            struct lab_chart *ret_chart);

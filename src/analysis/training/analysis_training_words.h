@@ -19,9 +19,9 @@ const char *lab_training_times(const struct lab_training_speedup *speedup, struc
 const char *lab_training_break_even_figure(const struct lab_training *training,
                                            const struct lab_training_break_even *even, bool batch,
                                            struct lab_arena *arena);
-/* "by the law of these points 2 devices begin to pay near 9.1 M parameters in 6 layers [7.2 M, 12 M]
- * at batch 128", "where 2 devices begin to pay at batch 128 can't be told: …"; `where` as it stands
- * there. */
+/* "by the law of these points 2 devices begin to pay near 9.1 M parameters in 6 layers [7.2 M, 12
+ * M] at batch 128", "where 2 devices begin to pay at batch 128 can't be told: …"; `where` as it
+ * stands there. */
 const char *lab_training_break_even_words(const struct lab_training *training,
                                           const struct lab_training_break_even *even, bool batch,
                                           int devices, const char *where, struct lab_arena *arena);

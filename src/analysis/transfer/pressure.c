@@ -1,6 +1,6 @@
 /*
- * pressure.c: whether a far node costs more when the pool of inputs is larger: a small pool may sit in
- * caches, a large one comes from the node's memory each time.
+ * pressure.c: whether a far node costs more when the pool of inputs is larger: a small pool may sit
+ * in caches, a large one comes from the node's memory each time.
  */
 #include "analysis/transfer/transfer.h"
 
@@ -20,7 +20,8 @@ static const struct lab_study_point *find(const struct lab_study_group *group, i
     return NULL;
 }
 
-/* The nearest node and the farthest; by number where distances aren't known. false = there is one. */
+/* The nearest node and the farthest; by number where distances aren't known. false = there is
+ * one. */
 static bool find_nodes(const struct lab_study_group *group, int *ret_near, int *ret_far) {
     const struct lab_study_rank *near = NULL, *far = NULL;
     for (int i = 0; i < group->count; i++) {

@@ -1,6 +1,7 @@
 /*
- * set.c: points that agree in all but what a question asks about, in its order. Copies get a law: each
- * waits a while and then takes its bytes at the link's bandwidth, so that small ones seem slow.
+ * set.c: points that agree in all but what a question asks about, in its order. Copies get a law:
+ * each waits a while and then takes its bytes at the link's bandwidth, so that small ones seem
+ * slow.
  */
 #include "analysis/transfer/transfer.h"
 
@@ -136,8 +137,8 @@ static void compare_rates(struct transfer_sets *sets, struct lab_arena *arena) {
             sets->items[s].rows[i].change = ratios[next++];
 }
 
-/* The points of a group that have a place in its order, rising; a million iterations aren't looked at for
- * a set that has nothing to hold against each other. */
+/* The points of a group that have a place in its order, rising; a million iterations aren't looked
+ * at for a set that has nothing to hold against each other. */
 static struct transfer_set make_set(enum transfer_question question,
                                     const struct lab_study_group *group, struct lab_arena *arena) {
     struct transfer_set set = {.group = group};

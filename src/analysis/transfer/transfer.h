@@ -25,8 +25,9 @@ enum transfer_question {                 /* each is a part of the answer */
 /* --- stages --- */
 
 /*
- * Bytes a second of a direction's copies while they run. Over runs, where there are several; of one run,
- * from the times of its stage where iterations were read; else as the run has it, without interval.
+ * Bytes a second of a direction's copies while they run. Over runs, where there are several; of one
+ * run, from the times of its stage where iterations were read; else as the run has it, without
+ * interval.
  */
 struct lab_effect transfer_bandwidth(const struct lab_study_point *point, enum lab_stage stage);
 double transfer_bytes(const struct lab_study_point *point,

@@ -1,6 +1,6 @@
 /*
- * configuration.c: whether phases ended with different configurations. Where runs were tuned, what the
- * tuner chose; otherwise the options that they ran with.
+ * configuration.c: whether phases ended with different configurations. Where runs were tuned, what
+ * the tuner chose; otherwise the options that they ran with.
  */
 #include "analysis/variance/phases.h"
 

@@ -1,6 +1,6 @@
 /*
- * indicators.c: the signs by which contention is told, each met, not met or undecided, with what speaks
- * for it. Not met is a claim too: it needs figures that would have shown it.
+ * indicators.c: the signs by which contention is told, each met, not met or undecided, with what
+ * speaks for it. Not met is a claim too: it needs figures that would have shown it.
  */
 #include "analysis/variance/phases.h"
 
@@ -220,8 +220,8 @@ struct asked { /* of some resources and one figure */
     double p;         /* of the best, over all that were asked */
 };
 
-/* The most significant one that rises with the resource, and its p over all of them. What follows from
- * the device's own pace says nothing of others. */
+/* The most significant one that rises with the resource, and its p over all of them. What follows
+ * from the device's own pace says nothing of others. */
 static struct asked ask(const struct sampled *sampled, is_asked *is,
                         enum lab_resource_correlation_figure figure, struct lab_arena *arena) {
     struct asked asked = {.effective = NAN, .p = NAN};

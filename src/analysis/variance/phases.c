@@ -1,8 +1,8 @@
 /*
  * phases.c: which runs are the same kernel on the same device, and how phases compare.
  *
- * A gang's ranks are taken one by one: a kernel that ran on four devices at once is held against each
- * device alone.
+ * A gang's ranks are taken one by one: a kernel that ran on four devices at once is held against
+ * each device alone.
  */
 #include "analysis/variance/phases.h"
 
@@ -57,8 +57,8 @@ static struct lab_interval within_spread(const struct lab_study_rank *rank) {
 }
 
 /*
- * The ratio's interval from each side's own (Zou and Donner 2008: squares of the distances to the ends
- * add up), in logarithms.
+ * The ratio's interval from each side's own (Zou and Donner 2008: squares of the distances to the
+ * ends add up), in logarithms.
  */
 static void set_within(struct lab_study_ratio *ratio, const struct lab_phase_point *base,
                        const struct lab_phase_point *other) {

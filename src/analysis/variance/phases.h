@@ -1,6 +1,6 @@
 /*
- * phases.h: the same kernel on the same device in different phases: alone, beside others, beside others
- * but kept apart. For variance.c and contention.c.
+ * phases.h: the same kernel on the same device in different phases: alone, beside others, beside
+ * others but kept apart. For variance.c and contention.c.
  */
 #ifndef LAB_ANALYSIS_VARIANCE_PHASES_H
 #define LAB_ANALYSIS_VARIANCE_PHASES_H

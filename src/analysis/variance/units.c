@@ -1,10 +1,10 @@
 /*
  * units.c: which runs are the same thing in different phases.
  *
- * Within a phase a unit holds repeats of one point and nothing else: whatever tells points of a phase
- * apart (the kernel, its settings, the node that feeds the device, who else is in the gang) makes units
- * of its own. What differs between phases alone doesn't: beside others a kernel runs in a gang, isolated
- * it may be fed from another node.
+ * Within a phase a unit holds repeats of one point and nothing else: whatever tells points of a
+ * phase apart (the kernel, its settings, the node that feeds the device, who else is in the gang)
+ * makes units of its own. What differs between phases alone doesn't: beside others a kernel runs in
+ * a gang, isolated it may be fed from another node.
  */
 #include "analysis/variance/phases.h"
 
@@ -25,7 +25,8 @@ struct group { /* ranks on one device, of one kernel or model */
     struct lab_arena *arena;
 };
 
-/* What a run is without its device, node and phase: its kernel, and whatever else tells it apart. */
+/* What a run is without its device, node and phase: its kernel, and whatever else tells it
+ * apart. */
 static const char *kernel_of(const struct lab_study_run *run, struct lab_arena *arena) {
     struct lab_study_point point = {.name = run->point, .runs = &run, .count = 1};
     const char *name = lab_study_point_model(&point, arena);

@@ -1,4 +1,4 @@
-/* file.c */
+/* file.c: reading within bounds; writing through a temporary file, fsync and rename. */
 #include "base/file/file.h"
 
 #include "base/failpoint.h"

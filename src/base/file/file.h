@@ -25,12 +25,12 @@ int lab_file_write_atomic(const char *path, const char *bytes, size_t length, st
 /* Writes everything, in as many calls as it takes; -1 with errno. */
 int lab_file_write_all(int fd, const char *bytes, size_t length);
 
-/* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a file
- * system can't, they stand all the same. */
+/* Makes renames and removals in a directory ("" = the current one) last; -1 with errno. Where a
+ * file system can't, they stand all the same. */
 int lab_file_sync_directory(const char *path);
 
-/* The same without waiting for the disk: whole for every other process, but not after a power cut. For
- * what can be done without, and for those who must be able to end at once. */
+/* The same without waiting for the disk: whole for every other process, but not after a power cut.
+ * For what can be done without, and for those who must be able to end at once. */
 int lab_file_replace(const char *path, const char *bytes, size_t length, struct lab_err *err);
 
 /* Reads a whole number from a small file such as those under /sys; -1 and no text if it isn't one.

@@ -1,9 +1,10 @@
 /*
  * lock.c: locks by flock, and what they say about their holder.
  *
- * The lock is what counts; the content is for people. It is written by whoever has the lock and read
- * by those who haven't, so a reader may find half of it, that of an earlier holder, or anything at all
- * that another user put there. None of that may do more harm than a wrong word in a message.
+ * The lock is what counts; the content is for people. It is written by whoever has the lock and
+ * read by those who haven't, so a reader may find half of it, that of an earlier holder, or
+ * anything at all that another user put there. None of that may do more harm than a wrong word in a
+ * message.
  */
 #include "base/file/lock.h"
 
@@ -56,7 +57,8 @@ void lab_lock_write(int fd, const struct lab_holder *holder) {
 
 /* --- its content --- */
 
-/* Copies what fits, in whole characters. A control character could steer a terminal: it becomes '?'. */
+/* Copies what fits, in whole characters. A control character could steer a terminal: it becomes
+ * '?'. */
 static void copy_text(char *to, size_t size, const char *from) {
     size_t length = strnlen(from, size - 1);
     if (from[length])

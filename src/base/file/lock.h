@@ -1,6 +1,6 @@
 /*
- * lock.h: lock files: flock decides, the content says who holds it. The kernel drops a lock with the
- * last descriptor, whatever ends the process.
+ * lock.h: lock files: flock decides, the content says who holds it. The kernel drops a lock with
+ * the last descriptor, whatever ends the process.
  */
 #ifndef LAB_BASE_FILE_LOCK_H
 #define LAB_BASE_FILE_LOCK_H

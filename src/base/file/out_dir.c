@@ -1,4 +1,5 @@
-/* out_dir.c: staged files, renamed through a directory's descriptor; the manifest of what is ours. */
+/* out_dir.c: staged files, renamed through a directory's descriptor; the manifest of what is
+ * ours. */
 #include "base/file/out_dir.h"
 
 #include "base/clock.h"
@@ -129,8 +130,8 @@ static const char *force_words(struct lab_out_dir *dir) {
     return dir->spec.force ? lab_arena_printf(&dir->arena, ", or add %s", dir->spec.force) : "";
 }
 
-/* Closing unlocks. Anybody who can read the directory can lock it, so that the wait is bounded. A file
- * system without locks goes without. */
+/* Closing unlocks. Anybody who can read the directory can lock it, so that the wait is bounded. A
+ * file system without locks goes without. */
 static int lock(struct lab_out_dir *dir, struct lab_err *err) {
     const struct lab_clock *clock = lab_clock_system();
     int64_t limit_ns = lab_clock_now(clock) + LOCK_NS;

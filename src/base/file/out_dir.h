@@ -4,8 +4,8 @@
  * A manifest in it lists what was written. Only listed files are replaced or removed; a user's own
  * file of the same name is refused, unless forced. Files are staged beside their places and renamed
  * when all are whole. Everything goes through the directory's descriptor and follows no link, so
- * that nobody can redirect a write or a removal. The directory is locked meanwhile: two that fill it come
- * one after the other.
+ * that nobody can redirect a write or a removal. The directory is locked meanwhile: two that fill
+ * it come one after the other.
  */
 #ifndef LAB_BASE_FILE_OUT_DIR_H
 #define LAB_BASE_FILE_OUT_DIR_H
@@ -33,8 +33,8 @@ struct lab_out_dir_spec {
 struct lab_out_dir;
 
 /*
- * Refuses, as the user's mistake: a link, a directory of another user, a non-empty directory without
- * a manifest (unless `forced`, `keep` or with an `owner`), one that stays locked for 10 s.
+ * Refuses, as the user's mistake: a link, a directory of another user, a non-empty directory
+ * without a manifest (unless `forced`, `keep` or with an `owner`), one that stays locked for 10 s.
  */
 int lab_out_dir_open(const struct lab_out_dir_spec *spec, struct lab_out_dir **ret_dir,
                      struct lab_err *err);
@@ -49,16 +49,18 @@ int lab_out_dir_add(struct lab_out_dir *dir, const char *name, const char *bytes
 int lab_out_dir_add_copy(struct lab_out_dir *dir, const char *name, const char *from,
                          struct lab_err *err);
 
-/* Puts all staged files into their places, in the order they were added, then removes listed files
- * that this time were not written. Killed in between, the manifest lists the old and the new ones. */
+/* Puts all staged files into their places, in the order they were added, then removes listed
+ * files that this time were not written. Killed in between, the manifest lists the old and the
+ * new ones. */
 int lab_out_dir_commit(struct lab_out_dir *dir, struct lab_err *err);
 
 /* Removes what was staged and not committed. Accepts NULL. */
 void lab_out_dir_close(struct lab_out_dir *dir);
 
 /*
- * A private directory (0700, random name) below $TMPDIR or /tmp, for files on their way to somewhere
- * else. Closing it removes the files in it and the directory. The path lives in the arena.
+ * A private directory (0700, random name) below $TMPDIR or /tmp, for files on their way to
+ * somewhere else. Closing it removes the files in it and the directory. The path lives in the
+ * arena.
  */
 struct lab_scratch_dir {
     const char *path;

@@ -17,8 +17,8 @@ struct lab_out_file {
     int fd;
 };
 
-/* An existing file will be replaced, with its permissions kept. A folder is an error. The paths live in
- * the arena. */
+/* An existing file will be replaced, with its permissions kept. A folder is an error. The paths
+ * live in the arena. */
 int lab_out_file_open(const char *path, struct lab_arena *arena, struct lab_out_file *ret_file,
                       struct lab_err *err);
 int lab_out_file_write(struct lab_out_file *file, const char *bytes, size_t length,

@@ -37,8 +37,8 @@ void lab_console_note(const char *format, ...) __attribute__((format(printf, 1, 
 void lab_console_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * A status line at the bottom of the terminal (stderr) that is drawn over itself. Anything else that
- * goes to stderr through this layer takes it away first. `text` may be NULL: takes it away.
+ * A status line at the bottom of the terminal (stderr) that is drawn over itself. Anything else
+ * that goes to stderr through this layer takes it away first. `text` may be NULL: takes it away.
  */
 void lab_console_status_line(const char *text);
 

@@ -1,4 +1,4 @@
-/* follow.c */
+/* follow.c: text that is drawn again at the same place of a terminal, until a key or Ctrl-C. */
 #include "base/tty/follow.h"
 
 #include "base/clock.h"
@@ -15,7 +15,8 @@
 
 /* --- the terminal --- */
 
-/* Keys one by one and unseen. Only in the foreground: elsewhere the terminal isn't ours to change. */
+/* Keys one by one and unseen. Only in the foreground: elsewhere the terminal isn't ours to
+ * change. */
 static void read_keys(struct lab_follow *follow) {
     if (!isatty(STDIN_FILENO) || tcgetpgrp(STDIN_FILENO) != getpgrp() ||
         tcgetattr(STDIN_FILENO, &follow->saved) < 0)
@@ -106,8 +107,8 @@ void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
 
 /* --- waiting --- */
 
-/* A key that came. The end of the keys' stream is no key: the terminal is gone. An interrupted read is
- * no end. */
+/* A key that came. The end of the keys' stream is no key: the terminal is gone. An interrupted read
+ * is no end. */
 static bool key_leaves(struct lab_follow *follow) {
     char keys[64];
     ssize_t count = read(STDIN_FILENO, keys, sizeof keys);

@@ -1,7 +1,7 @@
 /*
- * follow.h: text that is drawn again and again at the same place of a terminal, until what it
- * shows has ended or the user leaves: q or Ctrl-C. Where stdout is no terminal nothing is drawn over
- * and no key is read; the caller prints lines instead.
+ * follow.h: text that is drawn again and again at the same place of a terminal, until what it shows
+ * has ended or the user leaves: q or Ctrl-C. Where stdout is no terminal nothing is drawn over and
+ * no key is read; the caller prints lines instead.
  */
 #ifndef LAB_BASE_TTY_FOLLOW_H
 #define LAB_BASE_TTY_FOLLOW_H

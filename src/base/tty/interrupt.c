@@ -1,4 +1,4 @@
-/* interrupt.c */
+/* interrupt.c: Ctrl-C as a flag. */
 #include "base/tty/interrupt.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* stop.c */
+/* stop.c: Ctrl-C once lets runs finish, twice ends them. */
 #include "base/tty/stop.h"
 
 #include <errno.h>

@@ -5,7 +5,8 @@
 #ifndef LAB_BASE_TTY_STOP_H
 #define LAB_BASE_TTY_STOP_H
 
-/* `first` and `second` are written to stderr at once, as they are; both must last, and may be NULL. */
+/* `first` and `second` are written to stderr at once, as they are; both must last, and may be
+ * NULL. */
 void lab_stop_watch(const char *first, const char *second);
 
 int lab_stop_level(void);  /* 0, 1 = after what is under way, 2 = now */

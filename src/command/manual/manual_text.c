@@ -1,4 +1,4 @@
-/* manual_text.c */
+/* manual_text.c: paragraphs and lists of a manual page, wrapped. */
 #include "command/manual/manual_text.h"
 
 #include "base/option_value.h"

@@ -5,7 +5,8 @@
  * USE_LOCKING, as Debian ships it, two threads that ask at the same moment can get the same buffer,
  * and their products are silently wrong. So these two functions are replaced: the shared library
  * calls them through the dynamic linker, where the program's own come first; the portable build
- * redirects them while linking (--wrap). Each thread then has a buffer of its own, without any lock.
+ * redirects them while linking (--wrap). Each thread then has a buffer of its own, without any
+ * lock.
  *
  * Should a library not take the replacement, the first gemm notices and all calls go one by one.
  */

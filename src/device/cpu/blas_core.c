@@ -1,11 +1,11 @@
 /*
  * blas_core.c: makes OpenBLAS use the vector units that are there.
  *
- * OpenBLAS picks its kernels by the CPU's model number. A model that is newer than the library falls
- * back to kernels of 2004, at a tenth of the speed: Debian 12's doesn't know Emerald Rapids, for
- * instance. What such a CPU can do it says itself, so the choice is made again with the family of
- * kernels named. The variable that names it is read when the library is loaded, before main: hence
- * the library's own functions for starting anew, where it has them.
+ * OpenBLAS picks its kernels by the CPU's model number. A model that is newer than the library
+ * falls back to kernels of 2004, at a tenth of the speed: Debian 12's doesn't know Emerald Rapids,
+ * for instance. What such a CPU can do it says itself, so the choice is made again with the family
+ * of kernels named. The variable that names it is read when the library is loaded, before main:
+ * hence the library's own functions for starting anew, where it has them.
  */
 #include "device/cpu/blas.h"
 

@@ -7,7 +7,8 @@
  *   pool.c     the device's threads, one per core    counter.c  how threads wait for each other
  *   thread.c   a thread bound to its cores           limits.c   what the device can do at best
  *   kernels.c  op → kernel: how its work is cut      simd/      the loops for each instruction set
- *   trace.c    what the streams did, and when        tune.c     what can be tuned, and what it holds for
+ *   trace.c    what the streams did, and when        tune.c     what can be tuned, and what it
+ *                                                               holds for
  *
  * How it works: each stream is a thread that takes commands from a ring. A copy is done by that
  * thread; a launch by it and by the helpers of the pool, one bound to each core. All waiting, of
@@ -44,8 +45,9 @@ struct cpu_kernel {
     void (*run)(const struct lab_launch *launch, const struct cpu_simd *simd, int64_t units,
                 int64_t begin, int64_t end, struct cpu_scratch *scratch);
     /*
-     * Instead of these two, for what can't be done in any order: phases, each with its own units, that
-     * begin when the one before is done. A phase of one unit is done by the stream's thread at once.
+     * Instead of these two, for what can't be done in any order: phases, each with its own units,
+     * that begin when the one before is done. A phase of one unit is done by the stream's thread at
+     * once.
      */
     int (*phases)(const struct lab_launch *launch);
     int64_t (*phase_units)(const struct lab_launch *launch, int phase, int threads);
@@ -313,7 +315,8 @@ void cpu_trace_add_copy(const struct cpu_stream *stream, const struct cpu_comman
                         int64_t start_ns);
 void cpu_trace_add_launch(const struct cpu_stream *stream, const struct lab_launch *launch,
                           int64_t units, int64_t start_ns, int64_t end_ns);
-/* The host's side: around a call that enqueues; all zero and nothing done where there is no trace. */
+/* The host's side: around a call that enqueues; all zero and nothing done where there is no
+ * trace. */
 struct cpu_trace_call {
     int64_t start_ns;
     uint32_t correlation;

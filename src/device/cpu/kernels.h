@@ -1,7 +1,7 @@
 /*
- * kernels.h: what the files of kernels share. A kernel cuts its op into units that any thread may do
- * in any order; which part of the output a unit is follows from the launch and the number of units
- * alone.
+ * kernels.h: what the files of kernels share. A kernel cuts its op into units that any thread may
+ * do in any order; which part of the output a unit is follows from the launch and the number of
+ * units alone.
  */
 #ifndef LAB_DEVICE_CPU_KERNELS_H
 #define LAB_DEVICE_CPU_KERNELS_H
@@ -40,8 +40,8 @@ struct cpu_grid {
 };
 
 /*
- * Of all grids that cut an m·n product into that many tiles the one that packs least: `down` times all
- * of the right operand, `across` times all of the left.
+ * Of all grids that cut an m·n product into that many tiles the one that packs least: `down` times
+ * all of the right operand, `across` times all of the left.
  */
 struct cpu_grid cpu_grid_of(int64_t m, int64_t n, int64_t tiles);
 

@@ -1,7 +1,7 @@
 /*
- * kernels_attention.c: attention for one image and head at a time, or for a part of its queries where
- * there are fewer heads than threads. Scores stay in the thread's scratch: they fit the second-level
- * cache.
+ * kernels_attention.c: attention for one image and head at a time, or for a part of its queries
+ * where there are fewer heads than threads. Scores stay in the thread's scratch: they fit the
+ * second-level cache.
  */
 #include "device/cpu/blas.h"
 #include "device/cpu/kernels.h"

@@ -1,7 +1,8 @@
 /*
  * kernels_gemm.c: matrix products. The output is cut into a grid of tiles, each one call of
  * OpenBLAS, which packs its share of both operands anew: so few tiles, and a grid that follows the
- * output's shape, unless the launch says how large they are. What is fused happens to a tile just before and after, by the same thread.
+ * output's shape, unless the launch says how large they are. What is fused happens to a tile just
+ * before and after, by the same thread.
  */
 #include "device/cpu/blas.h"
 #include "device/cpu/kernels.h"

@@ -1,18 +1,19 @@
 /*
- * kernels_mlp.c: training steps, in phases. A product is cut into tiles, each one call of OpenBLAS, and
- * what follows the product happens to the tile by the same thread. One phase does what doesn't depend
- * on each other:
+ * kernels_mlp.c: training steps, in phases. A product is cut into tiles, each one call of OpenBLAS,
+ * and what follows the product happens to the tile by the same thread. One phase does what doesn't
+ * depend on each other:
  *
  *     forward    layer 0 │ layer 1 │ … │ layer L−1 │ losses
  *     backward   δ(L−2) │ δ(L−3), gradient L−1 │ … │ δ(0), gradient 2 │ gradients 1 and 0 │ the end
  *
  * where δ(l) are the derivatives by the outputs of layer l, made from those of layer l + 1 and its
- * weights. A layer's gradient comes one phase after the last use of its weights, so that the update can
- * be part of it: a tile of the gradient then never leaves the cache. Losses and the end are one unit
- * each, which costs nobody a wait.
+ * weights. A layer's gradient comes one phase after the last use of its weights, so that the update
+ * can be part of it: a tile of the gradient then never leaves the cache. Losses and the end are one
+ * unit each, which costs nobody a wait.
  *
- * tf32 and bf16 are what they are on a GPU: a product's operands are rounded to that format, and multiplied
- * and summed up as fp32. It is no faster here; it shows what the format does to training.
+ * tf32 and bf16 are what they are on a GPU: a product's operands are rounded to that format, and
+ * multiplied and summed up as fp32. It is no faster here; it shows what the format does to
+ * training.
  */
 #include "device/cpu/blas.h"
 #include "device/cpu/kernels.h"
@@ -342,7 +343,8 @@ static struct phase phase_at(const struct training *t, int index) {
         phase.forward = phase.losses ? -1 : index;
         return phase;
     }
-    /* `layer` makes its δ and the one behind it its gradient; layer 0, which makes none, both at once */
+    /* `layer` makes its δ and the one behind it its gradient; layer 0, which makes none, both at
+     * once */
     int layer = t->range.end - 1 - (index - forward_phases);
     int behind = layer + 1;
     phase.end = behind < t->range.begin || behind == 0;

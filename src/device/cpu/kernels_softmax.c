@@ -1,8 +1,8 @@
 /*
- * kernels_softmax.c: softmax over rows. Little arithmetic for each byte, so memory decides: a row is
- * read once, and its exponentials wait where the result will be, in cache. Where results are stored
- * past the caches they wait in the thread's scratch; that pays where many cores share the memory, and
- * costs where few do. A row too long to wait in cache is read twice instead, in parts.
+ * kernels_softmax.c: softmax over rows. Little arithmetic for each byte, so memory decides: a row
+ * is read once, and its exponentials wait where the result will be, in cache. Where results are
+ * stored past the caches they wait in the thread's scratch; that pays where many cores share the
+ * memory, and costs where few do. A row too long to wait in cache is read twice instead, in parts.
  */
 #include "device/cpu/kernels.h"
 #include "device/cpu/simd/simd.h"

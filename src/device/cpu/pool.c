@@ -2,10 +2,10 @@
  * pool.c: the device's helpers, one bound to each core, and how work reaches them.
  *
  * Work is cut into units that are taken from one counter, so that a slow thread simply does fewer.
- * The caller offers its job to helpers that rest, works itself, and in the end takes back the offers
- * nobody has followed yet: a launch of a few microseconds never waits for a helper to wake up. A
- * helper's `offer` is NULL (resting), a job (offered) or &at_work (taken). Only the caller of a job
- * offers it, so it knows for how many helpers it has to wait.
+ * The caller offers its job to helpers that rest, works itself, and in the end takes back the
+ * offers nobody has followed yet: a launch of a few microseconds never waits for a helper to wake
+ * up. A helper's `offer` is NULL (resting), a job (offered) or &at_work (taken). Only the caller of
+ * a job offers it, so it knows for how many helpers it has to wait.
  *
  * A stream's thread takes a seat, a core for itself, while it computes or copies. A helper whose
  * core is taken isn't asked, and leaves between two units when that happens. Threads stay on the

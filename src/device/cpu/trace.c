@@ -1,8 +1,8 @@
 /*
- * trace.c: what the streams did, and when. Records go into room that was set aside before, at a place
- * that an atomic counter gives out, so that tracing a command costs two looks at the clock and a
- * store. What commands belong to (their stream, the host's call) is known here without asking anybody:
- * the backend is its own profiler.
+ * trace.c: what the streams did, and when. Records go into room that was set aside before, at a
+ * place that an atomic counter gives out, so that tracing a command costs two looks at the clock
+ * and a store. What commands belong to (their stream, the host's call) is known here without asking
+ * anybody: the backend is its own profiler.
  */
 #include "base/mem.h"
 #include "device/cpu/cpu.h"

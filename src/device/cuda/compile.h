@@ -23,9 +23,9 @@ struct cuda_code {
 };
 
 /*
- * The variant's code for a compute capability (90 for 9.0); waits for it where it is on its way. The
- * error names the variant and gives the compiler's first complaints; its whole log goes to the debug
- * log. Any thread may call.
+ * The variant's code for a compute capability (90 for 9.0); waits for it where it is on its way.
+ * The error names the variant and gives the compiler's first complaints; its whole log goes to the
+ * debug log. Any thread may call.
  */
 int cuda_code_get(const struct cuda_variant *variant, int capability, struct cuda_code *ret_code,
                   struct lab_err *err);

@@ -1,8 +1,8 @@
 /*
- * compiler.c: NVRTC's version without NVRTC. Loading it takes 10 to 40 ms, for a hundred megabytes with
- * 200,000 relocations: far longer than to look up what was tuned, which holds for a compiler's version. So
- * which library was found, and its version, is kept among the kernels, as long as the places where libraries
- * are looked for and that file stay as they are.
+ * compiler.c: NVRTC's version without NVRTC. Loading it takes 10 to 40 ms, for a hundred megabytes
+ * with 200,000 relocations: far longer than to look up what was tuned, which holds for a compiler's
+ * version. So which library was found, and its version, is kept among the kernels, as long as the
+ * places where libraries are looked for and that file stay as they are.
  */
 #include "device/cuda/compiler.h"
 

@@ -15,8 +15,8 @@
  *
  * How it works: a device is a context, the primary one of a GPU or a green one on some of its
  * multiprocessors. A thread that calls into the backend makes that context current first
- * (cuda_enter), so devices may be used by any thread, one at a time. Times of events are differences
- * to an anchor event whose time on the host's clock is known.
+ * (cuda_enter), so devices may be used by any thread, one at a time. Times of events are
+ * differences to an anchor event whose time on the host's clock is known.
  *
  * The process that plans and starts runs only selects: it never calls cuInit, since a process that
  * has done so can't be cloned safely and holds memory on every GPU.
@@ -61,8 +61,8 @@ void cuda_inventory_read_proc(const char *root, struct lab_arena *arena,
 
 /*
  * What CUDA_VISIBLE_DEVICES leaves, in its order: whole numbers count GPUs in PCI order, UUIDs may
- * be cut short, the first entry that names nothing ends the list, and one that is named twice leaves
- * none, all as the driver has it. NULL = all.
+ * be cut short, the first entry that names nothing ends the list, and one that is named twice
+ * leaves none, all as the driver has it. NULL = all.
  */
 void cuda_inventory_filter(struct cuda_inventory *inventory, const char *visible,
                            struct lab_arena *arena);
@@ -149,20 +149,21 @@ void cuda_close(struct lab_device *device);
 int cuda_enter(const struct cuda_device *device, struct lab_err *err);
 int cuda_attribute(const struct cuda_device *device, lab_cu_attribute attribute); /* 0 = unknown */
 
-/* What was called may have made another context current: the thread's next cuda_enter sets it anew. */
+/* What was called may have made another context current: the thread's next cuda_enter sets it
+ * anew. */
 void cuda_forget(void);
 
 /* --- fault.c --- */
 
 /*
- * Something on the device that depends on other devices: a sum. Whoever waits for the device hears of what
- * went wrong with it.
+ * Something on the device that depends on other devices: a sum. Whoever waits for the device hears
+ * of what went wrong with it.
  */
 struct cuda_fault {
     int (*check)(void *state, struct lab_err *err); /* -1 once it has failed */
     void *state;
-    /* where the device may wait for ever: how long it may keep a waiting host; then `give_up` is called,
-     * after which the device comes to an end. 0 = it ends by itself */
+    /* where the device may wait for ever: how long it may keep a waiting host; then `give_up` is
+     * called, after which the device comes to an end. 0 = it ends by itself */
     double limit_s;
     void (*give_up)(void *state, struct lab_err *why);
     struct cuda_fault *next;

@@ -6,11 +6,11 @@
  * after a minute). So a time is an anchor event's time plus such a difference, and a new anchor is
  * made when the last one is a second old.
  *
- * An anchor is recorded in an idle stream of its own and waited for at once: the host's clock before
- * and after bounds its time. Inside these bounds the time that follows from the last anchor is kept,
- * so that differences across a change of anchors stay exact; outside them the clocks have drifted
- * apart and the nearest bound is taken. So times are right to within the bounds, about 10 µs, and
- * differences to within the driver's own resolution.
+ * An anchor is recorded in an idle stream of its own and waited for at once: the host's clock
+ * before and after bounds its time. Inside these bounds the time that follows from the last anchor
+ * is kept, so that differences across a change of anchors stay exact; outside them the clocks have
+ * drifted apart and the nearest bound is taken. So times are right to within the bounds, about 10
+ * µs, and differences to within the driver's own resolution.
  *
  * Inside a graph, records and waits are external: nodes that touch the event itself when the graph
  * runs, and not edges of the graph, so that other streams may wait for them.

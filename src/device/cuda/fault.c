@@ -1,6 +1,6 @@
 /*
- * fault.c: waits for a device that waits for others. A sum's kernel may be held up by another rank: so who
- * waits for the device looks at the sum, too, and not only at the device.
+ * fault.c: waits for a device that waits for others. A sum's kernel may be held up by another rank:
+ * so who waits for the device looks at the sum, too, and not only at the device.
  */
 #include "device/cuda/cuda.h"
 

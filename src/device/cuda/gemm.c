@@ -2,14 +2,14 @@
  * gemm.c: products on streams, and their plans.
  *
  * cuBLASLt's matrices are column-major, ours row-major, so it is given our product turned round:
- * out[m,n] is its n × m matrix, computed as op(b) · op(a) with our b as its A. A bias runs along its
- * rows, which are our columns, as it should be. What is added lies under beta = 1 and may be the
- * output itself.
+ * out[m,n] is its n × m matrix, computed as op(b) · op(a) with our b as its A. A bias runs along
+ * its rows, which are our columns, as it should be. What is added lies under beta = 1 and may be
+ * the output itself.
  *
- * Arithmetic: fp32 never takes tf32 units (unless NVIDIA_TF32_OVERRIDE says so), tf32 does; bf16 and
- * fp16 add up in fp32, and partial sums of one product aren't rounded in between. The library's GELU
- * is the tanh approximation, off by 5e-4 at most: four times below tf32's tolerance, more below the
- * others'; fp32 has GELU as a kernel of its own.
+ * Arithmetic: fp32 never takes tf32 units (unless NVIDIA_TF32_OVERRIDE says so), tf32 does; bf16
+ * and fp16 add up in fp32, and partial sums of one product aren't rounded in between. The library's
+ * GELU is the tanh approximation, off by 5e-4 at most: four times below tf32's tolerance, more
+ * below the others'; fp32 has GELU as a kernel of its own.
  */
 #include "device/cuda/gemm.h"
 

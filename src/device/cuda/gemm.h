@@ -71,8 +71,8 @@ lab_lt_status cuda_gemm_enqueue(const struct cuda_gemms *gemms, struct cuda_gemm
                                 size_t workspace_bytes, lab_cu_stream stream);
 
 /*
- * Which of `count` algorithms is the fastest on this device: as an earlier process found, or timed in
- * graphs on memory and a stream of its own; 0 (the library's first) where that can't be done.
+ * Which of `count` algorithms is the fastest on this device: as an earlier process found, or timed
+ * in graphs on memory and a stream of its own; 0 (the library's first) where that can't be done.
  */
 int cuda_gemm_tune(const struct cuda_gemms *gemms, struct cuda_device *device,
                    struct cuda_gemm_plan *plan, const struct lab_lt_heuristic *algorithms,

@@ -1,11 +1,11 @@
 /*
  * gemm_tune.c: which of the library's algorithms is the fastest for a product.
  *
- * Each is captured ten times in a row into a graph and replayed, since a launch takes the host longer
- * than a small product takes the GPU. The ten read ten different copies of b, as the layers of a
- * model do: with a single one, weights would be timed out of the cache that in a model come from
- * memory. Operands are random numbers in memory of their own: what a launch is given may not be
- * computed yet, may still be in use, or may be zeros, on which a GPU is faster.
+ * Each is captured ten times in a row into a graph and replayed, since a launch takes the host
+ * longer than a small product takes the GPU. The ten read ten different copies of b, as the layers
+ * of a model do: with a single one, weights would be timed out of the cache that in a model come
+ * from memory. Operands are random numbers in memory of their own: what a launch is given may not
+ * be computed yet, may still be in use, or may be zeros, on which a GPU is faster.
  *
  * The library's first proposal is kept unless another one is clearly ahead, so that a noisy moment
  * doesn't change what a study runs. The choice is kept in the cache of kernels, for the same reason

@@ -2,8 +2,8 @@
  * graph.c: a stream's commands captured by the driver and replayed as one. The capture is relaxed:
  * modules may be loaded and memory allocated while it lasts, in this thread and in others.
  *
- * A graph mentions events by their handles, so it keeps them; and what it records counts as recorded
- * from its first launch on.
+ * A graph mentions events by their handles, so it keeps them; and what it records counts as
+ * recorded from its first launch on.
  */
 #include "device/cuda/cuda.h"
 

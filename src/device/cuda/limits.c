@@ -1,8 +1,8 @@
 /*
- * limits.c: what the device can do at best, measured on it: a matrix product of 4096³ by cuBLASLt in
- * the dtype, copies of 256 MiB from and to pinned memory on the device's own node, and a copy inside
- * its memory. Best of a few rounds, since whatever else runs there only slows them down. Operands are
- * random: on zeros the GPU draws less power and is faster than any real product.
+ * limits.c: what the device can do at best, measured on it: a matrix product of 4096³ by cuBLASLt
+ * in the dtype, copies of 256 MiB from and to pinned memory on the device's own node, and a copy
+ * inside its memory. Best of a few rounds, since whatever else runs there only slows them down.
+ * Operands are random: on zeros the GPU draws less power and is faster than any real product.
  */
 #include "base/random.h"
 #include "base/str.h"

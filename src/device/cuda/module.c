@@ -1,4 +1,5 @@
-/* module.c: a hash table of loaded kernels, one library for each: a variant is a single function. */
+/* module.c: a hash table of loaded kernels, one library for each: a variant is a single
+ * function. */
 #include "device/cuda/module.h"
 
 #include "base/clock.h"
@@ -41,8 +42,8 @@ static void grow(struct cuda_modules *modules) {
 }
 
 /*
- * Dynamic shared memory beyond 48 KiB has to be asked for, and so have clusters of more than 8 blocks;
- * asking costs a launch nothing that doesn't use them.
+ * Dynamic shared memory beyond 48 KiB has to be asked for, and so have clusters of more than 8
+ * blocks; asking costs a launch nothing that doesn't use them.
  */
 static int allow_all(const struct cuda_device *device, lab_cu_kernel kernel,
                      const struct cuda_variant *variant, struct lab_err *err) {

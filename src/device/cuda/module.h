@@ -1,6 +1,6 @@
 /*
- * module.h: kernels loaded on a device, found by their variant. A launch looks its kernel up here, so
- * that takes some ten nanoseconds; what isn't there yet is made by compile.h and loaded.
+ * module.h: kernels loaded on a device, found by their variant. A launch looks its kernel up here,
+ * so that takes some ten nanoseconds; what isn't there yet is made by compile.h and loaded.
  */
 #ifndef LAB_DEVICE_CUDA_MODULE_H
 #define LAB_DEVICE_CUDA_MODULE_H

@@ -1,7 +1,7 @@
 /*
  * open.c: from a device's name to a context on it. CUDA is initialised here, at the first opening
- * and in no other place; the GPU is found again by its UUID, since the driver's own numbers depend on
- * the environment.
+ * and in no other place; the GPU is found again by its UUID, since the driver's own numbers depend
+ * on the environment.
  */
 #include "base/str.h"
 #include "device/cuda/cuda.h"
@@ -41,9 +41,9 @@ static lab_cu_result start_with(const struct lab_cuda *cuda, const char *variabl
  * The driver reads the environment here and never again. Numbers in CUDA_VISIBLE_DEVICES mean PCI
  * order, as select.c counts; and a MIG instance is reached only where that variable names it.
  *
- * Other threads may read the environment meanwhile, which isn't safe while it changes. So it is left
- * alone where the driver's answer doesn't depend on it: GPUs are found by UUID, in any order. Workers
- * are started with the order in it.
+ * Other threads may read the environment meanwhile, which isn't safe while it changes. So it is
+ * left alone where the driver's answer doesn't depend on it: GPUs are found by UUID, in any order.
+ * Workers are started with the order in it.
  */
 static lab_cu_result start(const struct lab_cuda *cuda, const struct lab_device_ref *ref) {
     static const char order[] = "CUDA_DEVICE_ORDER", visible[] = "CUDA_VISIBLE_DEVICES";

@@ -4,8 +4,8 @@
  *
  * All slices of one cut must come from the same split, or they might overlap: it is made once for
  * each number of slices and kept as long as the process lives. The driver groups multiprocessors in
- * its own way (8 at a time on compute capability 9.0, inside clusters of them), so it may grant fewer
- * slices than the sizes alone would allow.
+ * its own way (8 at a time on compute capability 9.0, inside clusters of them), so it may grant
+ * fewer slices than the sizes alone would allow.
  */
 #include "base/str.h"
 #include "device/cuda/cuda.h"
@@ -141,8 +141,8 @@ void cuda_slice_close(struct cuda_device *device) {
 
 /*
  * The driver switches between the contexts of different processes, each of which then has the whole
- * GPU for a while: two slices take as long as one after the other. An MPS daemon makes one context of
- * them; it listens at a place that all its clients agree on.
+ * GPU for a while: two slices take as long as one after the other. An MPS daemon makes one context
+ * of them; it listens at a place that all its clients agree on.
  */
 const char *cuda_why_together(struct lab_arena *arena) {
     const char *folder = getenv("CUDA_MPS_PIPE_DIRECTORY");

@@ -1,15 +1,16 @@
 /*
- * sum.c: sums over slices of one GPU, in device memory: one kernel of each rank (kernels/sum.cu), which
- * meet by words in device memory.
+ * sum.c: sums over slices of one GPU, in device memory: one kernel of each rank (kernels/sum.cu),
+ * which meet by words in device memory.
  *
- * They wait for each other while they run. That ends because each slice has multiprocessors of its own, on
- * which its kernel comes to run whatever the others do: at the latest when what is before it in its stream,
- * or beside it on its multiprocessors, is done. What is beside it may itself wait for blocks that find no
- * room (kernels/mlp.cu). A block of a sum waits only for those of the same number, and blocks begin in the
- * order of their numbers: so the slice that has come least far has none that still waits, and goes on.
+ * They wait for each other while they run. That ends because each slice has multiprocessors of its
+ * own, on which its kernel comes to run whatever the others do: at the latest when what is before
+ * it in its stream, or beside it on its multiprocessors, is done. What is beside it may itself wait
+ * for blocks that find no room (kernels/mlp.cu). A block of a sum waits only for those of the same
+ * number, and blocks begin in the order of their numbers: so the slice that has come least far has
+ * none that still waits, and goes on.
  *
- * A kernel gives up at the group's limit, or when the host says so in memory that both reach. What it gave up
- * is found at the next synchronisation.
+ * A kernel gives up at the group's limit, or when the host says so in memory that both reach. What
+ * it gave up is found at the next synchronisation.
  */
 #include "device/cuda/sum.h"
 
@@ -42,7 +43,8 @@ struct memory_sum {
     struct lab_group_watch watch;
 };
 
-/* Somewhat shorter than the host waits for a rank that closes its end, which is told with fewer words. */
+/* Somewhat shorter than the host waits for a rank that closes its end, which is told with fewer
+ * words. */
 static double limit_s_of(const struct memory_sum *sum) {
     return 0.9 * lab_group_limit_s(sum->place.group);
 }

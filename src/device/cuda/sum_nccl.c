@@ -1,15 +1,15 @@
 /*
- * sum_nccl.c: sums over whole GPUs by NVIDIA's library. The first rank makes the communicators of all of them
- * at once; then each rank's thread puts its own sums on its own stream.
+ * sum_nccl.c: sums over whole GPUs by NVIDIA's library. The first rank makes the communicators of
+ * all of them at once; then each rank's thread puts its own sums on its own stream.
  *
- * A kernel of NCCL waits for its partners for ever. So when the group fails, every rank's communicator is
- * aborted, which ends its kernels; and who waits for the device looks at the communicator's own errors and at
- * the group's limit meanwhile (fault.c).
+ * A kernel of NCCL waits for its partners for ever. So when the group fails, every rank's
+ * communicator is aborted, which ends its kernels; and who waits for the device looks at the
+ * communicator's own errors and at the group's limit meanwhile (fault.c).
  *
- * Making communicators goes by sockets and shared memory, which may never answer either: a thread of its own
- * does it, and is left alone at the limit. Communicators that don't block could be asked and aborted instead,
- * but every sum of theirs starts a thread of the library's and has to be asked for until it is in the stream
- * (NCCL's group.cc): what is to be timed would be another thing.
+ * Making communicators goes by sockets and shared memory, which may never answer either: a thread
+ * of its own does it, and is left alone at the limit. Communicators that don't block could be asked
+ * and aborted instead, but every sum of theirs starts a thread of the library's and has to be asked
+ * for until it is in the stream (NCCL's group.cc): what is to be timed would be another thing.
  */
 #include "device/cuda/sum.h"
 
@@ -28,8 +28,8 @@ struct nccl_sum {
     struct cuda_device *device;
     const struct lab_nccl *nccl;
     lab_nccl_comm *made; /* [ranks], by the first rank alone; those that were taken are NULL */
-    /* NULL: not joined yet, or aborted, by whichever thread. The library is made for that coming while the
-     * owner is in one of its calls */
+    /* NULL: not joined yet, or aborted, by whichever thread. The library is made for that coming
+     * while the owner is in one of its calls */
     _Atomic(lab_nccl_comm) comm;
     struct cuda_fault fault;
     struct lab_group_watch watch;

@@ -1,7 +1,7 @@
 /*
- * trace.c: what the GPU did, by CUPTI's activity records. CUPTI is one for the whole process: it hands
- * over buffers of records of all contexts, from threads of its own. So there is one collector here,
- * which devices join and leave; at the end each takes what its own context did.
+ * trace.c: what the GPU did, by CUPTI's activity records. CUPTI is one for the whole process: it
+ * hands over buffers of records of all contexts, from threads of its own. So there is one collector
+ * here, which devices join and leave; at the end each takes what its own context did.
  *
  * Its time stamps are switched to CLOCK_MONOTONIC, the clock of everything else. Inside graphs each
  * command has its record: dearer than one for the whole graph, but the pass is short.
@@ -315,8 +315,8 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Where one device alone was traced, all is its own: contexts of libraries too. Of several, the last
- * must not take what others have done since they left. */
+/* Where one device alone was traced, all is its own: contexts of libraries too. Of several, the
+ * last must not take what others have done since they left. */
 static bool is_command(const struct record *record, uint32_t context) {
     return record->kind != LAB_CUPTI_DRIVER && (record->context == context || collector.alone);
 }

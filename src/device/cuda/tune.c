@@ -181,8 +181,8 @@ double cuda_clock_mhz(struct lab_device *base) {
     return mhz;
 }
 
-/* What it draws at this moment where the driver tells; the other figure is a mean over a second on GPUs that
- * have both. */
+/* What it draws at this moment where the driver tells; the other figure is a mean over a second on
+ * GPUs that have both. */
 double cuda_power_w(struct lab_device *base) {
     const struct lab_nvml *nvml = lab_nvml_load(NULL);
     struct lab_nvml_field field = {.id = LAB_NVML_FI_POWER_INSTANT,

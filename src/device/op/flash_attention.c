@@ -1,6 +1,6 @@
 /*
- * flash_attention.c: attention of any length, with fewer heads of keys than of queries where wanted.
- * Named for how it has to be computed: the scores of a long sequence don't fit any cache.
+ * flash_attention.c: attention of any length, with fewer heads of keys than of queries where
+ * wanted. Named for how it has to be computed: the scores of a long sequence don't fit any cache.
  */
 #include "device/op/parts.h"
 

@@ -156,9 +156,10 @@ static const double *input_row(const struct lab_launch *launch, const double *x,
 }
 
 /*
- * A factor as the matrix units take it: with 10 bits behind the point in tf32, ties away from zero, with 7
- * in bf16, ties to even. Without this a sum near zero may be on the other side of ReLU's edge, which is a
- * difference that no tolerance tells from a fault. Their sums are of single precision, here of double.
+ * A factor as the matrix units take it: with 10 bits behind the point in tf32, ties away from zero,
+ * with 7 in bf16, ties to even. Without this a sum near zero may be on the other side of ReLU's
+ * edge, which is a difference that no tolerance tells from a fault. Their sums are of single
+ * precision, here of double.
  */
 static double factor(enum lab_dtype compute, double value) {
     float single = (float)value;
@@ -425,8 +426,8 @@ static int step_example(int index, enum lab_dtype dtype, struct lab_launch *ret_
 }
 
 /*
- * Weights so small and biases so large that no sum comes near zero: there ReLU's derivative jumps, and
- * rounding would decide which side is right.
+ * Weights so small and biases so large that no sum comes near zero: there ReLU's derivative jumps,
+ * and rounding would decide which side is right.
  */
 static void state_domain(const struct lab_mlp *mlp, float *state) {
     for (int l = 0; l < lab_mlp_layers(mlp); l++) {

@@ -1,6 +1,6 @@
 /*
- * mlp.h: what the training ops, and the kernels that do them, share beside device/mlp.h: which input
- * is which, and Adam's definition.
+ * mlp.h: what the training ops, and the kernels that do them, share beside device/mlp.h: which
+ * input is which, and Adam's definition.
  */
 #ifndef LAB_DEVICE_OP_MLP_H
 #define LAB_DEVICE_OP_MLP_H

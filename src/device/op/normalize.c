@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-/* The long rows are beyond what any kernel keeps in registers; the many rows are enough for several to
- * share a block on the largest GPUs, with a last block that isn't full. */
+/* The long rows are beyond what any kernel keeps in registers; the many rows are enough for several
+ * to share a block on the largest GPUs, with a last block that isn't full. */
 static const int64_t matrices[][2] = {{1, 1},     {3, 7},     {50, 63},    {7, 65},
                                       {5, 197},   {50, 512},  {300, 1000}, {3, 4096},
                                       {1, 20001}, {2, 40000}, {601, 128}};

@@ -1,7 +1,7 @@
 /*
- * describe.c: a machine's description, read from YAML. The tables below are the only schema: each row
- * has its bounds and its default, and one without a default must be given. docs/SIMULATOR.md explains
- * what the keys mean.
+ * describe.c: a machine's description, read from YAML. The tables below are the only schema: each
+ * row has its bounds and its default, and one without a default must be given. docs/SIMULATOR.md
+ * explains what the keys mean.
  */
 #include "device/sim/describe.h"
 

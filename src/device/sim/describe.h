@@ -1,7 +1,7 @@
 /*
- * describe.h: maps of a description into structs, by tables of options. A row without a default must be
- * given; a row of type LAB_OPTION_VALUE is a key that somebody else reads, listed so that a mistyped one
- * is suggested. Errors are LAB_ERR_USER and begin with "file:line: ".
+ * describe.h: maps of a description into structs, by tables of options. A row without a default
+ * must be given; a row of type LAB_OPTION_VALUE is a key that somebody else reads, listed so that a
+ * mistyped one is suggested. Errors are LAB_ERR_USER and begin with "file:line: ".
  */
 #ifndef LAB_DEVICE_SIM_DESCRIBE_H
 #define LAB_DEVICE_SIM_DESCRIBE_H

@@ -1,7 +1,7 @@
 /*
- * engine.c: from event to event. At each time, what can start starts; then time jumps to where the next
- * thing ends or comes, and what has ended is taken off. Streams are looked at in a fixed order, so that
- * ties are broken the same way every time.
+ * engine.c: from event to event. At each time, what can start starts; then time jumps to where the
+ * next thing ends or comes, and what has ended is taken off. Streams are looked at in a fixed
+ * order, so that ties are broken the same way every time.
  */
 #include "device/sim/sim.h"
 
@@ -93,7 +93,8 @@ static void start_launch(struct sim_stream *stream, const struct sim_command *co
     device->computing++;
 }
 
-/* Which way, and over which links; on the device alone, or on the host alone, over none but memory. */
+/* Which way, and over which links; on the device alone, or on the host alone, over none but
+ * memory. */
 static void route_copy(struct sim_stream *stream, const struct sim_command *command) {
     struct sim_device *device = stream->device;
     const struct sim_machine *machine = device->machine;

@@ -1,9 +1,10 @@
 /*
  * event.c: marks in streams, with the meaning that device.h gives them. A recording is a point: a
- * stream, and how many commands it has done when it is passed. A wait refers to a point and never to
- * the event, so that it keeps its meaning when the event is recorded anew or closed.
+ * stream, and how many commands it has done when it is passed. A wait refers to a point and never
+ * to the event, so that it keeps its meaning when the event is recorded anew or closed.
  *
- * References are counted without a lock: the host's thread and the engine never run at the same time.
+ * References are counted without a lock: the host's thread and the engine never run at the same
+ * time.
  */
 #include "base/mem.h"
 #include "device/sim/sim.h"

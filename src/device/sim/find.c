@@ -1,6 +1,6 @@
 /*
- * find.c: where descriptions come from: what this process was told (a worker is told by its runner),
- * a file, the folders of the search path, the program itself.
+ * find.c: where descriptions come from: what this process was told (a worker is told by its
+ * runner), a file, the folders of the search path, the program itself.
  */
 #include "device/sim/find.h"
 

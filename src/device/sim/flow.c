@@ -1,6 +1,6 @@
 /*
- * flow.c: links shared by who crosses them. Progressive filling: all flows grow alike until a link is
- * full or a flow has all that it wants; those stop, the others grow on.
+ * flow.c: links shared by who crosses them. Progressive filling: all flows grow alike until a link
+ * is full or a flow has all that it wants; those stop, the others grow on.
  */
 #include "device/sim/sim.h"
 

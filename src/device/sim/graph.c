@@ -1,6 +1,7 @@
 /*
- * graph.c: commands kept and replayed. Launching one costs the host a single call; its commands follow
- * each other in the stream as if they had been given one by one, and cost the device a little less.
+ * graph.c: commands kept and replayed. Launching one costs the host a single call; its commands
+ * follow each other in the stream as if they had been given one by one, and cost the device a
+ * little less.
  */
 #include "base/mem.h"
 #include "device/sim/sim.h"

@@ -1,6 +1,6 @@
 /*
- * machine.c: a description as the rest of the program sees machines: nodes with CPUs, distances, GPUs
- * on PCI bridges. What is planted isn't in it.
+ * machine.c: a description as the rest of the program sees machines: nodes with CPUs, distances,
+ * GPUs on PCI bridges. What is planted isn't in it.
  */
 #include "base/hash.h"
 #include "base/str.h"
@@ -62,7 +62,8 @@ static void show_gpus(const struct sim_machine *from, struct lab_arena *arena,
                                 .link_gbs = gpu->model->slot_gb_s};
         snprintf(pci->address, sizeof pci->address, "0000:%02x:00.0",
                  (unsigned char)(FIRST_BUS + i));
-        /* from the host bridge down: the links of its path, in reverse, and a port of the last one */
+        /* from the host bridge down: the links of its path, in reverse, and a port of the last
+         * one */
         int top = gpu->path_count ? gpu->path[gpu->path_count - 1] : SIM_LINKS_MAX + i;
         pci->bridges = lab_arena_alloc(arena, SIM_PATH_MAX + 2, sizeof *pci->bridges);
         pci->bridges[pci->bridge_count++] = BRIDGE_HOST + top;

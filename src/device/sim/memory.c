@@ -1,6 +1,6 @@
 /*
- * memory.c: buffers without content. Addresses are real, so that commands can be checked, but no page
- * behind them is ever used; what counts is the model's own memory, of GPUs and nodes.
+ * memory.c: buffers without content. Addresses are real, so that commands can be checked, but no
+ * page behind them is ever used; what counts is the model's own memory, of GPUs and nodes.
  */
 #include "base/str.h"
 #include "device/sim/sim.h"

@@ -1,7 +1,7 @@
 /*
- * noise.c: chance, drawn by counter from the run's seed, so that a run is the same whenever it is done
- * again. Four kinds: a factor of the whole run; one that wanders and is forgotten after a while; stalls
- * with a heavy tail, as interrupts and other tenants cause; a slope.
+ * noise.c: chance, drawn by counter from the run's seed, so that a run is the same whenever it is
+ * done again. Four kinds: a factor of the whole run; one that wanders and is forgotten after a
+ * while; stalls with a heavy tail, as interrupts and other tenants cause; a slope.
  */
 #include "base/random.h"
 #include "device/sim/sim.h"

@@ -1,7 +1,7 @@
 /*
- * power.c: what a GPU draws, how warm it gets, and what it does about it. Power grows with the cube of
- * the clock; the temperature follows the power with a delay; above a limit of either, clocks go down
- * step by step, and up again below it.
+ * power.c: what a GPU draws, how warm it gets, and what it does about it. Power grows with the cube
+ * of the clock; the temperature follows the power with a delay; above a limit of either, clocks go
+ * down step by step, and up again below it.
  */
 #include "device/sim/sim.h"
 

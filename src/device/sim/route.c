@@ -1,6 +1,7 @@
 /*
- * route.c: which links a copy crosses between a node's memory and a GPU: the memory, the links between
- * the two nodes (as few as possible, the first described among equals), the GPU's path, its slot.
+ * route.c: which links a copy crosses between a node's memory and a GPU: the memory, the links
+ * between the two nodes (as few as possible, the first described among equals), the GPU's path, its
+ * slot.
  */
 #include "device/sim/sim.h"
 

@@ -1,7 +1,7 @@
 /*
- * sample.c: what a sampler would have seen. Each tick of the world moves the GPUs' conditions on and
- * keeps a row of every entity; whoever asks gets the rows since the last time. Ticks come each 10 ms in
- * the first seconds, as most runs are short, and each 100 ms from then on.
+ * sample.c: what a sampler would have seen. Each tick of the world moves the GPUs' conditions on
+ * and keeps a row of every entity; whoever asks gets the rows since the last time. Ticks come each
+ * 10 ms in the first seconds, as most runs are short, and each 100 ms from then on.
  */
 #include "base/random.h"
 #include "device/sim/sim.h"

@@ -1,6 +1,6 @@
 /*
- * sim.c: the sim backend: GPUs of machines that exist as descriptions alone. Nothing is computed; all
- * times are a model's. For planning, for teaching, and for tests of what analyses find.
+ * sim.c: the sim backend: GPUs of machines that exist as descriptions alone. Nothing is computed;
+ * all times are a model's. For planning, for teaching, and for tests of what analyses find.
  */
 #include "device/sim/sim.h"
 

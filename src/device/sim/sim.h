@@ -11,18 +11,18 @@
  *   graph.c     commands kept and replayed           memory.c    buffers without content
  *   trace.c     what the streams did, and when       framework.c the host's part of a training step
  *
- * How it works. Nothing is computed and nothing is copied: a command is priced. A world is one machine
- * for the length of one run: its GPUs that are in use, its links, its chance. A host is a thread that
- * uses one GPU of it (a rank); it has a clock of its own, moved on by what its calls cost. Calls only
- * put commands into queues, with the time at which they were made. When a host has to wait for the
- * device, and every other host of the world waits, rests or has left, whoever came last moves the world
- * from event to event until one of the waits is over. That host goes on, at that time, and the world
- * stands still until it waits again.
+ * How it works. Nothing is computed and nothing is copied: a command is priced. A world is one
+ * machine for the length of one run: its GPUs that are in use, its links, its chance. A host is a
+ * thread that uses one GPU of it (a rank); it has a clock of its own, moved on by what its calls
+ * cost. Calls only put commands into queues, with the time at which they were made. When a host has
+ * to wait for the device, and every other host of the world waits, rests or has left, whoever came
+ * last moves the world from event to event until one of the waits is over. That host goes on, at
+ * that time, and the world stands still until it waits again.
  *
  * So no event is ever handled before a command that could come earlier, whatever the threads' real
- * speed: the same seed gives the same times, to the nanosecond. A host that waits for others elsewhere
- * (a barrier of ranks) rests meanwhile, or the world would wait for it; all that rest wake together, at
- * the latest one's time.
+ * speed: the same seed gives the same times, to the nanosecond. A host that waits for others
+ * elsewhere (a barrier of ranks) rests meanwhile, or the world would wait for it; all that rest
+ * wake together, at the latest one's time.
  *
  * The formulas here are shared with nobody: what analyses find is found from times alone.
  */
@@ -358,13 +358,14 @@ struct sim_world {
     int64_t node_used[SIM_NODES_MAX]; /* bytes */
     struct sim_rows *rows;
     const atomic_bool *stopped;
-    /* a neighbour on purpose: how much longer kernels take for it; watts that it draws on each GPU */
+    /* a neighbour on purpose: how much longer kernels take for it; watts that it draws on each
+     * GPU */
     double longer_compute, longer_memory, extra_w;
 };
 
 /*
- * Takes the device (its `unit` and `base.ref` are set) into the world of its gang, or into one of its
- * own. Devices of a gang come in any order and from any thread. Fails on a bad definition.
+ * Takes the device (its `unit` and `base.ref` are set) into the world of its gang, or into one of
+ * its own. Devices of a gang come in any order and from any thread. Fails on a bad definition.
  */
 int sim_world_join(struct sim_device *device, const struct lab_device_setup *setup,
                    struct lab_err *err);
@@ -395,7 +396,8 @@ void sim_samples(struct lab_device *device, const struct lab_sink_samples *sink)
 
 /* --- a framework's host --- */
 
-/* The host gets through a launch of training; nothing where the machine's description has no framework. */
+/* The host gets through a launch of training; nothing where the machine's description has no
+ * framework. */
 void sim_framework_launch(struct sim_device *device, const struct lab_launch *launch);
 /* Devices wait for each other: the sums that are due begin. */
 void sim_framework_sum(struct sim_device *device);
@@ -407,7 +409,8 @@ int sim_select(const struct lab_machine *machine, const char *rest, struct lab_a
 
 int sim_buffer_open(struct lab_device *device, struct lab_buffer *buffer, struct lab_err *err);
 void sim_buffer_close(struct lab_buffer *buffer);
-/* The span that holds all of the range, of that kind; NULL and an error. Pageable memory may be any. */
+/* The span that holds all of the range, of that kind; NULL and an error. Pageable memory may be
+ * any. */
 int sim_memory_check(const struct sim_device *device, const void *data, size_t size_bytes,
                      enum lab_memory_kind kind, const char *what, int *ret_node,
                      struct lab_err *err);
@@ -448,7 +451,8 @@ void sim_trace_free(struct sim_trace *trace);
 /* The engine's side: the command at the stream's head is done. */
 void sim_trace_add(const struct sim_stream *stream, const struct sim_command *command,
                    int64_t end_ns);
-/* The host's side: a call that began then and ends now; returns what it correlates with, 0 = none. */
+/* The host's side: a call that began then and ends now; returns what it correlates with, 0 =
+ * none. */
 uint32_t sim_trace_next(const struct sim_stream *stream);
 void sim_trace_call(const struct sim_stream *stream, const char *name, uint32_t correlation,
                     int64_t start_ns);

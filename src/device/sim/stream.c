@@ -1,6 +1,7 @@
 /*
- * stream.c: streams and what is put into them. A call costs the host time and leaves a command in the
- * stream's queue, to be started not before that time; nothing else happens until somebody waits.
+ * stream.c: streams and what is put into them. A call costs the host time and leaves a command in
+ * the stream's queue, to be started not before that time; nothing else happens until somebody
+ * waits.
  */
 #include "base/mem.h"
 #include "device/sim/sim.h"

@@ -1,7 +1,7 @@
 /*
- * world.c: hosts that wait for each other. sim.h tells how; here are the lock, the condition and the
- * question who may move the world on. A host that hasn't come yet counts as running: what it will do
- * first may be the earliest thing to happen.
+ * world.c: hosts that wait for each other. sim.h tells how; here are the lock, the condition and
+ * the question who may move the world on. A host that hasn't come yet counts as running: what it
+ * will do first may be the earliest thing to happen.
  */
 #include "base/random.h"
 #include "base/str.h"
@@ -282,7 +282,8 @@ void sim_world_rest(struct lab_device *base) {
     pthread_mutex_unlock(&world->lock);
 }
 
-/* The first to wake wakes all: those whose threads are still on their way hold the world already. */
+/* The first to wake wakes all: those whose threads are still on their way hold the world
+ * already. */
 void sim_world_wake(struct lab_device *base) {
     struct sim_device *device = (struct sim_device *)base;
     struct sim_world *world = device->world;

@@ -1,6 +1,6 @@
 /*
- * frequency.h: how fast each CPU runs now: from cpufreq where there is one, else from /proc/cpuinfo, as
- * in most virtual machines.
+ * frequency.h: how fast each CPU runs now: from cpufreq where there is one, else from
+ * /proc/cpuinfo, as in most virtual machines.
  */
 #ifndef LAB_PROBE_CPU_FREQUENCY_H
 #define LAB_PROBE_CPU_FREQUENCY_H

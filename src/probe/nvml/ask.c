@@ -1,6 +1,6 @@
 /*
- * ask.c: what the driver's answers mean: a value, never, not now, or that the GPU is in trouble; and
- * which questions cost too much to be asked at every tick.
+ * ask.c: what the driver's answers mean: a value, never, not now, or that the GPU is in trouble;
+ * and which questions cost too much to be asked at every tick.
  */
 #include "probe/nvml/nvml.h"
 
@@ -35,9 +35,10 @@ static bool is_fatal(lab_nvml_result result) {
 }
 
 /*
- * An unknown error may be a GPU in trouble or one function that never worked on it. The first one ends
- * the reading, and the GPU is looked for anew; if it is there and the same question fails again, it is
- * the question that is at fault. It is tried again each minute, without ending a reading for it.
+ * An unknown error may be a GPU in trouble or one function that never worked on it. The first one
+ * ends the reading, and the GPU is looked for anew; if it is there and the same question fails
+ * again, it is the question that is at fault. It is tried again each minute, without ending a
+ * reading for it.
  */
 static bool is_doubtful(struct nvml_unit *unit, enum nvml_question question,
                         lab_nvml_result result) {

@@ -1,6 +1,6 @@
 /*
- * fast.c: what every tick reads, microseconds each: utilisation, memory, power, temperatures, clocks,
- * and why they are lowered.
+ * fast.c: what every tick reads, microseconds each: utilisation, memory, power, temperatures,
+ * clocks, and why they are lowered.
  */
 #include "probe/nvml/nvml.h"
 

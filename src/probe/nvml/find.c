@@ -1,7 +1,7 @@
 /*
- * find.c: which GPUs there are, in the order in which `cuda:N` counts them, and where one is that was
- * lost or whose handle became worthless: at its old place on the bus if it is the same GPU, else
- * wherever its UUID is. Others never move because one is missing.
+ * find.c: which GPUs there are, in the order in which `cuda:N` counts them, and where one is that
+ * was lost or whose handle became worthless: at its old place on the bus if it is the same GPU,
+ * else wherever its UUID is. Others never move because one is missing.
  */
 #include "probe/nvml/nvml.h"
 

@@ -1,9 +1,9 @@
 /*
  * gpm.c: how much multiprocessors, tensor cores, memory and links did between two samples, on GPUs
- * since Hopper. The driver refreshes samples each 100 ms, so they are taken no closer. Most figures take
- * microseconds to work out from two samples; two of them ask the driver again, for 0.6 and 1.8 ms on an
- * H200, so those are worked out once a second, over that second. Hence three samples: the newest, the one
- * that the costly figures are counted from, and room for the next.
+ * since Hopper. The driver refreshes samples each 100 ms, so they are taken no closer. Most figures
+ * take microseconds to work out from two samples; two of them ask the driver again, for 0.6 and 1.8
+ * ms on an H200, so those are worked out once a second, over that second. Hence three samples: the
+ * newest, the one that the costly figures are counted from, and room for the next.
  */
 #include "probe/nvml/nvml.h"
 

@@ -6,9 +6,10 @@
  *   gpm.c       activity between two samples           slow.c      counters and limits, each second
  *   process.c   who is on a GPU                        xid.c       errors that the driver reports
  *
- * A lane is a GPU with its MIG instances; each of them is a unit. A reading first collects everything
- * and then tells it, so that one whose call into the driver returns long after the probe was closed
- * tells nobody. Everything in a lane belongs to the thread that reads it, inside NVML's session.
+ * A lane is a GPU with its MIG instances; each of them is a unit. A reading first collects
+ * everything and then tells it, so that one whose call into the driver returns long after the probe
+ * was closed tells nobody. Everything in a lane belongs to the thread that reads it, inside NVML's
+ * session.
  */
 #ifndef LAB_PROBE_NVML_NVML_H
 #define LAB_PROBE_NVML_NVML_H
@@ -90,7 +91,8 @@ struct nvml_unit { /* a GPU, or a MIG instance of it */
     lab_nvml_gpm_sample samples[NVML_GPM_SAMPLES];
     int newest;        /* of the samples; -1 = none yet */
     int64_t newest_ns; /* when it was taken */
-    int costly_since; /* the sample that the costly figures are counted from; with a newest one alone */
+    /* the sample that the costly figures are counted from; with a newest one alone */
+    int costly_since;
     bool costly_due;
 };
 
@@ -165,8 +167,8 @@ void nvml_ask_again(struct nvml_gpu *gpu, int64_t now_ns);
 bool nvml_is_refusal(lab_nvml_result result);
 
 /*
- * What questions of the fast tier cost depends on GPU and driver. One that took longer than 30 µs each
- * of the first four times is asked in the slow tier alone from then on.
+ * What questions of the fast tier cost depends on GPU and driver. One that took longer than 30 µs
+ * each of the first four times is asked in the slow tier alone from then on.
  */
 bool nvml_is_due(const struct nvml_unit *unit, enum nvml_question question, bool slow);
 /* Around the question: the time, or -1 once its cost is known. */

@@ -1,6 +1,6 @@
 /*
- * process.c: who is on a GPU: the driver's lists of compute, graphics and MPS processes, in one of the
- * three layouts that drivers have, and how much each of them used it since the last time.
+ * process.c: who is on a GPU: the driver's lists of compute, graphics and MPS processes, in one of
+ * the three layouts that drivers have, and how much each of them used it since the last time.
  */
 #include "probe/nvml/nvml.h"
 

@@ -1,6 +1,6 @@
 /*
- * slow.c: field values, which one call reads many of, and what else is read once a second and when a
- * run begins or ends. The driver takes milliseconds for energy and 0.2 ms for each PCIe counter.
+ * slow.c: field values, which one call reads many of, and what else is read once a second and when
+ * a run begins or ends. The driver takes milliseconds for energy and 0.2 ms for each PCIe counter.
  * Counters are told as they are; one that wraps falls.
  */
 #include "probe/nvml/nvml.h"

@@ -1,7 +1,7 @@
 /*
  * xid.c: errors that the driver reports of a GPU (Xid), through a set of events. They are fetched
- * without waiting; a wait that returns at once with nothing in it is not tried again before the next
- * reading.
+ * without waiting; a wait that returns at once with nothing in it is not tried again before the
+ * next reading.
  */
 #include "probe/nvml/nvml.h"
 

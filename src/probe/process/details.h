@@ -1,4 +1,5 @@
-/* details.h: what is read of a process more rarely: who runs it, where it may run, where it runs. */
+/* details.h: what is read of a process more rarely: who runs it, where it may run, where it
+ * runs. */
 #ifndef LAB_PROBE_PROCESS_DETAILS_H
 #define LAB_PROBE_PROCESS_DETAILS_H
 
@@ -22,8 +23,8 @@ void details_describe(struct known *known, const char *root, struct details_user
 void details_locate(struct known *known, const char *root, const struct probe_nodes *nodes,
                     bool threads);
 
-/* The container's short id or name in a path of control groups ("" = none), as Docker, Podman, CRI-O,
- * containerd, Kubernetes, LXC and systemd-nspawn write them. */
+/* The container's short id or name in a path of control groups ("" = none), as Docker, Podman,
+ * CRI-O, containerd, Kubernetes, LXC and systemd-nspawn write them. */
 void details_container(const char *cgroup, char *ret_name, size_t size);
 
 #endif

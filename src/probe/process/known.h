@@ -1,6 +1,6 @@
 /*
- * known.h: the processes that were seen before: a share of CPU time is a difference, and what rarely
- * changes (command line, container, user) isn't read each time.
+ * known.h: the processes that were seen before: a share of CPU time is a difference, and what
+ * rarely changes (command line, container, user) isn't read each time.
  */
 #ifndef LAB_PROBE_PROCESS_KNOWN_H
 #define LAB_PROBE_PROCESS_KNOWN_H

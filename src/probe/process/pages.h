@@ -1,8 +1,8 @@
 /*
  * pages.h: on which NUMA nodes a process's memory lies, from /proc/PID/numa_maps.
  *
- * The kernel walks all pages of the process for it: seconds for one with hundreds of gigabytes. So it is
- * read in pieces, as far as the time allows that all processes share: a hundredth of it.
+ * The kernel walks all pages of the process for it: seconds for one with hundreds of gigabytes. So
+ * it is read in pieces, as far as the time allows that all processes share: a hundredth of it.
  */
 #ifndef LAB_PROBE_PROCESS_PAGES_H
 #define LAB_PROBE_PROCESS_PAGES_H

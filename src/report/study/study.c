@@ -1,6 +1,6 @@
 /*
- * study.c: a study's first report in a terminal: the answer, the runs, what is wrong with them, where
- * it all lies. It stays within two screens however many runs there are.
+ * study.c: a study's first report in a terminal: the answer, the runs, what is wrong with them,
+ * where it all lies. It stays within two screens however many runs there are.
  */
 #include "report/study/study_internal.h"
 
@@ -31,8 +31,9 @@ static int by_rate(const void *a, const void *b) {
     return x < y ? -1 : 1; /* they lie in the order of their names */
 }
 
-/* All that have ended; of many, the fastest and the slowest, which are what a study looks for. Rates
- * of different units have no order: then the first ones. Failures are listed below in any case. */
+/* All that have ended; of many, the fastest and the slowest, which are what a study looks for.
+ * Rates of different units have no order: then the first ones. Failures are listed below in any
+ * case. */
 static struct choice choose(struct study_digest *digest) {
     size_t most = (size_t)digest->row_count + 1;
     struct choice choice = {.rows = lab_arena_alloc(&digest->arena, most, sizeof *choice.rows)};

@@ -10,10 +10,10 @@
 
 /*
  * The end of `gpulab run`: one sentence that answers first ("3 of 3 runs succeeded: 12.4 samples/s
- * (gpu0_numa0_vit32x4x512) to 310 samples/s (gpu0_numa0_vit0x0x0)."), a table (run, device, node, rate
- * with its interval, p95 latency, remark), warnings that several runs share said once, failures with
- * their hint, where everything lies, how to go on. Runs that differ only in `repeat` are one row. A
- * study of many rows shows the fastest, the slowest and the failed ones and says so.
+ * (gpu0_numa0_vit32x4x512) to 310 samples/s (gpu0_numa0_vit0x0x0)."), a table (run, device, node,
+ * rate with its interval, p95 latency, remark), warnings that several runs share said once,
+ * failures with their hint, where everything lies, how to go on. Runs that differ only in `repeat`
+ * are one row. A study of many rows shows the fastest, the slowest and the failed ones and says so.
  */
 void lab_report_study(const struct lab_study_info *study, struct lab_style style,
                       struct lab_str *out);
@@ -28,8 +28,8 @@ void lab_report_status(const struct lab_study_info *study, struct lab_style styl
 void lab_report_studies(const struct lab_study_info *studies, int count, struct lab_style style,
                         struct lab_str *out);
 
-/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing, or did one thing
- * once. */
+/* "312 samples/s ± 1.2 %" of a run that is done; "done" for one that counts nothing, or did one
+ * thing once. */
 void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 
 /* --- hints --- */
@@ -37,8 +37,8 @@ void lab_report_rate(const struct lab_run *run, struct lab_str *out);
 /*
  * What a user can do about a failed run, from its error: out of device memory → a smaller
  * experiment.test.batch_size or memory_size_mb; timeout → experiment.test.timeout_s; … Appends a
- * sentence or two; false where there is nothing to say. `options`: the run's, since a hint names no key
- * that its workload doesn't have; NULL = unknown.
+ * sentence or two; false where there is nothing to say. `options`: the run's, since a hint names no
+ * key that its workload doesn't have; NULL = unknown.
  */
 bool lab_report_hint(const char *error, const char *options, struct lab_str *out);
 
@@ -53,8 +53,9 @@ struct lab_report_bar {
     double elapsed_s, left_s;            /* left NaN = unknown */
 };
 
-/* One line of at most columns − 1: " 3/48 ▕███▏    ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min
- * left". Where it is too long, the run's name is cut before figures go. */
+/* One line of at most columns − 1:
+ * " 3/48 ▕███▏    ▏ gpu0_numa1_vit32x6x512 measuring 120/200 · 2 min left".
+ * Where it is too long, the run's name is cut before figures go. */
 void lab_report_bar(const struct lab_report_bar *bar, struct lab_style style, struct lab_str *out);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * study_digest.c: from a study's records to what can be said about it: runs that are repeats of each
- * other become rows with one figure, sentences that several runs share become one note.
+ * study_digest.c: from a study's records to what can be said about it: runs that are repeats of
+ * each other become rows with one figure, sentences that several runs share become one note.
  */
 #include "base/hash.h"
 #include "base/json.h"

@@ -1,6 +1,6 @@
 /*
- * study_internal.h: what the reports about studies share: a study's records digested into rows, ranges
- * and sentences, and the words for them.
+ * study_internal.h: what the reports about studies share: a study's records digested into rows,
+ * ranges and sentences, and the words for them.
  */
 #ifndef LAB_REPORT_STUDY_STUDY_INTERNAL_H
 #define LAB_REPORT_STUDY_STUDY_INTERNAL_H
@@ -83,7 +83,8 @@ struct study_digest {
 
 void study_digest_init(struct study_digest *digest, const struct lab_study_info *study);
 void study_digest_release(struct study_digest *digest);
-/* p95 of the latency, the median of the row's runs: read from their results when asked for. NaN = none. */
+/* p95 of the latency, the median of the row's runs: read from their results when asked for. NaN =
+ * none. */
 double study_row_latency_s(const struct study_row *row);
 /* Whether the run's rate is in its row's. */
 bool study_row_counts(const struct study_row *row, const struct lab_run *run);

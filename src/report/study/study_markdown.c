@@ -1,6 +1,6 @@
 /*
- * study_markdown.c: a study's report/report.md: all that the terminal shows, and all of the runs, for
- * people who weren't there. GitHub's Markdown; the same records always give the same text.
+ * study_markdown.c: a study's report/report.md: all that the terminal shows, and all of the runs,
+ * for people who weren't there. GitHub's Markdown; the same records always give the same text.
  */
 #include "report/study/study_internal.h"
 

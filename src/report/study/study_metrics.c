@@ -1,6 +1,7 @@
 /*
- * study_metrics.c: what programs of the user's own said of themselves: the last value of each metric of
- * each run. That is what such a study is run for; how fast they were is only half of the answer.
+ * study_metrics.c: what programs of the user's own said of themselves: the last value of each
+ * metric of each run. That is what such a study is run for; how fast they were is only half of the
+ * answer.
  */
 #include "report/study/study_internal.h"
 

@@ -1,6 +1,6 @@
 /*
- * study_result.c: single figures out of a result's JSON text. A report of a large study needs two short
- * lists of each of its results; a tree of every one of them would take most of its time.
+ * study_result.c: single figures out of a result's JSON text. A report of a large study needs two
+ * short lists of each of its results; a tree of every one of them would take most of its time.
  */
 #include "report/study/study_internal.h"
 

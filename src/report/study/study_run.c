@@ -1,4 +1,4 @@
-/* study_run.c */
+/* study_run.c: one run in full: options, result, ranks, warnings. */
 #include "report/study/study_run.h"
 
 #include "base/clock.h"

@@ -242,8 +242,8 @@ static void add_folders(const char *lines, const struct lab_study_info *studies,
     }
 }
 
-/* Folders are there to be copied, so they are never cut. A folder says of itself which study it is and
- * when it began, so those go first; where that isn't enough, it gets a line of its own. */
+/* Folders are there to be copied, so they are never cut. A folder says of itself which study it is
+ * and when it began, so those go first; where that isn't enough, it gets a line of its own. */
 void lab_report_studies(const struct lab_study_info *studies, int count, struct lab_style style,
                         struct lab_str *out) {
     static const bool shapes[][COLUMN_COUNT] = {

@@ -1,4 +1,5 @@
-/* study_words.c: figures and sentences about studies, as the terminal and Markdown both have them. */
+/* study_words.c: figures and sentences about studies, as the terminal and Markdown both have
+ * them. */
 #include "report/study/study_internal.h"
 
 #include <math.h>

@@ -202,7 +202,8 @@ static struct lab_child *owner_by_marks(const struct lab_children *children,
     return NULL;
 }
 
-/* Up the line of its parents: to a child of the set, or to ourselves by way of an adopted orphan. */
+/* Up the line of its parents: to a child of the set, or to ourselves by way of an adopted
+ * orphan. */
 static struct lab_child *find_owner(const struct lab_children *children,
                                     const struct lab_process *of) {
     pid_t self = getpid();
@@ -231,8 +232,8 @@ static bool reap(pid_t pid) {
 }
 
 /*
- * An orphan that became ours and has ended. Programs that other parts of this process start and wait
- * for stay in our session; whatever comes from a child is in another.
+ * An orphan that became ours and has ended. Programs that other parts of this process start and
+ * wait for stay in our session; whatever comes from a child is in another.
  */
 static bool is_dead_orphan(const struct lab_children *children, const struct lab_process *process) {
     return process->dead && process->parent == getpid() && process->session != getsid(0) &&
@@ -383,8 +384,8 @@ static int64_t next_pause(struct lab_child *child) {
 }
 
 /*
- * Ends what an ended child leaves behind, once it has had its grace if it was asked to end. Repeated
- * until nothing is found: who is killed may just have started another.
+ * Ends what an ended child leaves behind, once it has had its grace if it was asked to end.
+ * Repeated until nothing is found: who is killed may just have started another.
  */
 static void sweep(struct lab_child *child, int64_t now_ns) {
     bool gentle = child->stopped && !grace_is_over(child, now_ns);

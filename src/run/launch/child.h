@@ -3,17 +3,17 @@
  * others that leave its group or its session, closes or floods its descriptors), its keeper never
  * waits for it, and in the end it and all that it started are gone.
  *
- * A child gets a session of its own, default signals, an empty stdin, pipes for stdout and stderr, the
- * other end of a socket as LAB_WORKER_FD, and behind it the descriptors that it shall inherit. Nothing
- * else is open in it.
+ * A child gets a session of its own, default signals, an empty stdin, pipes for stdout and stderr,
+ * the other end of a socket as LAB_WORKER_FD, and behind it the descriptors that it shall inherit.
+ * Nothing else is open in it.
  *
- * What it started is found by several marks, since each alone can be shaken off: parents, session and
- * group; a variable in the environment; and having been seen below it while it ran. For that the
- * keeper is a child subreaper: those whose parent ends become its own children. Processes below other
- * children, and such as never had to do with this one, are left alone.
+ * What it started is found by several marks, since each alone can be shaken off: parents, session
+ * and group; a variable in the environment; and having been seen below it while it ran. For that
+ * the keeper is a child subreaper: those whose parent ends become its own children. Processes below
+ * other children, and such as never had to do with this one, are left alone.
  *
- * All functions of a set of children are called by one thread, which outlives them: a worker dies with
- * the thread that started it.
+ * All functions of a set of children are called by one thread, which outlives them: a worker dies
+ * with the thread that started it.
  */
 #ifndef LAB_RUN_LAUNCH_CHILD_H
 #define LAB_RUN_LAUNCH_CHILD_H
@@ -42,10 +42,12 @@ struct lab_children {
 void lab_children_init(struct lab_children *children); /* makes the process a subreaper */
 void lab_children_release(struct lab_children *children);
 
-/* Remembers what runs below the children, now and then: to be called often, it does little mostly. */
+/* Remembers what runs below the children, now and then: to be called often, it does little
+ * mostly. */
 void lab_children_look(struct lab_children *children, int64_t now_ns);
 
-/* A process that descends from a child of `parent`, which may be gone; 0 = none that can be seen. */
+/* A process that descends from a child of `parent`, which may be gone; 0 = none that can be
+ * seen. */
 pid_t lab_children_find_left(pid_t parent);
 
 /* --- one of them --- */
@@ -101,7 +103,8 @@ void lab_child_kill(struct lab_child *child, int64_t now_ns);
 /* Sees what happened and does what is due; never blocks. Returns the new state. */
 enum lab_child_state lab_child_tend(struct lab_child *child, int64_t now_ns);
 
-/* When it must be tended again at the latest (its pidfd may tell earlier); INT64_MAX = no matter. */
+/* When it must be tended again at the latest (its pidfd may tell earlier); INT64_MAX = no
+ * matter. */
 int64_t lab_child_due(const struct lab_child *child, int64_t now_ns);
 
 /* Closes what is open and forgets it. Accepts a zeroed or released one; a running one is killed and

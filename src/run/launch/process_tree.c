@@ -1,6 +1,6 @@
 /*
- * process_tree.c: reads /proc/<pid>/stat of every process. (/proc/<pid>/task/<tid>/children would be
- * shorter, but may leave some out while others come and go, and isn't in every kernel.)
+ * process_tree.c: reads /proc/<pid>/stat of every process. (/proc/<pid>/task/<tid>/children would
+ * be shorter, but may leave some out while others come and go, and isn't in every kernel.)
  */
 #include "run/launch/process_tree.h"
 

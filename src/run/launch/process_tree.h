@@ -30,8 +30,8 @@ const struct lab_process *lab_process_tree_find(const struct lab_process_tree *t
 /* Sends a signal to exactly this process; one that has ended since isn't mistaken for another. */
 void lab_process_signal(const struct lab_process *process, int signal);
 
-/* Whether "NAME=value" stood in the environment with which the process was started; `beginning`: also
- * one that goes on behind that. */
+/* Whether "NAME=value" stood in the environment with which the process was started; `beginning`:
+ * also one that goes on behind that. */
 bool lab_process_has_variable(pid_t pid, const char *variable, bool beginning);
 
 #endif

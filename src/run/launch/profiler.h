@@ -1,12 +1,12 @@
 /*
- * profiler.h: `experiment.profiler`: a program that is put before the worker and records what it does.
- * There is one: nsys, NVIDIA's Nsight Systems.
+ * profiler.h: `experiment.profiler`: a program that is put before the worker and records what it
+ * does. There is one: nsys, NVIDIA's Nsight Systems.
  *
  *     nsys profile --output FOLDER/traces/pipeline_<run id> … gpulab worker
  *
- * The worker is then the runner's grandchild. It keeps its socket and the locks it inherits, and ends
- * by the socket's end when the runner does (worker_guard.c). The profiler writes its report after the
- * worker has ended, so a run takes longer than its worker.
+ * The worker is then the runner's grandchild. It keeps its socket and the locks it inherits, and
+ * ends by the socket's end when the runner does (worker_guard.c). The profiler writes its report
+ * after the worker has ended, so a run takes longer than its worker.
  */
 #ifndef LAB_RUN_LAUNCH_PROFILER_H
 #define LAB_RUN_LAUNCH_PROFILER_H
@@ -25,8 +25,8 @@ bool lab_profiler_is_wanted(const struct lab_plan *plan);
 int lab_profiler_check(const struct lab_plan *plan, struct lab_err *err);
 
 /*
- * The command line that runs `argv` (its file is `program`, NULL = argv[0] on PATH) under the profiler
- * and leaves `report` with .nsys-rep behind it; makes the report's folder. In the arena.
+ * The command line that runs `argv` (its file is `program`, NULL = argv[0] on PATH) under the
+ * profiler and leaves `report` with .nsys-rep behind it; makes the report's folder. In the arena.
  */
 const char *const *lab_profiler_wrap(const char *report, const char *program,
                                      const char *const *argv, struct lab_arena *arena,

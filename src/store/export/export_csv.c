@@ -1,6 +1,6 @@
 /*
- * export_csv.c: tables of runs, iterations and metrics. The columns of the runs' table are fixed but
- * for the last ones, which follow from the keys that the runs have.
+ * export_csv.c: tables of runs, iterations and metrics. The columns of the runs' table are fixed
+ * but for the last ones, which follow from the keys that the runs have.
  */
 #include "store/export/export_internal.h"
 
@@ -54,7 +54,8 @@ static void add_value(struct lab_str *out, const struct lab_value *value) {
     lab_str_release(&text);
 }
 
-/* A JSON value as a field: strings without their quotes, null as nothing, lists and maps as JSON. */
+/* A JSON value as a field: strings without their quotes, null as nothing, lists and maps as
+ * JSON. */
 static void add_member(struct lab_str *out, const struct lab_member *member) {
     if (!member || member->value_length == 0)
         return;

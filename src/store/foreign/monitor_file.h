@@ -1,6 +1,6 @@
 /*
- * monitor_file.h: the files that other monitors write and read: JSON of single GPUs, of all GPUs, of an
- * experiment, of the system; CSV with every metric; CSV of PCIe rates. Field for field as
+ * monitor_file.h: the files that other monitors write and read: JSON of single GPUs, of all GPUs,
+ * of an experiment, of the system; CSV with every metric; CSV of PCIe rates. Field for field as
  * docs/FORMATS.md describes them. All of them can be read back, cut off at any byte too.
  */
 #ifndef LAB_STORE_FOREIGN_MONITOR_FILE_H
@@ -32,23 +32,23 @@ int lab_monitor_export(const struct lab_recording *recording, enum lab_monitor_f
                        int gpu, const struct lab_export *out, struct lab_err *err);
 
 /*
- * Reads any of them, found out by content, or a recording, or a study. A file that none of them fits
- * is LAB_ERR_USER with what was looked for. Anything that is missing or odd is in `missing`.
+ * Reads any of them, found out by content, or a recording, or a study. A file that none of them
+ * fits is LAB_ERR_USER with what was looked for. Anything that is missing or odd is in `missing`.
  */
 int lab_monitor_read(const char *path, struct lab_arena *arena, struct lab_recording *ret_recording,
                      struct lab_err *err);
 
-/* Does the file hold what a monitor saw: a recording, or one of these formats? A study's own files don't,
- * though its database can be read, too. Looks at the beginning only. */
+/* Does the file hold what a monitor saw: a recording, or one of these formats? A study's own files
+ * don't, though its database can be read, too. Looks at the beginning only. */
 bool lab_monitor_is_file(const char *path);
 
 /* --- as it samples --- */
 
 /*
- * Appends to files in SINGLE and MULTI format, or lines of CSV to a descriptor. Each append takes the
- * same time however long the file is, and leaves valid JSON behind. Existing files of the same format
- * are gone on with; one that was cut off is first cut back to its last whole record, which the log
- * tells; others are refused.
+ * Appends to files in SINGLE and MULTI format, or lines of CSV to a descriptor. Each append takes
+ * the same time however long the file is, and leaves valid JSON behind. Existing files of the same
+ * format are gone on with; one that was cut off is first cut back to its last whole record, which
+ * the log tells; others are refused.
  */
 struct lab_monitor_stream;
 
@@ -63,9 +63,9 @@ int lab_monitor_stream_files(const char *name, const struct lab_monitor_stream_s
                              struct lab_monitor_stream **ret_stream, struct lab_err *err);
 
 /*
- * A header line, then a line for each tick. A reader who goes away ends it quietly. One who is slow is
- * never waited for but by the close: lines that don't fit into a bound of memory are left out, and how
- * many is told by the close. The descriptor stays the caller's.
+ * A header line, then a line for each tick. A reader who goes away ends it quietly. One who is slow
+ * is never waited for but by the close: lines that don't fit into a bound of memory are left out,
+ * and how many is told by the close. The descriptor stays the caller's.
  */
 int lab_monitor_stream_csv(int fd, const struct lab_monitor_stream_setup *setup,
                            struct lab_monitor_stream **ret_stream, struct lab_err *err);

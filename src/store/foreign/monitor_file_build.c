@@ -1,7 +1,8 @@
 /*
  * monitor_file_build.c: puts a recording together from records whose fields show only as they come:
- * tracks and their columns grow as needed. Times are the wall clock's, as long as it only goes forward;
- * where it was set back, the steady time goes on by the usual step and a new epoch tells by how much.
+ * tracks and their columns grow as needed. Times are the wall clock's, as long as it only goes
+ * forward; where it was set back, the steady time goes on by the usual step and a new epoch tells
+ * by how much.
  */
 #include "store/foreign/monitor_file_reader.h"
 

@@ -1,7 +1,8 @@
 /*
- * monitor_file_csv.c: every metric as a table: a line for each entity and tick. The columns are the same
- * on every machine, so that a line can be read without knowing what was there; of a metric that has
- * instances (cores, nodes) the field is a list with semicolons, the instance's number being its place.
+ * monitor_file_csv.c: every metric as a table: a line for each entity and tick. The columns are the
+ * same on every machine, so that a line can be read without knowing what was there; of a metric
+ * that has instances (cores, nodes) the field is a list with semicolons, the instance's number
+ * being its place.
  */
 #include "store/foreign/monitor_file_writer.h"
 

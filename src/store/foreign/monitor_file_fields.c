@@ -1,7 +1,7 @@
 /*
  * monitor_file_fields.c: which field of a GPU's record is which metric, in which unit, in the two
- * dialects that are about: megabytes by name (`memory_used`), and units in names (`mem_used_gb`). The
- * same tables serve writing and reading.
+ * dialects that are about: megabytes by name (`memory_used`), and units in names (`mem_used_gb`).
+ * The same tables serve writing and reading.
  */
 #include "store/foreign/monitor_file_internal.h"
 

@@ -1,4 +1,5 @@
-/* monitor_file_gpu.c: records of GPUs: of one, of all, of an experiment, and lines of PCIe rates. */
+/* monitor_file_gpu.c: records of GPUs: of one, of all, of an experiment, and lines of PCIe
+ * rates. */
 #include "store/foreign/monitor_file_writer.h"
 
 #include "base/clock.h"

@@ -1,5 +1,5 @@
-/* monitor_file_internal.h: what the writers and readers of other monitors' files share: numbers, times,
- * names, and which field is which metric. */
+/* monitor_file_internal.h: what the writers and readers of other monitors' files share: numbers,
+ * times, names, and which field is which metric. */
 #ifndef LAB_STORE_FOREIGN_MONITOR_FILE_INTERNAL_H
 #define LAB_STORE_FOREIGN_MONITOR_FILE_INTERNAL_H
 
@@ -32,8 +32,8 @@ enum lab_monitor_time {
     LAB_MONITOR_TIME_RELATIVE,
 };
 
-/* ISO 8601 with or without a zone (then local), seconds or milliseconds since 1970, or seconds since
- * some start. */
+/* ISO 8601 with or without a zone (then local), seconds or milliseconds since 1970, or seconds
+ * since some start. */
 enum lab_monitor_time lab_monitor_parse_time(const char *text, int64_t *ret_ns);
 enum lab_monitor_time lab_monitor_value_time(const struct lab_value *value, int64_t *ret_ns);
 

@@ -1,7 +1,7 @@
 /*
- * monitor_file_json.c: everything that a recording holds, as one document that is written as it goes.
- * Values are in the metrics' units; times are nanoseconds of the machine's steady clock, which `epochs`
- * ties to the wall clock. Reading it gives the same recording back.
+ * monitor_file_json.c: everything that a recording holds, as one document that is written as it
+ * goes. Values are in the metrics' units; times are nanoseconds of the machine's steady clock,
+ * which `epochs` ties to the wall clock. Reading it gives the same recording back.
  */
 #include "store/foreign/monitor_file_writer.h"
 

@@ -1,7 +1,7 @@
 /*
- * monitor_file_play.c: a recording as it was sampled: all that it holds, in order of time, handed to a
- * sink. Of things at the same time, events come first and lists of processes next, so that what belongs
- * to a tick is known when it comes.
+ * monitor_file_play.c: a recording as it was sampled: all that it holds, in order of time, handed
+ * to a sink. Of things at the same time, events come first and lists of processes next, so that
+ * what belongs to a tick is known when it comes.
  */
 #include "store/foreign/monitor_file_writer.h"
 

@@ -1,6 +1,6 @@
 /*
- * monitor_file_read_csv.c: takes in tables: ours with every metric, and PCIe rates. Columns are found by
- * their names, in any order; those that aren't known are told and left out.
+ * monitor_file_read_csv.c: takes in tables: ours with every metric, and PCIe rates. Columns are
+ * found by their names, in any order; those that aren't known are told and left out.
  */
 #include "store/foreign/monitor_file_reader.h"
 

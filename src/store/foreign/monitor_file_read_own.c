@@ -1,6 +1,6 @@
 /*
- * monitor_file_read_own.c: takes in our own document, section by section. Numbers of entities are those
- * of the file; whatever refers to one that isn't there is left out and counted.
+ * monitor_file_read_own.c: takes in our own document, section by section. Numbers of entities are
+ * those of the file; whatever refers to one that isn't there is left out and counted.
  */
 #include "store/foreign/monitor_file_reader.h"
 

@@ -1,6 +1,6 @@
 /*
- * monitor_file_reader.h: a recording from text. Records are cut out of the file one by one, so that a
- * file of a gigabyte needs no more memory than its figures, and a builder puts them together.
+ * monitor_file_reader.h: a recording from text. Records are cut out of the file one by one, so that
+ * a file of a gigabyte needs no more memory than its figures, and a builder puts them together.
  */
 #ifndef LAB_STORE_FOREIGN_MONITOR_FILE_READER_H
 #define LAB_STORE_FOREIGN_MONITOR_FILE_READER_H
@@ -10,7 +10,8 @@
 /* --- cutting records out of a file --- */
 
 enum lab_monitor_part {
-    LAB_MONITOR_PART_RECORD, /* an object: an element of the outer list or of a section, or by itself */
+    /* an object: an element of the outer list or of a section, or by itself */
+    LAB_MONITOR_PART_RECORD,
     LAB_MONITOR_PART_HEADER, /* an object with members that stand around a section */
     LAB_MONITOR_PART_END,
 };
@@ -52,7 +53,8 @@ size_t lab_monitor_scan_fill(struct lab_monitor_scan *scan, size_t wanted);
 enum lab_monitor_part lab_monitor_scan_next(struct lab_monitor_scan *scan, const char **ret_text,
                                             size_t *ret_length);
 
-/* The next line of CSV without its end; lives until the next call. false = there is no whole one. */
+/* The next line of CSV without its end; lives until the next call. false = there is no whole
+ * one. */
 bool lab_monitor_scan_line(struct lab_monitor_scan *scan, const char **ret_text,
                            size_t *ret_length);
 
@@ -68,7 +70,8 @@ void lab_monitor_builder_odd(struct lab_monitor_builder *builder, const char *te
 /* Something else that the user has to know. */
 void lab_monitor_builder_note(struct lab_monitor_builder *builder, const char *text);
 
-/* Finds it by kind and id, or by kind and index if there is no id; makes a new one. -1 = too many. */
+/* Finds it by kind and id, or by kind and index if there is no id; makes a new one. -1 = too
+ * many. */
 int lab_monitor_builder_entity(struct lab_monitor_builder *builder, enum lab_entity_kind kind,
                                int index, const char *id);
 /* The same without making one; -1 = there is none. */
@@ -82,8 +85,8 @@ const char *lab_monitor_builder_text(struct lab_monitor_builder *builder, const 
 void lab_monitor_builder_start(struct lab_monitor_builder *builder, int64_t wall_ns);
 
 /*
- * Begins a tick. A wall clock that goes back by a second or more was set back: a new epoch begins, and
- * the steady time goes on. -1 = that is no time.
+ * Begins a tick. A wall clock that goes back by a second or more was set back: a new epoch begins,
+ * and the steady time goes on. -1 = that is no time.
  */
 int lab_monitor_builder_tick(struct lab_monitor_builder *builder, int entity,
                              enum lab_monitor_time kind, int64_t time_ns);

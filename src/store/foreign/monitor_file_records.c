@@ -1,6 +1,6 @@
 /*
- * monitor_file_records.c: takes in records of GPUs, whoever wrote them. A field of the wrong type is
- * left out and counted, and the rest of its record stays.
+ * monitor_file_records.c: takes in records of GPUs, whoever wrote them. A field of the wrong type
+ * is left out and counted, and the rest of its record stays.
  */
 #include "store/foreign/monitor_file_reader.h"
 

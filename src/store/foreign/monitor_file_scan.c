@@ -1,10 +1,10 @@
 /*
- * monitor_file_scan.c: finds where records begin and end in a file of any size, whole or not, without
- * building a tree of it. Only brackets and quotes are looked at; what lies between is jansson's, a
- * record at a time.
+ * monitor_file_scan.c: finds where records begin and end in a file of any size, whole or not,
+ * without building a tree of it. Only brackets and quotes are looked at; what lies between is
+ * jansson's, a record at a time.
  *
- * Where a record doesn't end (its writer was killed, and another went on behind it), the next record is
- * looked for at the beginning of a line that is indented as this one's was.
+ * Where a record doesn't end (its writer was killed, and another went on behind it), the next
+ * record is looked for at the beginning of a line that is indented as this one's was.
  */
 #include "store/foreign/monitor_file_reader.h"
 

@@ -1,6 +1,6 @@
 /*
- * monitor_file_stream.c: samples to files and pipes while they come. What can't be written yet waits in
- * memory, up to a bound; nobody waits for a disk that is full or for a reader who is slow.
+ * monitor_file_stream.c: samples to files and pipes while they come. What can't be written yet
+ * waits in memory, up to a bound; nobody waits for a disk that is full or for a reader who is slow.
  */
 #include "store/foreign/monitor_file_stream.h"
 
@@ -148,7 +148,8 @@ static void drop_front(struct lab_str *text, size_t bytes) {
     text->length -= bytes;
 }
 
-/* A write into a pipe that nobody reads raises SIGPIPE in this thread; it is held back and eaten. */
+/* A write into a pipe that nobody reads raises SIGPIPE in this thread; it is held back and
+ * eaten. */
 static ssize_t write_quietly(int fd, const char *bytes, size_t length) {
     sigset_t only_pipe, old, pending;
     sigemptyset(&only_pipe);

@@ -1,7 +1,7 @@
 /*
- * monitor_file_stream.h: a JSON list on disk that grows at its end. The file is valid after each append
- * but for the instant of a single write, which puts new records where the closing bracket was and the
- * bracket behind them.
+ * monitor_file_stream.h: a JSON list on disk that grows at its end. The file is valid after each
+ * append but for the instant of a single write, which puts new records where the closing bracket
+ * was and the bracket behind them.
  */
 #ifndef LAB_STORE_FOREIGN_MONITOR_FILE_STREAM_H
 #define LAB_STORE_FOREIGN_MONITOR_FILE_STREAM_H

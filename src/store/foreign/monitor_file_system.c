@@ -1,7 +1,7 @@
 /*
- * monitor_file_system.c: samples of the host: cores, memory, NUMA nodes as the text that `numastat -c`
- * prints, and processes. The list of processes is read less often than the rest; a sample repeats the
- * last one and says of when it is.
+ * monitor_file_system.c: samples of the host: cores, memory, NUMA nodes as the text that `numastat
+ * -c` prints, and processes. The list of processes is read less often than the rest; a sample
+ * repeats the last one and says of when it is.
  */
 #include "store/foreign/monitor_file_writer.h"
 

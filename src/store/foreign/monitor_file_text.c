@@ -1,6 +1,6 @@
 /*
- * monitor_file_text.c: numbers, times and names as the files of monitors have them. Numbers are made
- * from whole ones where they can be, since 85123 · 0.001 isn't 85.123 in binary.
+ * monitor_file_text.c: numbers, times and names as the files of monitors have them. Numbers are
+ * made from whole ones where they can be, since 85123 · 0.001 isn't 85.123 in binary.
  */
 #include "store/foreign/monitor_file_internal.h"
 

@@ -1,9 +1,9 @@
 /*
- * monitor_file_writer.c: who was told, and which ticks belong together. GPUs are read by a thread each,
- * so that ticks of one interval come at slightly different times and in any order; a record of all GPUs
- * takes those that are less than three quarters of an interval apart, and at most one of each. It is
- * written as soon as all are in it. While a GPU is away it waits for the next interval to begin: the GPU
- * might come back, and two records of one interval would both be wrong.
+ * monitor_file_writer.c: who was told, and which ticks belong together. GPUs are read by a thread
+ * each, so that ticks of one interval come at slightly different times and in any order; a record
+ * of all GPUs takes those that are less than three quarters of an interval apart, and at most one
+ * of each. It is written as soon as all are in it. While a GPU is away it waits for the next
+ * interval to begin: the GPU might come back, and two records of one interval would both be wrong.
  */
 #include "store/foreign/monitor_file_writer.h"
 

@@ -1,6 +1,6 @@
 /*
- * monitor_file_writer.h: text from ticks. They go by in order of time, from a recording or as they are
- * sampled, and the writer appends a record or a line for each, or for all of one interval.
+ * monitor_file_writer.h: text from ticks. They go by in order of time, from a recording or as they
+ * are sampled, and the writer appends a record or a line for each, or for all of one interval.
  */
 #ifndef LAB_STORE_FOREIGN_MONITOR_FILE_WRITER_H
 #define LAB_STORE_FOREIGN_MONITOR_FILE_WRITER_H

@@ -1,7 +1,8 @@
 /*
  * timing_file.h: what an auto-tuner left of one kernel on one device, as JSON: kernel_name, gpu,
- * best_config, best_time_ms, all_benchmark_times, detailed_timings. Field by field as `gpulab tune --json`
- * writes it (docs/TUNING.md), and with less: any of them may be missing, timings may be bare numbers.
+ * best_config, best_time_ms, all_benchmark_times, detailed_timings. Field by field as `gpulab tune
+ * --json` writes it (docs/TUNING.md), and with less: any of them may be missing, timings may be
+ * bare numbers.
  */
 #ifndef LAB_STORE_FOREIGN_TIMING_FILE_H
 #define LAB_STORE_FOREIGN_TIMING_FILE_H
@@ -27,8 +28,8 @@ struct lab_timing_file {
 };
 
 /*
- * Text that is JSON but has none of these fields, or isn't JSON, is LAB_ERR_USER. A timing that is no
- * positive number is left out. Strings lie in the arena.
+ * Text that is JSON but has none of these fields, or isn't JSON, is LAB_ERR_USER. A timing that is
+ * no positive number is left out. Strings lie in the arena.
  */
 int lab_timing_file_read(const char *path, struct lab_arena *arena,
                          struct lab_timing_file *ret_file, struct lab_err *err);

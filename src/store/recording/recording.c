@@ -1,6 +1,7 @@
 /*
- * recording.c: a recorder's life. A recording of its own is made whole before the first sample, so that
- * a reader finds the tables from the first instant on; in a study the tables are there already.
+ * recording.c: a recorder's life. A recording of its own is made whole before the first sample, so
+ * that a reader finds the tables from the first instant on; in a study the tables are there
+ * already.
  */
 #include "store/recording/recording_internal.h"
 

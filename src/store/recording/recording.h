@@ -4,11 +4,11 @@
  *
  * Ticks are packed in chunks of one entity: column by column, differences of times and values in as
  * few bits as they need, a column that never changes in two bytes and its value. The open chunk is
- * written anew once a second until it is full, so that a crash loses at most the last second while a
- * day stays small. One process writes; any number read meanwhile.
+ * written anew once a second until it is full, so that a crash loses at most the last second while
+ * a day stays small. One process writes; any number read meanwhile.
  *
- * Recordings have an `application_id` and `user_version` of their own. A truncated or damaged one is
- * read as far as it goes, and says what is missing.
+ * Recordings have an `application_id` and `user_version` of their own. A truncated or damaged one
+ * is read as far as it goes, and says what is missing.
  */
 #ifndef LAB_STORE_RECORDING_RECORDING_H
 #define LAB_STORE_RECORDING_RECORDING_H
@@ -25,8 +25,8 @@ struct lab_recorder_setup {
     const char *note;              /* what was recorded: the command's words, "" */
     const struct lab_clock *clock; /* NULL = the system's */
     int64_t flush_ns;              /* 0 = each second */
-    /* Of the wall clock, ns since 1970. NULL = the system's; with a clock of one's own wall time goes
-     * as that does, until a LAB_EVENT_CLOCK says otherwise. */
+    /* Of the wall clock, ns since 1970. NULL = the system's; with a clock of one's own wall time
+     * goes as that does, until a LAB_EVENT_CLOCK says otherwise. */
     int64_t (*wall_ns)(void);
 };
 
@@ -44,14 +44,15 @@ int lab_recorder_attach(struct lab_store *store, const struct lab_recorder_setup
 struct lab_sink_samples lab_recorder_sink(struct lab_recorder *recorder);
 
 /*
- * Writes what is due; cheap when nothing is. A full or failing disk: -1 with the reason, once and again
- * when the reason changes, else 0. The samples are kept as far as a bound of memory allows, each flush
- * tries again, and what had to be dropped is noted in the file (LAB_EVENT_NOT_STORED) as soon as it can
- * be. `force` writes all that is there, due or not; -1 whenever it can't.
+ * Writes what is due; cheap when nothing is. A full or failing disk: -1 with the reason, once and
+ * again when the reason changes, else 0. The samples are kept as far as a bound of memory allows,
+ * each flush tries again, and what had to be dropped is noted in the file (LAB_EVENT_NOT_STORED) as
+ * soon as it can be. `force` writes all that is there, due or not; -1 whenever it can't.
  */
 int lab_recorder_flush(struct lab_recorder *recorder, bool force, struct lab_err *err);
 
-/* Flushes and checkpoints, so that one file remains. Accepts NULL. -1: the last second is missing. */
+/* Flushes and checkpoints, so that one file remains. Accepts NULL. -1: the last second is
+ * missing. */
 int lab_recorder_close(struct lab_recorder *recorder, struct lab_err *err);
 
 /* --- reading --- */
@@ -67,9 +68,9 @@ struct lab_recording_query {
 };
 
 /*
- * A file that was gone on with after a reboot has several times CLOCK_MONOTONIC. Read whole, the times
- * of later boots are moved behind those of the first, by as much as the wall clock says; read between
- * two times, they are as they were.
+ * A file that was gone on with after a reboot has several times CLOCK_MONOTONIC. Read whole, the
+ * times of later boots are moved behind those of the first, by as much as the wall clock says; read
+ * between two times, they are as they were.
  */
 
 /* A recording or a study's database; `query` NULL = all of it. Ten million values take a tenth of a

@@ -191,7 +191,8 @@ struct lab_recording_segment *lab_recording_segment(struct lab_recording_reading
 struct lab_recording_columns *lab_recording_columns(struct lab_recording_reading *reading,
                                                     int64_t row);
 
-/* Times beyond these (18 years of uptime, the year 2116) are damage; sums of others can't overflow. */
+/* Times beyond these (18 years of uptime, the year 2116) are damage; sums of others can't
+ * overflow. */
 #define LAB_RECORDING_TIME_MAX (INT64_C(1) << 59)
 #define LAB_RECORDING_WALL_MAX (INT64_C(1) << 62)
 
@@ -212,8 +213,8 @@ typedef int lab_recording_row(struct lab_recording_reading *reading, sqlite3_stm
 int lab_recording_each(struct lab_recording_reading *reading, const char *what, const char *sql,
                        lab_recording_row *each, void *state);
 
-/* Chunks out of the pages of a damaged file, as many as there are; some may be older than others of the
- * same number. The bytes live for the call. */
+/* Chunks out of the pages of a damaged file, as many as there are; some may be older than others of
+ * the same number. The bytes live for the call. */
 struct lab_recording_salvaged {
     int64_t number, entity, epoch, first_ns, last_ns, count;
     const uint8_t *bytes;

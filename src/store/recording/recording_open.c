@@ -1,7 +1,8 @@
 /*
- * recording_open.c: finding out what a file is. A recording or a study is opened as any store is; one
- * that SQLite calls malformed is opened once more without its first check, which compares the file's
- * length with what its first page says: that alone is enough to refuse a file whose end is missing.
+ * recording_open.c: finding out what a file is. A recording or a study is opened as any store is;
+ * one that SQLite calls malformed is opened once more without its first check, which compares the
+ * file's length with what its first page says: that alone is enough to refuse a file whose end is
+ * missing.
  */
 #include "store/recording/recording_internal.h"
 
@@ -90,9 +91,9 @@ static bool is_beside(const char *path, const char *suffix, struct lab_arena *ar
 }
 
 /*
- * A recording that was not closed is still being written, or whoever wrote it was killed or found no
- * space. Its last changes lie beside it; without them it is whole, but older. A study's file is open as
- * long as the study runs, and that is told elsewhere.
+ * A recording that was not closed is still being written, or whoever wrote it was killed or found
+ * no space. Its last changes lie beside it; without them it is whole, but older. A study's file is
+ * open as long as the study runs, and that is told elsewhere.
  */
 static void note_open(struct lab_store *store, bool has_wal, struct lab_recording_notes *notes) {
     sqlite3_stmt *row;

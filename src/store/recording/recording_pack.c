@@ -1,6 +1,6 @@
 /*
- * recording_pack.c: packing ticks. Neighbouring values of a column are alike while those of a tick are
- * not, so a chunk goes column by column:
+ * recording_pack.c: packing ticks. Neighbouring values of a column are alike while those of a tick
+ * are not, so a chunk goes column by column:
  *
  *     chunk   := version · ticks · columns · patterns
  *                length of the times · of each pattern · of each column
@@ -15,12 +15,12 @@
  *                delta2:   the first one · the first step · the changes of the steps
  *
  * The coding is the one that takes the fewest bytes: plain suits noise, delta what wanders, delta2
- * counters and times. What follows the first numbers is in blocks of 32, each as wide as its largest
- * number needs: a byte with that many bits, then the bits. For noise that is within a tenth of what is
- * possible at all, and it unpacks without a branch for each value.
+ * counters and times. What follows the first numbers is in blocks of 32, each as wide as its
+ * largest number needs: a byte with that many bits, then the bits. For noise that is within a tenth
+ * of what is possible at all, and it unpacks without a branch for each value.
  *
- * Single numbers are 7 bits to a byte, those that may be negative in zigzag. All arithmetic is modulo
- * 2^64: any value comes back exactly.
+ * Single numbers are 7 bits to a byte, those that may be negative in zigzag. All arithmetic is
+ * modulo 2^64: any value comes back exactly.
  */
 #include "store/recording/recording_pack_internal.h"
 

@@ -1,9 +1,9 @@
 /*
- * recording_pack.h: the ticks of one entity as few bytes. recording_pack.c says how they lie; here is
- * how they are put in and taken out, whole or a column at a time.
+ * recording_pack.h: the ticks of one entity as few bytes. recording_pack.c says how they lie; here
+ * is how they are put in and taken out, whole or a column at a time.
  *
- * Packed bytes may come from anywhere: whatever they are, reading them touches nothing outside of them
- * and of the arrays given, and a change in any of them is noticed.
+ * Packed bytes may come from anywhere: whatever they are, reading them touches nothing outside of
+ * them and of the arrays given, and a change in any of them is noticed.
  */
 #ifndef LAB_STORE_RECORDING_RECORDING_PACK_H
 #define LAB_STORE_RECORDING_RECORDING_PACK_H
@@ -20,8 +20,8 @@
 
 /* --- packing --- */
 
-/* Ticks as they are collected: column k's value of tick i is values[k · capacity + i], and bit i % 64
- * of valid[k · LAB_CHUNK_WORDS(capacity) + i / 64] says whether there is one. */
+/* Ticks as they are collected: column k's value of tick i is values[k · capacity + i], and bit i %
+ * 64 of valid[k · LAB_CHUNK_WORDS(capacity) + i / 64] says whether there is one. */
 struct lab_chunk {
     int column_count;
     int count, capacity; /* at most LAB_CHUNK_TICKS_MAX */
@@ -55,7 +55,8 @@ struct lab_chunk_reader {
 void lab_chunk_reader_init(struct lab_chunk_reader *reader);
 void lab_chunk_reader_release(struct lab_chunk_reader *reader);
 
-/* Looks at a chunk; the bytes must live until the next one or the reader's end. -1 with the reason. */
+/* Looks at a chunk; the bytes must live until the next one or the reader's end. -1 with the
+ * reason. */
 int lab_chunk_reader_open(struct lab_chunk_reader *reader, const void *bytes, size_t length,
                           struct lab_err *err);
 

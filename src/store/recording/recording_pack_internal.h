@@ -1,6 +1,6 @@
 /*
- * recording_pack_internal.h: what packing and unpacking ticks have in common. The format is described in
- * recording_pack.c.
+ * recording_pack_internal.h: what packing and unpacking ticks have in common. The format is
+ * described in recording_pack.c.
  */
 #ifndef LAB_STORE_RECORDING_RECORDING_PACK_INTERNAL_H
 #define LAB_STORE_RECORDING_RECORDING_PACK_INTERNAL_H

@@ -1,14 +1,15 @@
 /*
  * recording_process.c: packing lists of processes.
  *
- *     chunk := version · list … · sum of all bytes before (4 bytes)
- *     list  := time, as its step from the last one · processes · those left out · process …
- *     process := (which · 4 + new · 2 + changed), and if it changed: a byte with a bit for each figure
+ *     chunk := version · list … · sum of all bytes before (4 bytes) list  := time, as its step from
+ *     the last one · processes · those left out · process … process := (which · 4 + new · 2 +
+ *     changed), and if it changed: a byte with a bit for each figure
  *                that did, then those figures
  *
- * A process that was in the list before is named by how far its place there is from the one after the
- * last one's, which is 0 while the order holds; a new one by the number of its row in `process`. Figures
- * are written as their difference to those of the list before, shares in hundredths of a per cent.
+ * A process that was in the list before is named by how far its place there is from the one after
+ * the last one's, which is 0 while the order holds; a new one by the number of its row in
+ * `process`. Figures are written as their difference to those of the list before, shares in
+ * hundredths of a per cent.
  */
 #include "store/recording/recording_process_internal.h"
 

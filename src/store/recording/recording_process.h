@@ -1,7 +1,7 @@
 /*
- * recording_process.h: lists of processes as few bytes. Most processes do the same as a second ago, so
- * of each only what changed is written; what never changes of one (its name, its command) stands in a
- * row of its own, once.
+ * recording_process.h: lists of processes as few bytes. Most processes do the same as a second ago,
+ * so of each only what changed is written; what never changes of one (its name, its command) stands
+ * in a row of its own, once.
  */
 #ifndef LAB_STORE_RECORDING_RECORDING_PROCESS_H
 #define LAB_STORE_RECORDING_RECORDING_PROCESS_H

@@ -1,6 +1,7 @@
 /*
- * recording_read.c: a recording back in memory. What the file says is checked before it is believed,
- * and what can't be read is stepped over and named: half of a recording is worth more than none.
+ * recording_read.c: a recording back in memory. What the file says is checked before it is
+ * believed, and what can't be read is stepped over and named: half of a recording is worth more
+ * than none.
  */
 #include "store/recording/recording_internal.h"
 
@@ -19,7 +20,8 @@ char *lab_recording_text(sqlite3_stmt *row, int column, struct lab_arena *arena)
     return copy;
 }
 
-/* The rows behind number `*after`, which goes along; SQLite's code at the end, or -1 from `each`. */
+/* The rows behind number `*after`, which goes along; SQLite's code at the end, or -1 from
+ * `each`. */
 static int walk(struct lab_recording_reading *reading, const char *sql, lab_recording_row *each,
                 void *state, int64_t *after) {
     sqlite3_stmt *row;
@@ -114,8 +116,8 @@ static int add_stretch(struct lab_recording_reading *reading, sqlite3_stmt *row,
     return 0;
 }
 
-/* Which boot's times the query means. A run names an epoch of its runner, which is another row of the
- * same boot. */
+/* Which boot's times the query means. A run names an epoch of its runner, which is another row of
+ * the same boot. */
 static int find_query_boot(struct lab_recording_reading *reading, struct lab_err *err) {
     const struct lab_recording_query *query = reading->query;
     if ((query->from_ns == 0 && query->until_ns == 0) || reading->segment_count == 0)

@@ -1,6 +1,6 @@
 /*
- * recording_read_process.c: the lists of processes back. Who a process is stands in a row of its own,
- * looked up when a list names it first.
+ * recording_read_process.c: the lists of processes back. Who a process is stands in a row of its
+ * own, looked up when a list names it first.
  */
 #include "store/recording/recording_internal.h"
 

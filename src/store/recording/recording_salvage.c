@@ -1,11 +1,12 @@
 /*
- * recording_salvage.c: chunks out of a file whose tree is broken. SQLite finds a table's rows through
- * inner pages, and a large table's lie far back: cut the file before them and no row can be reached,
- * though most are still there. So each page is looked at for what it is: a leaf of a table has type 13,
- * and its cells hold rows in a format that hasn't changed since 2004 (sqlite.org/fileformat2.html).
+ * recording_salvage.c: chunks out of a file whose tree is broken. SQLite finds a table's rows
+ * through inner pages, and a large table's lie far back: cut the file before them and no row can be
+ * reached, though most are still there. So each page is looked at for what it is: a leaf of a table
+ * has type 13, and its cells hold rows in a format that hasn't changed since 2004
+ * (sqlite.org/fileformat2.html).
  *
- * A page may be an old one that is no longer in use, and anything may have happened to it. What looks
- * like a chunk is believed only because its bytes have a sum.
+ * A page may be an old one that is no longer in use, and anything may have happened to it. What
+ * looks like a chunk is believed only because its bytes have a sum.
  */
 #include "store/recording/recording_internal.h"
 

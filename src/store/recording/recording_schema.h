@@ -2,9 +2,9 @@
  * recording_schema.h: the tables of a recording, the same in a file of its own and in a study's.
  * Described for those who read them with other programs in docs/FORMATS.md.
  *
- * They are made to be read by people too (`sqlite3 FILE`): kinds are words, columns have names, times
- * are nanoseconds of CLOCK_MONOTONIC in the epoch that the row names. Only ticks and the lists of
- * processes are packed (recording_pack.c, recording_process.c).
+ * They are made to be read by people too (`sqlite3 FILE`): kinds are words, columns have names,
+ * times are nanoseconds of CLOCK_MONOTONIC in the epoch that the row names. Only ticks and the
+ * lists of processes are packed (recording_pack.c, recording_process.c).
  *
  * A change raises LAB_RECORDING_VERSION, and LAB_STORE_VERSION too.
  */
@@ -27,7 +27,8 @@
     "  boot_id TEXT NOT NULL, host TEXT NOT NULL,"                                                 \
     "  mono_ns INTEGER NOT NULL, wall_ns INTEGER NOT NULL, kind TEXT NOT NULL);"
 
-/* The index has all but the bytes of a chunk: what there is in a time is found without reading them. */
+/* The index has all but the bytes of a chunk: what there is in a time is found without reading
+ * them. */
 #define LAB_RECORDING_TABLES                                                                       \
     "CREATE TABLE recording ("                                                                     \
     "  number INTEGER PRIMARY KEY, maker TEXT NOT NULL, note TEXT NOT NULL,"                       \

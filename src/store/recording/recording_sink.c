@@ -1,7 +1,7 @@
 /*
- * recording_sink.c: samples collected in memory until the next flush. Each entity has one open chunk;
- * a chunk that is full, or that the wall clock's jump ends, is packed and waits. What waits is bounded:
- * while nothing can be written, the oldest goes.
+ * recording_sink.c: samples collected in memory until the next flush. Each entity has one open
+ * chunk; a chunk that is full, or that the wall clock's jump ends, is packed and waits. What waits
+ * is bounded: while nothing can be written, the oldest goes.
  */
 #include "store/recording/recording_internal.h"
 

@@ -1,7 +1,7 @@
 /*
- * recording_ticks.c: chunks into tracks. First all chunks that are asked for are listed, without their
- * bytes, so that each array is made once and of the right size; then each is unpacked to where its
- * ticks go. A chunk that doesn't read leaves nothing behind and is named.
+ * recording_ticks.c: chunks into tracks. First all chunks that are asked for are listed, without
+ * their bytes, so that each array is made once and of the right size; then each is unpacked to
+ * where its ticks go. A chunk that doesn't read leaves nothing behind and is named.
  */
 #include "store/recording/recording_internal.h"
 
@@ -109,7 +109,8 @@ static bool list_by_index(struct lab_recording_reading *reading, struct items *i
     return code == SQLITE_DONE;
 }
 
-/* Of several with one number the best comes first: that which the tree leads to, then the longest. */
+/* Of several with one number the best comes first: that which the tree leads to, then the
+ * longest. */
 static int compare_items(const void *a, const void *b) {
     const struct item *one = a, *two = b;
     if (one->number != two->number)
@@ -159,8 +160,8 @@ static int64_t shift_of(const struct lab_recording_segment *segment, int64_t bas
 }
 
 /*
- * Times of later boots behind those of the first, as far as the wall clock says; if that was set back in
- * between, directly behind.
+ * Times of later boots behind those of the first, as far as the wall clock says; if that was set
+ * back in between, directly behind.
  */
 static void shift_boots(struct lab_recording_reading *reading, const struct items *items) {
     if (reading->query_boot != -1 || reading->segment_count == 0)

@@ -1,6 +1,6 @@
 /*
- * recording_unpack.c: ticks out of their bytes (recording_pack.c says how they lie), a column at a time.
- * Nothing in the bytes is believed before it is checked against what is left of them.
+ * recording_unpack.c: ticks out of their bytes (recording_pack.c says how they lie), a column at a
+ * time. Nothing in the bytes is believed before it is checked against what is left of them.
  */
 #include "store/recording/recording_pack_internal.h"
 
@@ -22,7 +22,8 @@ static uint64_t bits_at(const uint8_t *from, size_t bit, unsigned width) {
     return width < 64 ? word & ((UINT64_C(1) << width) - 1) : word;
 }
 
-/* Takes a block's numbers out. Eight bytes are loaded at once, so the last ones need room behind. */
+/* Takes a block's numbers out. Eight bytes are loaded at once, so the last ones need room
+ * behind. */
 static bool take_block(struct lab_packed *packed, uint64_t *values, size_t count) {
     if (packed->at == packed->end)
         return false;

@@ -1,12 +1,12 @@
 /*
- * recording_write.c: a second's worth of samples in one transaction. Everything has its number before
- * it is written, and chunks are replaced by number: a transaction that fails is simply tried again with
- * all that has come since.
+ * recording_write.c: a second's worth of samples in one transaction. Everything has its number
+ * before it is written, and chunks are replaced by number: a transaction that fails is simply tried
+ * again with all that has come since.
  *
- * Samples are not waited for until they are on the disk (synchronous=NORMAL): a crash of the program
- * loses nothing that was committed, a power cut at most some seconds, never the file. In a study's file
- * they are in transactions of their own, so that a result's commit, which does wait, stays as short as
- * it was.
+ * Samples are not waited for until they are on the disk (synchronous=NORMAL): a crash of the
+ * program loses nothing that was committed, a power cut at most some seconds, never the file. In a
+ * study's file they are in transactions of their own, so that a result's commit, which does wait,
+ * stays as short as it was.
  */
 #include "store/recording/recording_internal.h"
 

@@ -1,10 +1,10 @@
 /*
  * members.h: the members of a JSON object as they stand in its text. Files and tables are made of
- * thousands of stored texts of which only some members are wanted, as they are: reading each text into
- * a tree and writing it again would cost a hundred times as much.
+ * thousands of stored texts of which only some members are wanted, as they are: reading each text
+ * into a tree and writing it again would cost a hundred times as much.
  *
- * Texts are checked on the way, since what is spliced into a document must not break it: whatever came
- * from a worker or stands in a file that anybody could have changed.
+ * Texts are checked on the way, since what is spliced into a document must not break it: whatever
+ * came from a worker or stands in a file that anybody could have changed.
  */
 #ifndef LAB_STORE_STUDY_MEMBERS_H
 #define LAB_STORE_STUDY_MEMBERS_H
@@ -30,7 +30,8 @@ struct lab_members {
 
 void lab_members_release(struct lab_members *members);
 
-/* Replaces what was there. Refers to `text`. What isn't a JSON object has no members: returns -1. */
+/* Replaces what was there. Refers to `text`. What isn't a JSON object has no members: returns
+ * -1. */
 int lab_members_read(struct lab_members *members, const char *text);
 int lab_members_read_value(struct lab_members *members, const struct lab_member *object);
 

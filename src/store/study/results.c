@@ -1,9 +1,10 @@
 /*
- * results.c: runs as the files beside a study's database show them. There is one way to write a run,
- * as text; the tree is that text, read.
+ * results.c: runs as the files beside a study's database show them. There is one way to write a
+ * run, as text; the tree is that text, read.
  *
- * Every run has every field, so that a table can be made of them without a look at each; null = there
- * is no such figure. A field's value stands on one line, and stored texts are taken as they are.
+ * Every run has every field, so that a table can be made of them without a look at each; null =
+ * there is no such figure. A field's value stands on one line, and stored texts are taken as they
+ * are.
  */
 #include "store/study/results.h"
 
@@ -144,8 +145,8 @@ static void write_vit_config(const struct lab_run *run, const struct lab_members
     lab_str_add(out, "}");
 }
 
-/* Settings of the test in the order that people know, whether they are the study's or the workload's;
- * then what else the study says of it. */
+/* Settings of the test in the order that people know, whether they are the study's or the
+ * workload's; then what else the study says of it. */
 static void write_test_config(const struct lab_members *test, const struct lab_members *options,
                               struct lab_str *out) {
     static const char *const keys[] = {

@@ -1,7 +1,7 @@
 /*
- * results.h: what a study has found, as the files beside its database show it: results.json, an array
- * with a map for each run that has ended, and experiment_summary.json. Names and meanings of the
- * fields are those that the published guides use, and docs/NUMBERS.md for the others.
+ * results.h: what a study has found, as the files beside its database show it: results.json, an
+ * array with a map for each run that has ended, and experiment_summary.json. Names and meanings of
+ * the fields are those that the published guides use, and docs/NUMBERS.md for the others.
  */
 #ifndef LAB_STORE_STUDY_RESULTS_H
 #define LAB_STORE_STUDY_RESULTS_H
@@ -14,7 +14,8 @@
 /* One run, in any state. `result` and the other JSON texts of it are parsed into the tree. */
 struct lab_value *lab_results_run(const struct lab_run *run, struct lab_arena *arena);
 
-/* Appends the whole of results.json. Linear in the number of runs: texts are spliced, not parsed. */
+/* Appends the whole of results.json. Linear in the number of runs: texts are spliced, not
+ * parsed. */
 void lab_results_write(const struct lab_run *runs, int count, struct lab_str *out);
 
 /* One run's fields as JSON, without the braces around them; `line` goes before each: "\n  ". */
@@ -23,8 +24,9 @@ void lab_results_write_run(const struct lab_run *run, const char *line, struct l
 /* Appends a time as the fields give it: ISO 8601, local, "2026-11-15T10:42:03.123456+01:00". */
 void lab_results_add_time(int64_t wall_ns, struct lab_str *out);
 
-/* experiment_summary.json: success_rate in percent of the runs that ended, average_duration of those
- * that succeeded, in seconds; vit_configs_tested is their number. `runs` are all of the study's, in any state. */
+/* experiment_summary.json: success_rate in percent of the runs that ended, average_duration of
+ * those that succeeded, in seconds; vit_configs_tested is their number. `runs` are all of the
+ * study's, in any state. */
 struct lab_value *lab_results_summary(const char *study, const struct lab_run *runs, int count,
                                       struct lab_arena *arena);
 

@@ -6,9 +6,10 @@
  * not a number, since SQLite has no other way to keep one. 64-bit hashes are stored as signed.
  *
  * A change to the tables raises LAB_STORE_VERSION. Files of every earlier version stay readable as
- * they are, and a writer upgrades them; hence new columns stand at a table's end, as ALTER puts them.
- * Version 2 added the machine's identity, a run's test settings, its rate and validity, and progress.
- * Version 3 added the tables of a recording (recording_schema.h): what was sampled while runs ran.
+ * they are, and a writer upgrades them; hence new columns stand at a table's end, as ALTER puts
+ * them. Version 2 added the machine's identity, a run's test settings, its rate and validity, and
+ * progress. Version 3 added the tables of a recording (recording_schema.h): what was sampled while
+ * runs ran.
  */
 #include "store/recording/recording_schema.h"
 #include "store/store_internal.h"

@@ -1,7 +1,8 @@
 /*
  * store_write.c: what a runner writes down. A run's life is checked here as well as in the runner,
  * since a result that was acknowledged must not be lost or counted twice whatever goes wrong above:
- * only a running run takes iterations, metrics, progress and an end, and a run that is done never begins again.
+ * only a running run takes iterations, metrics, progress and an end, and a run that is done never
+ * begins again.
  */
 #include "store/store_internal.h"
 

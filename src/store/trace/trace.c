@@ -1,6 +1,6 @@
 /*
- * trace.c: a trace's records as rows. The database is made in memory and written as one file: a trace
- * has a few thousand rows, and so no reader ever finds half of one, nor a journal beside it.
+ * trace.c: a trace's records as rows. The database is made in memory and written as one file: a
+ * trace has a few thousand rows, and so no reader ever finds half of one, nor a journal beside it.
  */
 #include "store/trace/trace.h"
 

@@ -1,6 +1,6 @@
 /*
- * trace_internal.h: what the files that read traces share: the connection, the strings that rows refer
- * to by number, and tables whose columns are asked for first.
+ * trace_internal.h: what the files that read traces share: the connection, the strings that rows
+ * refer to by number, and tables whose columns are asked for first.
  */
 #ifndef LAB_STORE_TRACE_TRACE_INTERNAL_H
 #define LAB_STORE_TRACE_TRACE_INTERNAL_H
@@ -28,8 +28,9 @@ int trace_fail(const struct trace_reader *reader, struct lab_err *err);
 bool trace_has_table(const struct trace_reader *reader, const char *table);
 
 /*
- * Opens the rows of a table: `columns` (NULL-terminated) in this order, NULL for those that it lacks.
- * The first `required` of them must be there. A table that isn't there has no rows: `ret_rows` is NULL.
+ * Opens the rows of a table: `columns` (NULL-terminated) in this order, NULL for those that it
+ * lacks. The first `required` of them must be there. A table that isn't there has no rows:
+ * `ret_rows` is NULL.
  */
 int trace_rows_open(const struct trace_reader *reader, const char *table,
                     const char *const *columns, int required, sqlite3_stmt **ret_rows,

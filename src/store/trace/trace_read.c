@@ -1,6 +1,6 @@
 /*
- * trace_read.c: opens a trace, asks which processes it tells of, and reads each one's records. A report
- * of Nsight's is exported first: its format is Nsight's own.
+ * trace_read.c: opens a trace, asks which processes it tells of, and reads each one's records. A
+ * report of Nsight's is exported first: its format is Nsight's own.
  */
 #include "store/trace/trace_read.h"
 
@@ -25,7 +25,8 @@ static int compare_numbers(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-/* Those that used a device, ascending; one that is 0 where the tables don't say whose work it is. */
+/* Those that used a device, ascending; one that is 0 where the tables don't say whose work it
+ * is. */
 static int find_processes(const struct trace_reader *reader, uint32_t *processes, int *ret_count,
                           struct lab_err *err) {
     static const char *const columns[] = {"start", "globalPid", NULL};
@@ -144,7 +145,8 @@ static int read_database(const char *path, const char *name, struct lab_arena *a
     if (code) {
         result = trace_fail(&reader, err);
     } else {
-        /* the file may come from anybody: nothing in its schema is run, damaged pages are noticed */
+        /* the file may come from anybody: nothing in its schema is run, damaged pages are
+         * noticed */
         sqlite3_busy_timeout(reader.db, WAIT_MS);
         sqlite3_db_config(reader.db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
         sqlite3_db_config(reader.db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

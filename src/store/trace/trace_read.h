@@ -18,8 +18,8 @@ struct lab_trace_file {
 
 /*
  * Reads the whole file into the arena. A file that ends in .nsys-rep or .qdrep is turned into a
- * database first, by `nsys export`, in a folder of its own that is gone afterwards; without nsys that
- * is LAB_ERR_USER and says how to get it. What is no trace is LAB_ERR_USER, too.
+ * database first, by `nsys export`, in a folder of its own that is gone afterwards; without nsys
+ * that is LAB_ERR_USER and says how to get it. What is no trace is LAB_ERR_USER, too.
  */
 int lab_trace_read(const char *path, struct lab_arena *arena, struct lab_trace_file *ret_file,
                    struct lab_err *err);

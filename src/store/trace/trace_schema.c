@@ -1,4 +1,4 @@
-/* trace_schema.c */
+/* trace_schema.c: the tables of a trace in the layout of Nsight Systems. */
 #include "store/trace/trace_schema.h"
 
 /* clang-format off */

@@ -1,7 +1,7 @@
 /*
  * trace_schema.h: the tables of a trace file: how they are made and filled. Columns have the names
- * that Nsight Systems gives them (2022 to 2026) and stand in its order; of its many tables those are
- * there that have a meaning for us.
+ * that Nsight Systems gives them (2022 to 2026) and stand in its order; of its many tables those
+ * are there that have a meaning for us.
  *
  * The inserts bind their parameters in the order of the columns.
  */

@@ -3,13 +3,14 @@
  * $XDG_CACHE_HOME/gpulab/tuning.db (or ~/.cache/gpulab/tuning.db).
  *
  * An entry holds for its key alone: kernel and version, shape class, dtype, flags, device model,
- * number of cores or multiprocessors, driver, compiler, power limit, as one line of text. Beside the
- * entries it keeps what unfinished tunings know of single configurations.
+ * number of cores or multiprocessors, driver, compiler, power limit, as one line of text. Beside
+ * the entries it keeps what unfinished tunings know of single configurations.
  *
  * Any number of processes may use it at once: each change is one transaction, and of two tunings of
- * the same key the later one stands. A file of another version, a damaged one, or one that is no such
- * cache is set aside under another name when it is to be written, and counts as empty when it is read;
- * `note` says so. Writing looks the whole file through first; reading finds damage where it meets it.
+ * the same key the later one stands. A file of another version, a damaged one, or one that is no
+ * such cache is set aside under another name when it is to be written, and counts as empty when it
+ * is read; `note` says so. Writing looks the whole file through first; reading finds damage where
+ * it meets it.
  */
 #ifndef LAB_STORE_TUNING_TUNING_H
 #define LAB_STORE_TUNING_TUNING_H
@@ -40,8 +41,8 @@ struct lab_tuning_cache;
 const char *lab_tuning_cache_path(struct lab_arena *arena);
 
 /*
- * `writable` makes file and folder. For reading, a file that isn't there gives an empty cache. `ret_note`
- * is NULL or a sentence for the user, in the arena; it may itself be NULL.
+ * `writable` makes file and folder. For reading, a file that isn't there gives an empty cache.
+ * `ret_note` is NULL or a sentence for the user, in the arena; it may itself be NULL.
  */
 int lab_tuning_cache_open(const char *path, bool writable, struct lab_arena *arena,
                           struct lab_tuning_cache **ret_cache, const char **ret_note,

@@ -1,10 +1,10 @@
 /*
  * tuning_open.c: opening the tuning cache, and what is done with a file that is none.
  *
- * The journal is SQLite's plain one, not a WAL: homes lie on network file systems, and there is little
- * to write. Setting a file aside happens under a lock of its own, so that of two tuners that meet an
- * old one only one moves it. Only what the file itself is counts as foreign: a full disk or a lack of
- * rights says nothing about it.
+ * The journal is SQLite's plain one, not a WAL: homes lie on network file systems, and there is
+ * little to write. Setting a file aside happens under a lock of its own, so that of two tuners that
+ * meet an old one only one moves it. Only what the file itself is counts as foreign: a full disk or
+ * a lack of rights says nothing about it.
  */
 #include "store/tuning/tuning_internal.h"
 
@@ -279,8 +279,8 @@ static int open_for_writing(struct lab_tuning_cache *cache, struct lab_arena *ar
 }
 
 /*
- * SQLite may write all the same: a process that was killed in a transaction left a journal, which has to
- * be played back first. Where the file can't be written it is read as it is.
+ * SQLite may write all the same: a process that was killed in a transaction left a journal, which
+ * has to be played back first. Where the file can't be written it is read as it is.
  */
 static int open_for_reading(struct lab_tuning_cache *cache, struct lab_arena *arena,
                             const char **ret_note, struct lab_err *err) {

@@ -1,5 +1,6 @@
 /*
- * allreduce.h: what the files of the `allreduce` workload share: its keys, and a rank's end of the sums.
+ * allreduce.h: what the files of the `allreduce` workload share: its keys, and a rank's end of the
+ * sums.
  *
  *   allreduce.c       the keys and the ranks of this process: one of a gang, or all of them
  *   allreduce/end.c   one rank: its vectors, its sums and their times
@@ -40,7 +41,8 @@ struct allreduce_end {
     int together;
 };
 
-/* All ranks open theirs, with rank, ranks, group, device, numa_node and config set, and close it. */
+/* All ranks open theirs, with rank, ranks, group, device, numa_node and config set, and close
+ * it. */
 int allreduce_end_open(struct allreduce_end *end, struct lab_err *err);
 void allreduce_end_close(struct allreduce_end *end);
 

@@ -1,7 +1,7 @@
 /*
- * check.c: whether sums are right: one sum of vectors that each rank draws from its own seed, against double
- * precision, and to the bit the same on all ranks. Each rank checks its own, and shows the others what they
- * need for it.
+ * check.c: whether sums are right: one sum of vectors that each rank draws from its own seed,
+ * against double precision, and to the bit the same on all ranks. Each rank checks its own, and
+ * shows the others what they need for it.
  */
 #include "workload/allreduce/allreduce.h"
 

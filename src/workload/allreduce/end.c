@@ -1,12 +1,12 @@
 /*
- * end.c: one rank's end of the sums: a vector, or with `flush` as many in turn as no cache holds, so that each
- * sum finds its own in memory.
+ * end.c: one rank's end of the sums: a vector, or with `flush` as many in turn as no cache holds,
+ * so that each sum finds its own in memory.
  *
- * A sum between slices of one GPU takes less time than launching it, let alone with an event before and behind
- * it. So where a graph can hold sums it holds several, which are timed together.
+ * A sum between slices of one GPU takes less time than launching it, let alone with an event before
+ * and behind it. So where a graph can hold sums it holds several, which are timed together.
  *
- * A sum of what was summed grows by the number of ranks. Vectors begin small, and are made fresh, outside of
- * what is timed, before they could overflow: data that changes is what sums are done on.
+ * A sum of what was summed grows by the number of ranks. Vectors begin small, and are made fresh,
+ * outside of what is timed, before they could overflow: data that changes is what sums are done on.
  */
 #include "workload/allreduce/allreduce.h"
 
@@ -158,8 +158,8 @@ static int enqueue(void *state, int group, struct lab_err *err) {
     return lab_spans_end(&end->spans, group, LAB_STAGE_COMPUTE, end->stream, err);
 }
 
-/* Gives each sum its part of its group's time, from the last one on: groups stand at the front. The last group
- * may have done more sums than were asked for. */
+/* Gives each sum its part of its group's time, from the last one on: groups stand at the front. The
+ * last group may have done more sums than were asked for. */
 static void spread(const struct allreduce_end *end, int count, struct lab_iteration *records) {
     for (int i = count - 1; i >= 0 && end->together > 1; i--) {
         struct lab_iteration whole = records[i / end->together], *record = &records[i];

@@ -28,10 +28,10 @@ bool command_is_scalar(const struct lab_value *value);
 /* --- words.c --- */
 
 /*
- * Words of a text as a shell would split it: blanks separate, '…' is as it stands, in "…" and outside
- * a backslash takes the next character as it is. Nothing is expanded, and what only a shell could do
- * (pipes, redirections) is refused. A list is its words. `ret_words` ends with NULL, has one word at
- * least and lives in the arena.
+ * Words of a text as a shell would split it: blanks separate, '…' is as it stands, in "…" and
+ * outside a backslash takes the next character as it is. Nothing is expanded, and what only a shell
+ * could do (pipes, redirections) is refused. A list is its words. `ret_words` ends with NULL, has
+ * one word at least and lives in the arena.
  */
 int command_words(const struct lab_value *command, struct lab_arena *arena, const char ***ret_words,
                   int *ret_count, struct lab_err *err);
@@ -72,10 +72,10 @@ struct command_pattern;
 
 /*
  * "Iter {iter} loss {loss}". {name} is a number, * anything at all, as little as will do, and {{ a
- * brace. Blanks, ':', '=' and ',' are all alike, and as many as there are: the pattern reads "Iter 120
- * loss 3.21" as well as "Iter 120: loss=3.21". The rest is literal. It may stand anywhere in the
- * line, but neither begins nor ends inside a word. A number is 3, -1.5e-3, 1,234,567, nan or inf, and
- * never a part of something like 1.2.3.
+ * brace. Blanks, ':', '=' and ',' are all alike, and as many as there are: the pattern reads "Iter
+ * 120 loss 3.21" as well as "Iter 120: loss=3.21". The rest is literal. It may stand anywhere in
+ * the line, but neither begins nor ends inside a word. A number is 3, -1.5e-3, 1,234,567, nan or
+ * inf, and never a part of something like 1.2.3.
  */
 int command_pattern_read(const char *text, struct lab_arena *arena,
                          struct command_pattern **ret_pattern, struct lab_err *err);

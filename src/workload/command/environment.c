@@ -1,6 +1,6 @@
 /*
- * command/environment.c: how a program learns where it runs. Frameworks read these variables anyway;
- * so the same command, unchanged, runs on each device of a study. What the user sets wins.
+ * command/environment.c: how a program learns where it runs. Frameworks read these variables
+ * anyway; so the same command, unchanged, runs on each device of a study. What the user sets wins.
  */
 #include "workload/command/command.h"
 

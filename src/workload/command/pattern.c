@@ -1,10 +1,10 @@
 /*
- * command/pattern.c: numbers out of a line. Less than a regular expression on purpose: what a log line
- * says can be copied, and the numbers replaced by their names.
+ * command/pattern.c: numbers out of a line. Less than a regular expression on purpose: what a log
+ * line says can be copied, and the numbers replaced by their names.
  *
  * Between two stars is a segment. Each is taken at the first place behind the one before: a star
- * stands for anything, so a later place can't let more match. That keeps the work linear; a bound on
- * it keeps a hostile line from making it anything else.
+ * stands for anything, so a later place can't let more match. That keeps the work linear; a bound
+ * on it keeps a hostile line from making it anything else.
  */
 #include "workload/command/command.h"
 
@@ -172,8 +172,8 @@ static size_t skip_groups(const struct matcher *m, size_t place) {
     return place;
 }
 
-/* The number at `place`; where it ends, or `place` if there is none. Looks at few bytes, however long
- * the row of digits. */
+/* The number at `place`; where it ends, or `place` if there is none. Looks at few bytes, however
+ * long the row of digits. */
 static size_t read_number(const struct matcher *line, size_t place, bool grouped,
                           double *ret_value) {
     struct matcher near = *line, *m = &near;

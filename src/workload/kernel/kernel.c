@@ -1,4 +1,4 @@
-/* kernel.c */
+/* kernel.c: what the workloads of a single tunable kernel share. */
 #include "workload/kernel/kernel.h"
 
 #include "base/random.h"

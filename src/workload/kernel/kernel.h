@@ -1,7 +1,7 @@
 /*
- * kernel.h: one launch as a workload. What gemm, softmax and flash_attention_v2 share: memory for the
- * tensors, random inputs, a stretch of launches, and rows of the output against double precision. The
- * state of such a workload is a `struct kernel`, and these functions are its slots.
+ * kernel.h: one launch as a workload. What gemm, softmax and flash_attention_v2 share: memory for
+ * the tensors, random inputs, a stretch of launches, and rows of the output against double
+ * precision. The state of such a workload is a `struct kernel`, and these functions are its slots.
  */
 #ifndef LAB_WORKLOAD_KERNEL_KERNEL_H
 #define LAB_WORKLOAD_KERNEL_KERNEL_H

@@ -1,6 +1,6 @@
 /*
- * data.c: what is learnt from, and from where. All of it is drawn by counter, so that every rank and
- * every later run has the same.
+ * data.c: what is learnt from, and from where. All of it is drawn by counter, so that every rank
+ * and every later run has the same.
  */
 #include "workload/mlp/mlp.h"
 

@@ -37,8 +37,8 @@ const struct mlp_model *mlp_model_find(const char *name);
 
 /* --- shape: every size that follows from the keys --- */
 
-/* The orders of so many epochs lie on the device, one behind the other, and are gone through again and
- * again: a step then finds its batch by itself. */
+/* The orders of so many epochs lie on the device, one behind the other, and are gone through again
+ * and again: a step then finds its batch by itself. */
 #define MLP_EPOCHS 8
 
 struct mlp_shape {
@@ -55,7 +55,8 @@ int mlp_widths_parse(const char *text, struct lab_mlp *ret_mlp, struct lab_err *
 /* Of a checked config. */
 struct mlp_shape mlp_shape_of(const struct mlp_config *config);
 
-/* Of one of `count` ranks that share each batch: its rows. Any rank's where they train by themselves. */
+/* Of one of `count` ranks that share each batch: its rows. Any rank's where they train by
+ * themselves. */
 struct mlp_shape mlp_shape_of_rank(const struct mlp_config *config, int index, int count);
 /* Whether ranks of a gang train one model. */
 bool mlp_is_parallel(const struct mlp_config *config, int count);

@@ -1,20 +1,21 @@
 /*
- * parallel.c: a step on several devices. Each rank does its rows of the batch, gradients are summed over all
- * ranks, and each updates its own copy of the parameters, which stay the same on all to the bit.
+ * parallel.c: a step on several devices. Each rank does its rows of the batch, gradients are summed
+ * over all ranks, and each updates its own copy of the parameters, which stay the same on all to
+ * the bit.
  *
- * Sums through host memory have a stream of their own. With `overlap` the backward pass is cut into buckets
- * of layers, the last layers first, and each bucket's sum begins when its gradients are there: late layers
- * travel while early ones are computed. The update waits for the last.
+ * Sums through host memory have a stream of their own. With `overlap` the backward pass is cut into
+ * buckets of layers, the last layers first, and each bucket's sum begins when its gradients are
+ * there: late layers travel while early ones are computed. The update waits for the last.
  *
- * Where a sum is a command of one stream (group.h) it stands in line with all else, and there is one bucket:
- * its blocks and those of the backward pass each wait for their like on other multiprocessors, and would
- * wait for ever where both are there in part.
+ * Where a sum is a command of one stream (group.h) it stands in line with all else, and there is
+ * one bucket: its blocks and those of the backward pass each wait for their like on other
+ * multiprocessors, and would wait for ever where both are there in part.
  *
- * compile_model=true makes forward and backward one operation where there is a single bucket, and a graph of
- * all that comes before the sums, and of what says that a bucket is ready. Marks are part of a graph, so that
- * those steps whose marks are kept at the same time have a graph each. With sums in line there is none: a
- * step is three launches, and the driver may let a graph wait for others that are under way on the same GPU,
- * whose sums wait for this rank.
+ * compile_model=true makes forward and backward one operation where there is a single bucket, and a
+ * graph of all that comes before the sums, and of what says that a bucket is ready. Marks are part
+ * of a graph, so that those steps whose marks are kept at the same time have a graph each. With
+ * sums in line there is none: a step is three launches, and the driver may let a graph wait for
+ * others that are under way on the same GPU, whose sums wait for this rank.
  */
 #include "workload/mlp/mlp.h"
 
@@ -177,7 +178,8 @@ static int sum_buckets(struct mlp_training *t, struct lab_event **marks, struct 
     return 0;
 }
 
-/* The update waits for the sums by the event that said when the last bucket was ready: it is free now. */
+/* The update waits for the sums by the event that said when the last bucket was ready: it is free
+ * now. */
 static int await_sums(struct mlp_training *t, struct lab_err *err) {
     const struct mlp_parallel *p = t->parallel;
     struct lab_event *done = p->buckets[p->bucket_count - 1].ready;
@@ -208,9 +210,9 @@ static int capture(struct mlp_training *t, struct lab_err *err) {
 /* --- life, continued --- */
 
 /*
- * Kernels are loaded at their first launch; the driver may wait for all of the GPU then, and would wait for
- * ever where a sum of another rank waits for this one. So everything is there before the first rank begins.
- * What the launches leave is nobody's: the parameters start anew.
+ * Kernels are loaded at their first launch; the driver may wait for all of the GPU then, and would
+ * wait for ever where a sum of another rank waits for this one. So everything is there before the
+ * first rank begins. What the launches leave is nobody's: the parameters start anew.
  */
 static int settle(struct mlp_training *t, const struct lab_rank *rank, struct lab_err *err) {
     if (enqueue_gradients(t, NULL, err) || lab_launch(t->stream, &t->launches[2], err) ||

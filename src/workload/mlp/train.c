@@ -171,7 +171,8 @@ void mlp_training_close(struct mlp_training *t) {
 
 /* --- steps --- */
 
-/* The last step of a run is the one whose parts are timed: marks in all would cost small ones time. */
+/* The last step of a run is the one whose parts are timed: marks in all would cost small ones
+ * time. */
 static int launch_parts(struct mlp_training *t, int iteration, struct lab_err *err) {
     bool marked = iteration == t->count - 1;
     if (marked && lab_event_record(t->marks[MLP_BEFORE], t->stream, err))

@@ -1,18 +1,18 @@
 /*
  * verify.c: training against double precision. From fresh parameters, as many steps as the budget
- * allows, up to 100, are done by the device, on the way that is measured. After each of them three things
- * must hold, all of them from the state that the device itself had before:
+ * allows, up to 100, are done by the device, on the way that is measured. After each of them three
+ * things must hold, all of them from the state that the device itself had before:
  *
- *   the gradient of every weight and bias, by the operations' definitions, whose factors are rounded as the
- *   device's are. The device's own follows from its first moments, however a step is done;
- *   Adam's new parameters and moments, from the device's own gradient: a small one that rounding has changed
- *   would make as large a step as any, so that parameters say little about gradients;
- *   losses and the counter of steps.
+ *   the gradient of every weight and bias, by the operations' definitions, whose factors are
+ *   rounded as the device's are. The device's own follows from its first moments, however a step is
+ *   done; Adam's new parameters and moments, from the device's own gradient: a small one that
+ *   rounding has changed would make as large a step as any, so that parameters say little about
+ *   gradients; losses and the counter of steps.
  *
- * Dropout is part of it: what is dropped follows from numbers that both know. Now and then, the more often
- * the larger the model, a sum lies so near to zero that rounding decides on which side of ReLU's edge it is.
- * Such a step is some per cent off; half of them must be as near as rounding is, and all but a few within a few
- * per cent.
+ * Dropout is part of it: what is dropped follows from numbers that both know. Now and then, the
+ * more often the larger the model, a sum lies so near to zero that rounding decides on which side
+ * of ReLU's edge it is. Such a step is some per cent off; half of them must be as near as rounding
+ * is, and all but a few within a few per cent.
  */
 #include "workload/mlp/mlp.h"
 
@@ -44,7 +44,8 @@ struct check {
     struct lab_verification fault; /* the first that no step may have */
 };
 
-/* Of the worst tensor in half of the steps. Factors that lie between two roundings go either way now and then. */
+/* Of the worst tensor in half of the steps. Factors that lie between two roundings go either way
+ * now and then. */
 static double near_tolerance(enum lab_dtype dtype) {
     return dtype == LAB_FP32 ? 1e-4 : 1e-2;
 }
@@ -185,7 +186,8 @@ static void compare_gradients(struct check *check, int step) {
     check->gradient_errors[check->compared++] = worst;
 }
 
-/* What Adam makes of the device's own gradient. Of parameters the update is compared: they are large. */
+/* What Adam makes of the device's own gradient. Of parameters the update is compared: they are
+ * large. */
 static void compare_updates(struct check *check, int step) {
     const struct mlp_training *t = check->training;
     int64_t parameters = lab_mlp_parameters(&check->shape->mlp);

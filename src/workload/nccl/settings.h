@@ -1,7 +1,8 @@
 /*
- * settings.h: NCCL's settings as keys of the workloads that use it. NCCL reads them from its environment when
- * it is loaded and takes whatever it finds there, a wrong value for another one: so they are checked here,
- * and set before anything is loaded (struct lab_workload's `environment`).
+ * settings.h: NCCL's settings as keys of the workloads that use it. NCCL reads them from its
+ * environment when it is loaded and takes whatever it finds there, a wrong value for another one:
+ * so they are checked here, and set before anything is loaded (struct lab_workload's
+ * `environment`).
  *
  *     struct my_config { …; struct nccl_settings nccl; };
  *     static const struct lab_option options[] = {…, NCCL_OPTIONS(AT(nccl)), {NULL}};

@@ -188,7 +188,8 @@ void vit_model_plan(const struct vit_shape *shape, bool fused, struct vit_model 
             reserve(&model.weights_bytes, vit_parameter_count(&parameter), shape->dtype);
     }
     int64_t rows = shape->batch * shape->tokens;
-    /* patches, qkv and the hidden layer never live at the same time: they share the widest's room */
+    /* patches, qkv and the hidden layer never live at the same time: they share the widest's
+     * room */
     int64_t wide = larger(shape->batch * shape->patches * shape->patch_dim,
                           rows * larger(3 * shape->inner, shape->mlp));
     size_t *total = &model.activations_bytes;
@@ -305,8 +306,8 @@ static int product(const struct forward *f, struct lab_tensor x, int index, stru
 }
 
 /*
- * Linear layers. What a product's own routine does on the way to memory (bias, gelu, residual) is part
- * of it with and without compile_model: no library would launch it apart.
+ * Linear layers. What a product's own routine does on the way to memory (bias, gelu, residual) is
+ * part of it with and without compile_model: no library would launch it apart.
  */
 static struct lab_launch linear_launch(const struct forward *f, enum lab_op_id op,
                                        struct lab_tensor x, int index, struct lab_tensor out) {

@@ -9,8 +9,9 @@
  * computes, its successor arrives and its predecessor leaves. With overlap=false h2d waits for the
  * batch before it instead: the same commands, one after the other.
  *
- * A batch's copy is enqueued before the kernels of the batch before it. Enqueueing those takes longer
- * than a small model computes, and the copy would come when there is nothing left to hide it under.
+ * A batch's copy is enqueued before the kernels of the batch before it. Enqueueing those takes
+ * longer than a small model computes, and the copy would come when there is nothing left to hide it
+ * under.
  *
  * The host runs ahead of the device and waits for it each `sync_frequency` iterations, but only for
  * those enqueued before the last wait (lab_spans_run), so that the pipeline stays full.

@@ -1,7 +1,8 @@
 /*
- * tuned.c: the model's products as they were tuned. The key `config` arrives as "SHAPE:CONFIGURATION",
- * several joined by ';', as tune/tuned.h has found them. All blocks are alike, so five kinds of products
- * are all there is, and a launch finds its own by comparing four numbers.
+ * tuned.c: the model's products as they were tuned. The key `config` arrives as
+ * "SHAPE:CONFIGURATION", several joined by ';', as tune/tuned.h has found them. All blocks are
+ * alike, so five kinds of products are all there is, and a launch finds its own by comparing four
+ * numbers.
  */
 #include "workload/vit/vit.h"
 

@@ -108,7 +108,8 @@ struct vit_model {
 /* Sizes and offsets only: enough for the cost and for vit_model_forward without data. */
 void vit_model_plan(const struct vit_shape *shape, bool fused, struct vit_model *ret_model);
 
-/* Plans, takes memory and draws the weights; `config` is the key's text. On failure nothing is left. */
+/* Plans, takes memory and draws the weights; `config` is the key's text. On failure nothing is
+ * left. */
 int vit_model_open(const struct vit_shape *shape, bool fused, const char *config,
                    struct lab_stream *stream, uint64_t seed, struct vit_model *ret_model,
                    struct lab_err *err);

@@ -134,7 +134,8 @@ static void a_device_that_pays_has_its_node_in_the_line(void **state) {
     given_end(&given);
 }
 
-/* No line can set the batch of a program that nobody knows: it starts the program, and words say so. */
+/* No line can set the batch of a program that nobody knows: it starts the program, and words say
+ * so. */
 static void a_batch_that_pays_is_left_to_the_program(void **state) {
     (void)state;
     struct given_study given;

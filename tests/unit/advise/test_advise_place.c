@@ -1,4 +1,5 @@
-/* A line that starts PROGRAM has the GPU, the cores and the memory, in every form, or it isn't made. */
+/* A line that starts PROGRAM has the GPU, the cores and the memory, in every form, or it isn't
+ * made. */
 #include "advise/advise_place.h"
 
 #include "base/str.h"

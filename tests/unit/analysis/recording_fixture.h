@@ -1,7 +1,7 @@
 /*
- * recording_fixture.h: recordings made by hand, for the tests of what analyses say of them. A GPU is
- * added with its columns, then ticks are added to it, a value for each column; NONE is one that isn't
- * there.
+ * recording_fixture.h: recordings made by hand, for the tests of what analyses say of them. A GPU
+ * is added with its columns, then ticks are added to it, a value for each column; NONE is one that
+ * isn't there.
  */
 #ifndef LAB_TESTS_RECORDING_FIXTURE_H
 #define LAB_TESTS_RECORDING_FIXTURE_H

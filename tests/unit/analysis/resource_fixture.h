@@ -1,6 +1,7 @@
 /*
- * resource_fixture.h: runs with iterations and samples beside them, for tests of what analyses say of
- * the two together. A test gives functions of time: how long an iteration takes, what a column holds.
+ * resource_fixture.h: runs with iterations and samples beside them, for tests of what analyses say
+ * of the two together. A test gives functions of time: how long an iteration takes, what a column
+ * holds.
  */
 #ifndef RESOURCE_FIXTURE_H
 #define RESOURCE_FIXTURE_H
@@ -59,8 +60,8 @@ static inline struct lab_study_run *given_paced(struct given_study *given, struc
     return run;
 }
 
-/* Makes its iterations those of a pipeline, as long as before but for every `stretch`th: that one finds
- * it empty and takes three times as long. */
+/* Makes its iterations those of a pipeline, as long as before but for every `stretch`th: that one
+ * finds it empty and takes three times as long. */
 static inline void given_refills(struct given_study *given, struct lab_study_run *run,
                                  size_t stretch) {
     struct lab_study_rank *rank = &run->ranks[0];

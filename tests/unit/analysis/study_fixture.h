@@ -1,6 +1,6 @@
 /*
- * study_fixture.h: studies made by hand for tests of analyses. A test says what a run was asked for and
- * how fast it was; iterations, where it wants any, follow from that with a seeded spread.
+ * study_fixture.h: studies made by hand for tests of analyses. A test says what a run was asked for
+ * and how fast it was; iterations, where it wants any, follow from that with a seeded spread.
  */
 #ifndef STUDY_FIXTURE_H
 #define STUDY_FIXTURE_H

@@ -1,6 +1,6 @@
 /*
- * Whether GPUs carry the same load, on recordings whose answers can be worked out by hand. Trends and
- * rank correlations were computed with R 4.2: cor.test(method = "kendall", exact = TRUE) and
+ * Whether GPUs carry the same load, on recordings whose answers can be worked out by hand. Trends
+ * and rank correlations were computed with R 4.2: cor.test(method = "kendall", exact = TRUE) and
  * cor(method = "spearman").
  */
 #include "analysis/balance/drift.h"
@@ -31,8 +31,8 @@ static const char *line(const struct given *f, const char *key, int number) {
     return found->lines[number];
 }
 
-/* The published example: 0.2148 % by R, printed there as 0.3 %. Deviation of 40 values that are 45 off
- * their mean: 45 · √(40/39) = 45.57. */
+/* The published example: 0.2148 % by R, printed there as 0.3 %. Deviation of 40 values that are 45
+ * off their mean: 45 · √(40/39) = 45.57. */
 static void the_published_example_is_excellent(void **state) {
     struct given *f = *state;
     given_four(f);
@@ -101,8 +101,8 @@ static void nothing_to_compare_is_no_grade(void **state) {
     assert_true(has_note(f->result.parts[0].notes, "nearly idle (0.0 %)"));
 }
 
-/* GPU 1 gives nothing from second 10 to 19 of 0 to 39: between its ticks at 9 and 20 lie 11 s, of which
- * one is the usual interval. 10 / 39 = 25.6 %. */
+/* GPU 1 gives nothing from second 10 to 19 of 0 to 39: between its ticks at 9 and 20 lie 11 s, of
+ * which one is the usual interval. 10 / 39 = 25.6 %. */
 static void a_gap_is_not_filled(void **state) {
     struct given *f = *state;
     given_recording(f, "lost", "lost");
@@ -134,7 +134,8 @@ static void an_early_end_is_a_gap(void **state) {
     assert_true(has_note(f->result.parts[0].notes, "GPU 1 gave nothing for 50.0 % of the time"));
 }
 
-/* GPU 1's load falls from 90 % to 45 % while GPU 0 stays: the balance gets worse from window to window. */
+/* GPU 1's load falls from 90 % to 45 % while GPU 0 stays: the balance gets worse from window to
+ * window. */
 static void drift_is_told(void **state) {
     struct given *f = *state;
     given_recording(f, "drifting", "drifting");

@@ -1,6 +1,6 @@
 /*
- * What differs between labels. Intervals were computed with R 4.2: t.test() for absolute differences,
- * var(), qt() and the delta method written out for relative ones.
+ * What differs between labels. Intervals were computed with R 4.2: t.test() for absolute
+ * differences, var(), qt() and the delta method written out for relative ones.
  */
 #include "analysis/analysis_change.h"
 #include "base/random.h"
@@ -119,8 +119,9 @@ static struct lab_change compare_within(const double *a, const double *b, int co
 }
 
 /*
- * Given pairs of series with the same mean whose neighbours depend on each other (0.8), an interval at
- * 95 % should leave 0 out in 5 % of them; one that takes samples as independent does so in about half.
+ * Given pairs of series with the same mean whose neighbours depend on each other (0.8), an interval
+ * at 95 % should leave 0 out in 5 % of them; one that takes samples as independent does so in about
+ * half.
  */
 static void neighbours_that_depend_dont_make_differences(void **state) {
     (void)state;
@@ -203,8 +204,8 @@ static void only_what_differs_is_said_to(void **state) {
     assert_true(has_note(f->result.notes, "within one recording each"));
 }
 
-/* Powers 98 to 102 and 128 to 132, ten bins of 3.4 W: the first has 98 to 101.4 (four of five values)
- * and 102 in the next one; the last bin has 129 to 132, the one before 128. */
+/* Powers 98 to 102 and 128 to 132, ten bins of 3.4 W: the first has 98 to 101.4 (four of five
+ * values) and 102 in the next one; the last bin has 129 to 132, the one before 128. */
 static void histograms_count_samples(void **state) {
     struct given *f = *state;
     add_recording(f, "before", "before", 100);

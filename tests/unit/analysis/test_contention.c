@@ -1,4 +1,5 @@
-/* The verdict of a study with phases: what is slowed, by what, what takes it back, what tuning makes of it. */
+/* The verdict of a study with phases: what is slowed, by what, what takes it back, what tuning
+ * makes of it. */
 #include "study_answers.h"
 
 #define BLOCKS 5
@@ -25,7 +26,8 @@ static const char *test_of(struct given_study *given, const struct phase_given *
                             phase->name, phase->place, phase->apart ? phase->apart : "", disturb);
 }
 
-/* A rank's own result: what it chose, and what its probes found, each with half a percent of chance. */
+/* A rank's own result: what it chose, and what its probes found, each with half a percent of
+ * chance. */
 static const char *result_of(struct given_study *given, const struct phase_given *phase, int block,
                              const char *config) {
     double by_chance[4];

@@ -214,8 +214,8 @@ static void test_points_that_vary_differently_are_held_against_themselves(void *
         given_column(&beside, given_entity(&beside, LAB_ENTITY_CPU, 0), LAB_METRIC_CORE_UTILIZATION,
                      0, 1, second ? noisy : rarely, &small);
     }
-    /* most of the first model's windows have less of the core than its mean, and less spread than the
-     * other's: that says nothing of what the core does */
+    /* most of the first model's windows have less of the core than its mean, and less spread than
+     * the other's: that says nothing of what the core does */
     struct lab_analysis_result result = when_asked(&given, "correlate");
     assert_int_equal(table_of(&result, "findings")->row_count, 0);
     for (int i = 0; i < table_of(&result, "tested")->row_count; i++)

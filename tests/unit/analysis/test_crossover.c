@@ -28,7 +28,8 @@ static void assert_has(const char *text, const char *part) {
         fail_msg("'%s' isn't in '%s'", part, text);
 }
 
-/* Seconds of a batch: in, compute, out; each iteration's spread by `spread`, each run's by `noise`. */
+/* Seconds of a batch: in, compute, out; each iteration's spread by `spread`, each run's by
+ * `noise`. */
 static struct lab_study_run *add_run(struct given_study *given, const char *model, double gflop,
                                      double in_s, double compute_s, double out_s, int repeat,
                                      double noise, double spread) {
@@ -96,8 +97,8 @@ static void test_the_turn_is_where_the_lines_meet(void **state) {
     given_end(&given);
 }
 
-/* Times on a curve: 1 ms of copies, √GFLOP ms of compute. No line fits them, yet the runs hardly vary,
- * and the two models beside the turn meet at 0.9 + 0.3 × (1 − √0.9) / (√1.2 − √0.9) GFLOP. */
+/* Times on a curve: 1 ms of copies, √GFLOP ms of compute. No line fits them, yet the runs hardly
+ * vary, and the two models beside the turn meet at 0.9 + 0.3 × (1 − √0.9) / (√1.2 − √0.9) GFLOP. */
 static void test_a_curve_doesnt_widen_the_interval(void **state) {
     (void)state;
     static const double gflop[] = {0.01, 0.2, 0.9, 1.2, 9, 100};

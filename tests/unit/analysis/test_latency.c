@@ -1,6 +1,6 @@
 /*
- * The figures of a pipeline, on traces whose answers can be worked out by hand. Times are written in
- * microseconds.
+ * The figures of a pipeline, on traces whose answers can be worked out by hand. Times are written
+ * in microseconds.
  */
 #include "analysis/latency/pipeline.h"
 #include "analysis/latency/span.h"
@@ -207,7 +207,8 @@ static void nothing_at_all_is_no_pipeline(void **state) {
 
 /* --- windows --- */
 
-/* The host closes its range at 12, when the device has just begun: what it asked for counts to its end. */
+/* The host closes its range at 12, when the device has just begun: what it asked for counts to its
+ * end. */
 static void the_tail_behind_the_range_counts(void **state) {
     struct fixture *f = *state;
     range(f, "warmup_double_buffer", 0, 5, 9);
@@ -267,7 +268,8 @@ static void a_range_that_was_never_closed_has_no_end(void **state) {
     assert_int_equal(p->start_ns, 5000 * US);
 }
 
-/* A kernel that starts before its call returns was prepared in no time; a graph's commands share one. */
+/* A kernel that starts before its call returns was prepared in no time; a graph's commands share
+ * one. */
 static void preparation_counts_each_launch_once(void **state) {
     struct fixture *f = *state;
     call(f, 0, 10, 1, 9);

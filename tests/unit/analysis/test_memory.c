@@ -1,8 +1,8 @@
 /* Which label takes the least memory, on recordings whose answers can be worked out by hand. */
 #include "recording_fixture.h"
 
-/* Two GPUs, one of which peaks while the other doesn't: 10 s of `base`, then 10 s with 1000 MiB more on
- * the first, then 10 s with 1000 more on the second. */
+/* Two GPUs, one of which peaks while the other doesn't: 10 s of `base`, then 10 s with 1000 MiB
+ * more on the first, then 10 s with 1000 more on the second. */
 static void add_in_turns(struct given *f, const char *name, const char *label, double base) {
     given_recording(f, name, label);
     struct lab_track *first = given_gpu(f, 0), *second = given_gpu(f, 1);
@@ -26,7 +26,8 @@ static void peaks_at_different_times_dont_add_up(void **state) {
 }
 
 /*
- * Three recordings each, of which only the mean counts: totals 50000, 50400, 49700 and 54800, 55500,
+ * Three recordings each, of which only the mean counts: totals 50000, 50400, 49700 and 54800,
+ * 55500,
  * 55150. The interval of the ratio by R 4.2, with var(), qt() and the delta method written out:
  * 0.10226516 [0.08547864, 0.11905168].
  */

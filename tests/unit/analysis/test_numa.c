@@ -1,4 +1,5 @@
-/* Planted penalties come back, none is claimed where there is none, and the answer says which node. */
+/* Planted penalties come back, none is claimed where there is none, and the answer says which
+ * node. */
 #include "study_fixture.h"
 
 #include "report/analysis.h"
@@ -27,7 +28,8 @@ static struct lab_analysis_result analyze(struct given_study *given) {
     return result;
 }
 
-/* Device `gpu` on node `home`, fed from nodes 0 to nodes − 1; `penalty[model]` where that isn't home. */
+/* Device `gpu` on node `home`, fed from nodes 0 to nodes − 1; `penalty[model]` where that isn't
+ * home. */
 static void add_device(struct given_study *given, int gpu, int home, int nodes, int runs,
                        const double *penalty, double noise) {
     for (int r = 0; r < runs; r++)
@@ -108,8 +110,8 @@ static void test_nothing_is_claimed_where_there_is_nothing(void **state) {
     given_end(&given);
 }
 
-/* Nobody loses more than all: with runs as far apart as these, the other node may give several times as
- * much, which is to lose most of it by this one. */
+/* Nobody loses more than all: with runs as far apart as these, the other node may give several
+ * times as much, which is to lose most of it by this one. */
 static void test_no_bound_is_larger_than_all(void **state) {
     (void)state;
     struct given_study given;
@@ -162,8 +164,8 @@ static void test_no_device_is_told_twice(void **state) {
     given_end(&given);
 }
 
-/* One run each, which differ by 2 %: the largest penalty of four devices is too large, and its interval
- * knows nothing of other runs. That over the devices does. */
+/* One run each, which differ by 2 %: the largest penalty of four devices is too large, and its
+ * interval knows nothing of other runs. That over the devices does. */
 static void test_single_runs_are_told_over_devices(void **state) {
     (void)state;
     struct given_study given;
@@ -246,7 +248,8 @@ static void test_another_node_may_be_better_than_the_own(void **state) {
     given_end(&given);
 }
 
-/* A device on a node that fed nothing: the best of the others is told, and that its own is missing. */
+/* A device on a node that fed nothing: the best of the others is told, and that its own is
+ * missing. */
 static void test_an_own_node_that_wasnt_tried_is_named(void **state) {
     (void)state;
     struct given_study given;

@@ -90,8 +90,8 @@ static void the_clearly_fastest_place_is_the_best(void **state) {
     given_end(&given);
 }
 
-/* A sweep over NCCL's settings, one changed at a time: each is held against the best, and what is left to the
- * library is the default. */
+/* A sweep over NCCL's settings, one changed at a time: each is held against the best, and what is
+ * left to the library is the default. */
 static void settings_of_a_library_are_places_to_choose_from(void **state) {
     (void)state;
     struct given_study given;
@@ -281,7 +281,8 @@ static void the_chart_marks_the_best(void **state) {
     given_end(&given);
 }
 
-/* A slower place with a wide whisker, a faster one with a narrow: both show why they are marked so. */
+/* A slower place with a wide whisker, a faster one with a narrow: both show why they are marked
+ * so. */
 static void whiskers_are_the_intervals_of_the_verdicts(void **state) {
     (void)state;
     struct given_study given;

@@ -1,6 +1,6 @@
 /*
- * How throughput follows depth and width, on studies whose law was planted: what comes out must be what
- * went in, and intervals must hold as often as they say.
+ * How throughput follows depth and width, on studies whose law was planted: what comes out must be
+ * what went in, and intervals must hold as often as they say.
  */
 #include "study_answers.h"
 

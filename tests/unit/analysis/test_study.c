@@ -1,4 +1,5 @@
-/* A study's runs become points; points are compared over runs, and claims stay within what they carry. */
+/* A study's runs become points; points are compared over runs, and claims stay within what they
+ * carry. */
 #include "study_fixture.h"
 
 #include <setjmp.h>

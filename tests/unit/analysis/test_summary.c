@@ -58,8 +58,8 @@ static void short_recordings_take_some_time(void **state) {
     lab_str_release(&text);
 }
 
-/* A counter is believed before power: here power says 100 W, the counter 50 J a second; it starts anew
- * at second 5, and what it had counted since second 4 is all that is lost. */
+/* A counter is believed before power: here power says 100 W, the counter 50 J a second; it starts
+ * anew at second 5, and what it had counted since second 4 is all that is lost. */
 static void energy_is_the_counters_where_there_is_one(void **state) {
     struct given *f = *state;
     static const enum lab_metric_id metrics[] = {LAB_METRIC_POWER, LAB_METRIC_ENERGY};
@@ -97,8 +97,8 @@ static void energy_from_power_leaves_gaps_out(void **state) {
     assert_true(has_note(f->result.parts[0].notes, "GPU 0 gave nothing for 47.5 % of the time"));
 }
 
-/* Clocks are held back by power from second 4 to 7, by power and heat at 8, and idle later, which is
- * nobody's fault: each tick stands for the second before it. */
+/* Clocks are held back by power from second 4 to 7, by power and heat at 8, and idle later, which
+ * is nobody's fault: each tick stands for the second before it. */
 static void reasons_at_once_count_once(void **state) {
     struct given *f = *state;
     static const enum lab_metric_id metrics[] = {LAB_METRIC_UTILIZATION, LAB_METRIC_CLOCK_REASONS,

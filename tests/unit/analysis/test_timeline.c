@@ -22,7 +22,8 @@ static void neighbours_become_their_mean(void **state) {
     lab_arena_release(&arena);
 }
 
-/* Readings that all lie far from each other are a gap and a point each: twice as many as went in. */
+/* Readings that all lie far from each other are a gap and a point each: twice as many as went
+ * in. */
 static void every_reading_may_come_after_a_gap(void **state) {
     (void)state;
     struct lab_arena arena;

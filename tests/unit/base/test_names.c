@@ -17,7 +17,8 @@ static void becomes(const char *const *names, const char *const *wanted, int cou
     lab_arena_release(&arena);
 }
 
-/* Given ids of runs, when they are too long, then what all share is left out, the rest abbreviated. */
+/* Given ids of runs, when they are too long, then what all share is left out, the rest
+ * abbreviated. */
 static void ids_keep_what_differs(void **state) {
     (void)state;
     static const char *const names[] = {

@@ -1,4 +1,5 @@
-/* test_out_dir.c: directories that are filled again: whose they are, what is replaced, what stays. */
+/* test_out_dir.c: directories that are filled again: whose they are, what is replaced, what
+ * stays. */
 #include "base/file/out_dir.h"
 
 #include "base/file/file.h"
@@ -66,7 +67,8 @@ static int fill(const struct lab_out_dir_spec *spec, const char *name, const cha
     return result;
 }
 
-/* Given a directory that was filled before, then what was written is replaced or removed, and no more. */
+/* Given a directory that was filled before, then what was written is replaced or removed, and no
+ * more. */
 static void only_what_was_written_is_replaced(void **state) {
     (void)state;
     struct lab_out_dir_spec spec = {.path = in_folder("out")};
@@ -83,7 +85,8 @@ static void only_what_was_written_is_replaced(void **state) {
     assert_int_equal(fill(&spec, "mine", "ours"), 0);
 }
 
-/* Given a directory that is the program's own by the file beside it, then it is so with that file alone. */
+/* Given a directory that is the program's own by the file beside it, then it is so with that file
+ * alone. */
 static void the_file_beside_makes_it_ours(void **state) {
     (void)state;
     struct lab_out_dir_spec spec = {.path = in_folder("report"), .owner = "study.db"};
@@ -99,7 +102,8 @@ static void the_file_beside_makes_it_ours(void **state) {
     assert_string_equal(read_text("report/index.html"), "page");
 }
 
-/* Given a manifest that is too long, then it lists nothing: its last name may be half of another. */
+/* Given a manifest that is too long, then it lists nothing: its last name may be half of
+ * another. */
 static void a_manifest_that_is_cut_off_lists_nothing(void **state) {
     (void)state;
     struct lab_out_dir_spec spec = {.path = in_folder("out")};

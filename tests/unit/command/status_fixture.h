@@ -1,6 +1,6 @@
 /*
- * status_fixture.h: studies on disk for `status` and `estimate`, in a folder of each test's own, with
- * a runner that holds one of them: a child process that does nothing else.
+ * status_fixture.h: studies on disk for `status` and `estimate`, in a folder of each test's own,
+ * with a runner that holds one of them: a child process that does nothing else.
  */
 #ifndef LAB_TEST_STATUS_FIXTURE_H
 #define LAB_TEST_STATUS_FIXTURE_H
@@ -197,7 +197,8 @@ static inline void hold(const char *study, int ready, int go) {
     _exit(0);
 }
 
-/* A process that holds the newest unfinished study of this name until the test ends or lets it go. */
+/* A process that holds the newest unfinished study of this name until the test ends or lets it
+ * go. */
 static inline int given_runner(const char *study) {
     int ready[2], go[2];
     assert_true(holder_count < HOLDERS_MAX);

@@ -89,8 +89,7 @@ static void old_ones_are_shown_on_demand(void **state) {
     assert_null(strstr(output, "--all"));
 }
 
-/* --- again and again: another process follows, and the test does the next thing once it has seen what
- * it expects --- */
+/* --- follow: another process follows; the test goes on once it has seen what it waits for --- */
 
 struct follower {
     pid_t pid;

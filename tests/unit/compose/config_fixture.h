@@ -1,7 +1,7 @@
 /*
- * config_fixture.h: composing in tests. A test writes the config files that it needs into a folder of
- * its own, composes words as a command line would, and compares trees as text, in which types show
- * (1, 1.0, '1').
+ * config_fixture.h: composing in tests. A test writes the config files that it needs into a folder
+ * of its own, composes words as a command line would, and compares trees as text, in which types
+ * show (1, 1.0, '1').
  */
 #ifndef LAB_TEST_CONFIG_FIXTURE_H
 #define LAB_TEST_CONFIG_FIXTURE_H

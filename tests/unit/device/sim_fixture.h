@@ -1,6 +1,7 @@
 /*
- * sim_fixture.h: a small machine whose times can be worked out by hand: two nodes, three GPUs, round
- * figures, no chance. Tests change it by putting keys behind it, or lines in the place of others.
+ * sim_fixture.h: a small machine whose times can be worked out by hand: two nodes, three GPUs,
+ * round figures, no chance. Tests change it by putting keys behind it, or lines in the place of
+ * others.
  */
 #ifndef LAB_TEST_SIM_FIXTURE_H
 #define LAB_TEST_SIM_FIXTURE_H
@@ -20,7 +21,8 @@
 #include <cmocka.h>
 // clang-format on
 
-/* GPU 0 and 1 share `up`, 10 GB/s; GPU 2 has its slot's 20 GB/s to itself. Host calls cost nothing. */
+/* GPU 0 and 1 share `up`, 10 GB/s; GPU 2 has its slot's 20 GB/s to itself. Host calls cost
+ * nothing. */
 #define TOY_HEAD                                                                                   \
     "title: toy\n"                                                                                 \
     "cpu: none\n"                                                                                  \

@@ -56,7 +56,8 @@ struct world {
     struct graph graphs[GRAPHS];
     struct lab_buffer factors[FACTORS];
     float *products[FACTORS][FACTORS];
-    int failures; /* refused calls and cells that differ; counted since not all is in main's thread */
+    /* refused calls and cells that differ; counted since not all is in main's thread */
+    int failures;
 };
 
 static int draw(struct world *world, int bound) {
@@ -473,7 +474,8 @@ static long mapped_mib(void) {
     return pages * 4096 >> 20;
 }
 
-/* Of what is left behind a BLAS buffer would be the largest, 256 MiB each, and hardly seen in RSS. */
+/* Of what is left behind a BLAS buffer would be the largest, 256 MiB each, and hardly seen in
+ * RSS. */
 static void opening_and_closing_leaves_nothing(void **state) {
     struct cpu_fixture *fixture = *state;
     int threads = 0, files = 0;

@@ -1,4 +1,5 @@
-/* Traces of the cpu backend: what the streams did is there, in order, and tied to the host's calls. */
+/* Traces of the cpu backend: what the streams did is there, in order, and tied to the host's
+ * calls. */
 #include "cpu_fixture.h"
 
 #include <unistd.h>

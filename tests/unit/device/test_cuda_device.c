@@ -1,6 +1,6 @@
 /*
- * test_cuda_device.c: opening a GPU, its memory, streams, events, graphs and slices. Runs on the fake
- * driver, and with GPULAB_TEST_CUDA=real on a GPU (cuda_fixture.h).
+ * test_cuda_device.c: opening a GPU, its memory, streams, events, graphs and slices. Runs on the
+ * fake driver, and with GPULAB_TEST_CUDA=real on a GPU (cuda_fixture.h).
  */
 #include "cuda_fixture.h"
 

@@ -1,4 +1,5 @@
-/* test_cuda_select.c: which GPUs a selector names, and what is said about those that aren't there. */
+/* test_cuda_select.c: which GPUs a selector names, and what is said about those that aren't
+ * there. */
 #include "cuda_fixture.h"
 
 #include "base/file/file.h"

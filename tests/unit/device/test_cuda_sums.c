@@ -1,7 +1,7 @@
 /*
- * Sums over GPUs on the way to the driver and to NCCL, both fake: which way is taken between which devices,
- * that all ranks agree on it, and that a rank which fails lets the others go. That the kernel's own sums are
- * right is tests/gpu's matter.
+ * Sums over GPUs on the way to the driver and to NCCL, both fake: which way is taken between which
+ * devices, that all ranks agree on it, and that a rank which fails lets the others go. That the
+ * kernel's own sums are right is tests/gpu's matter.
  */
 #include "cuda_fixture.h"
 
@@ -137,7 +137,8 @@ static void what_nccl_refuses_goes_through_host_memory(void **state) {
     }
 }
 
-/* What joins the GPUs may wait for something that never comes: the ranks don't wait for it for ever. */
+/* What joins the GPUs may wait for something that never comes: the ranks don't wait for it for
+ * ever. */
 static void what_never_joins_the_gpus_is_an_error_at_the_limit(void **state) {
     struct rank ranks[RANKS] = {{.way = LAB_SUM_NCCL}, {.way = LAB_SUM_NCCL}};
     setenv("FAKE_NCCL_MS", "600", 1); /* then it comes, and finds nobody */

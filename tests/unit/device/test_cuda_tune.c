@@ -1,6 +1,6 @@
 /*
- * test_cuda_tune.c: what a tuned configuration holds for on GPUs, told without opening them, and the
- * clock of one that is open.
+ * test_cuda_tune.c: what a tuned configuration holds for on GPUs, told without opening them, and
+ * the clock of one that is open.
  */
 #include "cuda_fixture.h"
 

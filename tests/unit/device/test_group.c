@@ -1,6 +1,6 @@
 /*
- * Ranks that meet, and sums over their devices: every rank gets the same sum to the bit, whatever the way and
- * the length, and nobody waits for one that is out.
+ * Ranks that meet, and sums over their devices: every rank gets the same sum to the bit, whatever
+ * the way and the length, and nobody waits for one that is out.
  */
 #include "device/group.h"
 #include "machine/machine.h"

@@ -1,6 +1,7 @@
 /*
- * test_sim_chance.c: chance has the sizes that the description says, GPUs grow hot and slow down, and a
- * sampler's eyes see what happened. Seeds are fixed: the bounds are a few standard errors wide.
+ * test_sim_chance.c: chance has the sizes that the description says, GPUs grow hot and slow down,
+ * and a sampler's eyes see what happened. Seeds are fixed: the bounds are a few standard errors
+ * wide.
  */
 #include "sim_fixture.h"
 

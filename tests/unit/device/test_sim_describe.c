@@ -1,6 +1,6 @@
 /*
- * test_sim_describe.c: descriptions of machines: those that ship are sound, a mistake is told with its
- * line and what is right, and selectors name what is there.
+ * test_sim_describe.c: descriptions of machines: those that ship are sound, a mistake is told with
+ * its line and what is right, and selectors name what is there.
  */
 #include "sim_fixture.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_sim_engine.c: what commands cost on a simulated machine, alone and beside each other, worked out
- * by hand from the toy's round figures.
+ * test_sim_engine.c: what commands cost on a simulated machine, alone and beside each other, worked
+ * out by hand from the toy's round figures.
  */
 #include "sim_fixture.h"
 

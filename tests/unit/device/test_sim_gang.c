@@ -1,6 +1,6 @@
 /*
- * test_sim_gang.c: several threads with a GPU each in one simulated world: they share links, wait for
- * each other in the world's time, and come out the same however the system schedules them.
+ * test_sim_gang.c: several threads with a GPU each in one simulated world: they share links, wait
+ * for each other in the world's time, and come out the same however the system schedules them.
  */
 #include "sim_fixture.h"
 

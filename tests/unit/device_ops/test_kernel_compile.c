@@ -1,7 +1,7 @@
 /*
  * test_kernel_compile.c: kernels through NVRTC, which needs no GPU: every kernel in every dtype for
- * every architecture, variants that shapes at random ask for, and the cache that keeps them. Without
- * NVRTC it is skipped.
+ * every architecture, variants that shapes at random ask for, and the cache that keeps them.
+ * Without NVRTC it is skipped.
  *
  * Code is kept in the build's own folder, so that only what has changed is compiled again.
  */
@@ -211,7 +211,8 @@ static void tiles_at_random_compile(void **state) {
 
 #define HOPPER_TILES_AT_RANDOM 4
 
-/* Its registers and shared memory are counted by the kernel itself: what is legal must be so there. */
+/* Its registers and shared memory are counted by the kernel itself: what is legal must be so
+ * there. */
 static void tiles_for_hopper_at_random_compile(void **state) {
     (void)state;
     struct lab_err err = LAB_ERR_INIT;

@@ -52,8 +52,8 @@ static int64_t room_for_rows(const struct cuda_call *call) {
     return call->grid[0];
 }
 
-/* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last block
- * that rows don't fill: its warps without one must do nothing. */
+/* Which kernels a launch reaches, as it is and in every legal configuration, and which with a last
+ * block that rows don't fill: its warps without one must do nothing. */
 static void reach_by(struct cuda_capacity room, struct lab_launch launch, bool *seen,
                      bool *shared) {
     struct lab_device_ref ref;
@@ -82,8 +82,8 @@ static void reach(struct cuda_capacity room, enum lab_dtype dtype, bool *seen, b
     }
 }
 
-/* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of them but the
- * sum over ranks, which is no op: tests/gpu has that. */
+/* What looks at kernels by the ops' examples, on every backend or under a sanitizer, sees all of
+ * them but the sum over ranks, which is no op: tests/gpu has that. */
 static void the_examples_reach_every_kernel_and_shared_blocks(void **state) {
     (void)state;
     for (int dtype = 0; dtype < 4; dtype++) {
@@ -266,7 +266,8 @@ static struct lab_launch mlp_step(struct lab_mlp mlp) {
     };
 }
 
-/* Blocks that wait for each other must all be there: one on each multiprocessor, whatever the shape. */
+/* Blocks that wait for each other must all be there: one on each multiprocessor, whatever the
+ * shape. */
 static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
     (void)state;
     static const struct cuda_capacity slice = {64, 227 << 10, 90};
@@ -314,7 +315,8 @@ static void a_training_step_is_one_kernel_on_all_multiprocessors(void **state) {
     assert_int_equal(err.code, LAB_ERR_UNSUPPORTED);
 }
 
-/* Its blocks wait for those of other ranks: no more than run at once, and the same number on all. */
+/* Its blocks wait for those of other ranks: no more than run at once, and the same number on
+ * all. */
 static void a_sum_over_ranks_has_a_block_on_each_multiprocessor_at_most(void **state) {
     (void)state;
     struct cuda_sum_arguments arguments = {.count = 1 << 21, .rank = 3};

@@ -1,6 +1,6 @@
 /*
- * test_kernel_plan_gemm.c: how matrix products are done on a GPU: by the library unless a tuning says
- * otherwise, and by a kernel of our own exactly as the tuning says, where that is possible.
+ * test_kernel_plan_gemm.c: how matrix products are done on a GPU: by the library unless a tuning
+ * says otherwise, and by a kernel of our own exactly as the tuning says, where that is possible.
  */
 #include "base/str.h"
 #include "device/cuda/cuda.h"

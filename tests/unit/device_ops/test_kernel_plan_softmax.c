@@ -1,6 +1,6 @@
 /*
- * test_kernel_plan_softmax.c: how softmax is done on a GPU, decided without one: what a row goes to, by
- * default and as it was tuned, and what is refused.
+ * test_kernel_plan_softmax.c: how softmax is done on a GPU, decided without one: what a row goes
+ * to, by default and as it was tuned, and what is refused.
  */
 #include "kernel_plan.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_kernels.c: every kernel of the cpu backend, on every instruction set of this CPU, against the
- * op's definition: cut for several numbers of threads, in any order, beside its inputs and over
+ * test_kernels.c: every kernel of the cpu backend, on every instruction set of this CPU, against
+ * the op's definition: cut for several numbers of threads, in any order, beside its inputs and over
  * them.
  */
 #include "conformance/op_check.h"

@@ -1,6 +1,6 @@
 /*
- * Training's operations by their meaning: where things lie, what the definitions in double precision
- * compute, which outputs are dropped, and that parts of a batch add up to it.
+ * Training's operations by their meaning: where things lie, what the definitions in double
+ * precision compute, which outputs are dropped, and that parts of a batch add up to it.
  */
 #include "base/mem.h"
 #include "base/philox.h"
@@ -149,7 +149,8 @@ static double relative_distance(const double *a, const double *b, int64_t count)
     return sqrt(difference / norm);
 }
 
-/* One weight times one input. Each is halfway between two neighbours of the format, or a little above. */
+/* One weight times one input. Each is halfway between two neighbours of the format, or a little
+ * above. */
 static void factors_are_rounded_as_matrix_units_do(void **state) {
     (void)state;
     const struct {

@@ -187,8 +187,8 @@ static void every_configuration_computes_the_same(void **state) {
 }
 
 /*
- * Whatever the examples are: each choice of each parameter is tried here, with lengths that no block
- * divides, and more than one block of the largest each way.
+ * Whatever the examples are: each choice of each parameter is tried here, with lengths that no
+ * block divides, and more than one block of the largest each way.
  */
 static const struct lab_launch *large_launches(enum lab_op_id op, int *ret_count) {
     static struct lab_launch list[3];

@@ -184,8 +184,8 @@ static void send(const struct lab_sink_samples *sink, int index, int second) {
     sink->tick(sink->state, &tick);
 }
 
-/* Two repetitions on GPU 0, one of another kind on GPU 1 that isn't valid; both GPUs are watched from
- * second 0 to 39, the runs take 10 s each from 5 on. */
+/* Two repetitions on GPU 0, one of another kind on GPU 1 that isn't valid; both GPUs are watched
+ * from second 0 to 39, the runs take 10 s each from 5 on. */
 static void given_study(const char *path) {
     static const struct lab_run_rank on_0[] = {{0, "cuda:0", 0}}, on_1[] = {{1, "cuda:1/2.1", 0}};
     static const struct lab_run runs[] = {

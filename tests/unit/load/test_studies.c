@@ -247,7 +247,8 @@ static void gpus_are_called_as_others_know_them(void **state) {
     assert_int_equal(rank_of(&table, "cpu_r0")->gpu, -1);
 }
 
-/* CUDA_VISIBLE_DEVICES left the study one GPU, or another order: `cuda:1` is the first on the bus. */
+/* CUDA_VISIBLE_DEVICES left the study one GPU, or another order: `cuda:1` is the first on the
+ * bus. */
 static void a_sampler_says_which_gpu_it_was(void **state) {
     (void)state;
     given_study("a", true);

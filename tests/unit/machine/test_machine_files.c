@@ -84,7 +84,8 @@ static void a_topology_without_a_machine_is_damaged(void **state) {
     assert_bytes_refused(future, sizeof future - 1, "a damaged one");
 }
 
-/* Cut anywhere before its last tag, a recording is refused; what remains is never half a machine. */
+/* Cut anywhere before its last tag, a recording is refused; what remains is never half a
+ * machine. */
 static void a_truncated_topology_is_damaged(void **state) {
     (void)state;
     struct lab_arena arena;

@@ -1,6 +1,6 @@
 /*
- * measure_fixture.h: subjects that only pretend to work: they move a clock that stands still otherwise, so
- * that every figure is known beforehand.
+ * measure_fixture.h: subjects that only pretend to work: they move a clock that stands still
+ * otherwise, so that every figure is known beforehand.
  */
 #ifndef MEASURE_FIXTURE_H
 #define MEASURE_FIXTURE_H

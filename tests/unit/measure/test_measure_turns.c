@@ -1,4 +1,5 @@
-/* The loop around its subjects: several that take turns, what comes before each, who watches and stops. */
+/* The loop around its subjects: several that take turns, what comes before each, who watches and
+ * stops. */
 #include "measure_fixture.h"
 
 /* --- one by one ---------------------------------------------------------------------------- */

@@ -1,4 +1,5 @@
-/* test_iteration.c: iterations as bytes and back: exact whatever they are, small when they repeat. */
+/* test_iteration.c: iterations as bytes and back: exact whatever they are, small when they
+ * repeat. */
 #include "base/random.h"
 #include "model/iteration.h"
 

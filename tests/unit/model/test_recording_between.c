@@ -1,6 +1,6 @@
 /*
- * What a recording says of a stretch of time: gauges, energy, flags. Ticks come each 100 ms, the energy
- * counter is read with every tenth of them.
+ * What a recording says of a stretch of time: gauges, energy, flags. Ticks come each 100 ms, the
+ * energy counter is read with every tenth of them.
  */
 #include "model/recording.h"
 
@@ -87,7 +87,8 @@ static void energy_is_the_counter_s_with_edges_by_power(void **state) {
     assert_near(energy.covered_s, 3);
     assert_true(energy.estimated);
     assert_false(lab_track_energy(&track, INTERVAL, 10 * S, 15 * S).estimated);
-    /* with a counter that says twice as much as power does, then it is believed between its readings */
+    /* with a counter that says twice as much as power does, then it is believed between its
+     * readings */
     for (int i = 0; i < TICKS; i++)
         values[ENERGY][i] *= 2;
     assert_near(joules(10 * S + 500 * MS, 13 * S + 500 * MS), 50 + 800 + 150);

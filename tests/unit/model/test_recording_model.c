@@ -1,4 +1,5 @@
-/* test_recording_model.c: asking a recording in memory: wall time, columns, how much a counter grew. */
+/* test_recording_model.c: asking a recording in memory: wall time, columns, how much a counter
+ * grew. */
 #include "model/recording.h"
 
 #include <math.h>

@@ -20,7 +20,8 @@ static bool is_noted(const char *part) {
 static void each_kernel_is_done_alone_and_together(void **state) {
     (void)state;
     PLAN("experiment=contention", "experiment.repeat=1");
-    /* three kernels: four devices alone, all at once, all at once but apart, and the choices at the end */
+    /* three kernels: four devices alone, all at once, all at once but apart, and the choices at the
+     * end */
     assert_int_equal(plan.run_count, 3 * (4 + 1 + 1 + 4));
     assert_int_equal(count_phase("baseline"), 12);
     assert_int_equal(count_phase("concurrent"), 3);
@@ -111,7 +112,7 @@ static void a_neighbour_on_purpose_has_a_phase_of_its_own(void **state) {
     assert_int_equal(count_phase("disturbed"), count_phase("baseline"));
     const struct lab_plan_run *run = find_run("gpu1_softmax8192x2048_disturbed_r4");
     assert_string_equal(run->phase->disturb, "membw");
-    struct lab_run record = lab_plan_record(&plan, (int)(run - plan.runs), &arena);
+    struct lab_run record = lab_run_plan_record(&plan, (int)(run - plan.runs), &arena);
     assert_non_null(strstr(record.test, "\"phase\": \"disturbed\""));
     assert_non_null(strstr(record.test, "\"disturb\": \"membw\""));
 }

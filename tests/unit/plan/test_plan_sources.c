@@ -1,7 +1,7 @@
 /*
- * Command lines of the published GPU-NUMA guide and plan that these studies come from, as they stand
- * there behind the script's name, and what they plan. (There the image sizes and batch sizes of one
- * line are crossed where pairs were meant: both forms are below.)
+ * Command lines of the published GPU-NUMA guide and plan that these studies come from, as they
+ * stand there behind the script's name, and what they plan. (There the image sizes and batch sizes
+ * of one line are crossed where pairs were meant: both forms are below.)
  */
 #include "plan_fixture.h"
 
@@ -174,7 +174,8 @@ static void measurements_decide_before_the_published_rule(void **state) {
     plan_strategy = (struct lab_plan_strategy){NULL, NULL};
 }
 
-/* The line of the published study, as it was meant, and what each gpu_mode comes to on four devices. */
+/* The line of the published study, as it was meant, and what each gpu_mode comes to on four
+ * devices. */
 static void training_is_planned_by_its_mode(void **state) {
     (void)state;
 #define LINE "experiment=train_scaling", "experiment.model=medium", "experiment.runs=20"

@@ -51,7 +51,8 @@ static bool has_gnuplot(struct lab_arena *arena) {
     return lab_subprocess_run(&spec, arena, &result, NULL) == 0 && result.exit_status == 0;
 }
 
-/* Given a chart of every kind, when its script is written, then it is the one that was looked at. */
+/* Given a chart of every kind, when its script is written, then it is the one that was looked
+ * at. */
 static void scripts_hold(void **state) {
     struct given *g = *state;
     for (int i = 0; i < GIVEN_CHARTS; i++) {
@@ -146,7 +147,8 @@ static void charts_are_drawn(void **state) {
         assert_non_null(strstr(missing, LAB_PLOT_GET));
 }
 
-/* Given no gnuplot on the path, then scripts and figures are written, and it is said how to get it. */
+/* Given no gnuplot on the path, then scripts and figures are written, and it is said how to get
+ * it. */
 static void without_gnuplot_scripts_remain(void **state) {
     struct given *g = *state;
     struct lab_plot plot = {0};
@@ -174,7 +176,8 @@ static void nothing_is_drawn_after_the_deadline(void **state) {
     assert_non_null(strstr(lab_plot_missing(&plot, 1, &g->arena), "no time was left"));
 }
 
-/* Given gnuplot's SVG, when it goes into a page, then ids have a prefix and colours are the page's. */
+/* Given gnuplot's SVG, when it goes into a page, then ids have a prefix and colours are the
+ * page's. */
 static void svg_becomes_a_part_of_a_page(void **state) {
     struct given *g = *state;
     lab_plot_inline_svg(

@@ -1,6 +1,6 @@
 /*
- * host_fixture.h: a folder that stands for / with the files of /proc and /sys that a test writes, and a
- * probe that is opened on it and read without a sampler.
+ * host_fixture.h: a folder that stands for / with the files of /proc and /sys that a test writes,
+ * and a probe that is opened on it and read without a sampler.
  */
 #ifndef LAB_TESTS_HOST_FIXTURE_H
 #define LAB_TESTS_HOST_FIXTURE_H

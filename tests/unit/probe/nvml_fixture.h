@@ -1,7 +1,7 @@
 /*
- * nvml_fixture.h: what the tests of the probe `nvml` share: the fake NVML (tests/fake/fake_nvml.h), which
- * a test program puts in front of any real one by starting itself anew, a clock that both the fake and
- * the probe go by, and a sink that remembers what it was told.
+ * nvml_fixture.h: what the tests of the probe `nvml` share: the fake NVML (tests/fake/fake_nvml.h),
+ * which a test program puts in front of any real one by starting itself anew, a clock that both the
+ * fake and the probe go by, and a sink that remembers what it was told.
  */
 #ifndef NVML_FIXTURE_H
 #define NVML_FIXTURE_H

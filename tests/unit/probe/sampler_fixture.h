@@ -1,6 +1,6 @@
 /*
- * sampler_fixture.h: a clock that the test moves, probes whose lanes do as they are told, and a sink
- * that keeps what it was given as lines of text.
+ * sampler_fixture.h: a clock that the test moves, probes whose lanes do as they are told, and a
+ * sink that keeps what it was given as lines of text.
  */
 #ifndef LAB_TESTS_SAMPLER_FIXTURE_H
 #define LAB_TESTS_SAMPLER_FIXTURE_H

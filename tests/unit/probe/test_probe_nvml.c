@@ -1,6 +1,6 @@
 /*
- * test_probe_nvml.c: what the probe tells of GPUs that are well: who they are, and the values of each
- * tier when it is due.
+ * test_probe_nvml.c: what the probe tells of GPUs that are well: who they are, and the values of
+ * each tier when it is due.
  */
 #include "nvml_fixture.h"
 

@@ -1,7 +1,7 @@
 /*
- * test_probe_nvml_drivers.c: the same machine under drivers of several ages: functions that aren't there
- * yet, or not any more, and the layouts of the process list. A process loads NVML once, so each driver
- * has one of its own: the program starts itself for each of them.
+ * test_probe_nvml_drivers.c: the same machine under drivers of several ages: functions that aren't
+ * there yet, or not any more, and the layouts of the process list. A process loads NVML once, so
+ * each driver has one of its own: the program starts itself for each of them.
  */
 #include "nvml_fixture.h"
 

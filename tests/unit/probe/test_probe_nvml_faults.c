@@ -1,6 +1,6 @@
 /*
- * test_probe_nvml_faults.c: GPUs in trouble: lost and back, gone, asleep, hanging, talking nonsense.
- * Others go on, and what came back is the same GPU.
+ * test_probe_nvml_faults.c: GPUs in trouble: lost and back, gone, asleep, hanging, talking
+ * nonsense. Others go on, and what came back is the same GPU.
  */
 #include "nvml_fixture.h"
 

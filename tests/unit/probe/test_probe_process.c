@@ -1,4 +1,5 @@
-/* test_probe_process.c: processes of a made-up /proc: who they are, what they use, where they are. */
+/* test_probe_process.c: processes of a made-up /proc: who they are, what they use, where they
+ * are. */
 #include "host_fixture.h"
 
 #include "probe/process/details.h"

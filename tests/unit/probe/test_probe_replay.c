@@ -5,7 +5,8 @@ extern const struct lab_probe lab_probe_replay;
 
 static const struct lab_probe *const replay_probes[] = {&lab_probe_replay, NULL};
 
-/* Two GPUs, three ticks each, 100 ms apart from 7 s on; a list of processes and an event between. */
+/* Two GPUs, three ticks each, 100 ms apart from 7 s on; a list of processes and an event
+ * between. */
 static int64_t times_a[] = {7000 * MS, 7100 * MS, 7200 * MS};
 static int64_t times_b[] = {7050 * MS, 7150 * MS, 7250 * MS};
 static int64_t numbers_a[] = {10, 11, 12}, numbers_b[] = {20, 21, 22};

@@ -1,6 +1,6 @@
 /*
- * test_sampler.c: the pace of lanes, and what becomes of one that is slow, fails, hangs or comes back;
- * on a clock that the test moves.
+ * test_sampler.c: the pace of lanes, and what becomes of one that is slow, fails, hangs or comes
+ * back; on a clock that the test moves.
  */
 #include "sampler_fixture.h"
 

@@ -1,6 +1,7 @@
 /*
- * test_sampler_day.c: a day of watching in compressed time, from the lanes to the recording on disk: it
- * takes no more memory, threads and descriptors at its end than in its first hours, and nothing is lost.
+ * test_sampler_day.c: a day of watching in compressed time, from the lanes to the recording on
+ * disk: it takes no more memory, threads and descriptors at its end than in its first hours, and
+ * nothing is lost.
  */
 #include "sampler_fixture.h"
 

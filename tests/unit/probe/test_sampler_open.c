@@ -1,6 +1,6 @@
 /*
- * test_sampler_open.c: what a sampler is asked to watch, what it refuses, how lanes hear of edges and of
- * each other's processes, and how it ends while a lane hangs.
+ * test_sampler_open.c: what a sampler is asked to watch, what it refuses, how lanes hear of edges
+ * and of each other's processes, and how it ends while a lane hangs.
  */
 #include "sampler_fixture.h"
 

@@ -1,6 +1,6 @@
 /*
- * study_fixture.h: studies as records, for the tests of their reports, and texts compared with golden
- * files. GOLDEN_UPDATE=1 writes those anew; look at them before they are committed.
+ * study_fixture.h: studies as records, for the tests of their reports, and texts compared with
+ * golden files. GOLDEN_UPDATE=1 writes those anew; look at them before they are committed.
  */
 #ifndef LAB_TESTS_STUDY_FIXTURE_H
 #define LAB_TESTS_STUDY_FIXTURE_H
@@ -271,7 +271,8 @@ static inline void assert_contains(const char *text, const char *part) {
         fail_msg("'%s' is not in:\n%s", part, text);
 }
 
-/* A program of the user's own over a matrix: each run is one thing done once, and says something. */
+/* A program of the user's own over a matrix: each run is one thing done once, and says
+ * something. */
 static inline void fixture_programs(struct fixture *f) {
     static const char *const labels[] = {"optimizeradam", "optimizeradamw", "optimizersgd"};
     fixture_init(f, "test_matrix", "test_matrix");

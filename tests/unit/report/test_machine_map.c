@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-/* Two nodes. GPU0 and NIC0 share a bridge, SSD0 the host bridge above it; GPU1's node is unknown. */
+/* Two nodes. GPU0 and NIC0 share a bridge, SSD0 the host bridge above it; GPU1's node is
+ * unknown. */
 static int first[] = {0, 1, 8, 9}, second[] = {2, 3, 10, 11};
 static struct lab_core cores[] = {
     {0, 0, {(int[]){0, 8}, 2}},

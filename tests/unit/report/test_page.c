@@ -1,4 +1,5 @@
-/* A whole report: page, Markdown, advice and terminal say the same; nothing in them is taken as code. */
+/* A whole report: page, Markdown, advice and terminal say the same; nothing in them is taken as
+ * code. */
 #include "study_fixture.h"
 #include "unit/plot/chart_fixture.h"
 
@@ -218,7 +219,8 @@ static void little_makes_a_page_too(void **state) {
     assert_non_null(strstr(g->text.text, "Nothing could be told from this."));
 }
 
-/* Given more parts than paper should carry, then those beyond a few stay folded there, and it is said. */
+/* Given more parts than paper should carry, then those beyond a few stay folded there, and it is
+ * said. */
 static void paper_has_some_of_many_parts(void **state) {
     struct given *g = *state;
     struct lab_analysis_part *parts = lab_arena_alloc(&g->study.arena, 9, sizeof *parts);

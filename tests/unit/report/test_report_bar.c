@@ -1,4 +1,5 @@
-/* The one line of `gpulab run`: whole on a wide terminal, and on a narrow one without what matters least. */
+/* The one line of `gpulab run`: whole on a wide terminal, and on a narrow one without what matters
+ * least. */
 #include "study_fixture.h"
 
 static const struct lab_report_bar half = {

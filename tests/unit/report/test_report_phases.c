@@ -1,4 +1,5 @@
-/* The files beside the report of a study with phases: each run has its own, in the tuner's format. */
+/* The files beside the report of a study with phases: each run has its own, in the tuner's
+ * format. */
 #include "report/report_internal.h"
 #include "unit/analysis/study_answers.h"
 

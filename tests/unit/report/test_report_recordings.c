@@ -1,6 +1,6 @@
 /*
- * What analyses of recordings say, as people read it at 80 columns: golden files. The recordings are
- * made up, by formulas that anyone can follow.
+ * What analyses of recordings say, as people read it at 80 columns: golden files. The recordings
+ * are made up, by formulas that anyone can follow.
  */
 #include "study_fixture.h"
 

@@ -1,7 +1,7 @@
 /*
  * rogue.h: workers for the runner's tests, good ones and all sorts of bad ones. A test program that
- * includes it calls rogue_main first thing in main: started with "rogue" it is such a worker. What it
- * does says the run's id, up to the first point: "crash.3" crashes.
+ * includes it calls rogue_main first thing in main: started with "rogue" it is such a worker. What
+ * it does says the run's id, up to the first point: "crash.3" crashes.
  */
 #ifndef LAB_TEST_ROGUE_H
 #define LAB_TEST_ROGUE_H

@@ -1,4 +1,5 @@
-/* runner_fixture.h: a plan written by hand, a real store in a folder of its own, and what was told. */
+/* runner_fixture.h: a plan written by hand, a real store in a folder of its own, and what was
+ * told. */
 #ifndef LAB_TEST_RUNNER_FIXTURE_H
 #define LAB_TEST_RUNNER_FIXTURE_H
 

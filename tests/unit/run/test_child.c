@@ -1,4 +1,5 @@
-/* test_child.c: processes that end by themselves, that must be made to, and what they leave behind. */
+/* test_child.c: processes that end by themselves, that must be made to, and what they leave
+ * behind. */
 #include "base/clock.h"
 #include "base/str.h"
 #include "run/launch/child.h"

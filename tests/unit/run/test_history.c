@@ -95,7 +95,8 @@ static void set_span(struct lab_run *run, double first_s, double last_s) {
 
 static void what_a_run_takes_beside_its_iterations_is_not_scaled(void **state) {
     (void)state;
-    /* 100 iterations from 4 s to 9 s of it, so 0.05 s each; with 20 to warm up they take 6 of 10 s */
+    /* 100 iterations from 4 s to 9 s of it, so 0.05 s each; with 20 to warm up they take 6 of 10
+     * s */
     struct lab_run runs[] = {done_run(1, 10)};
     set_span(&runs[0], 4, 9);
     struct lab_history *history = history_of(runs, 1);

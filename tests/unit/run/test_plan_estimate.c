@@ -25,7 +25,7 @@ static void test_record_holds_the_plan(void **state) {
     (void)state;
     PLAN("experiment=scaling_study", "experiment.order=as_given");
     int last = plan.run_count - 1;
-    struct lab_run run = lab_plan_record(&plan, last, &arena);
+    struct lab_run run = lab_run_plan_record(&plan, last, &arena);
     assert_int_equal(run.number, last + 1);
     assert_int_equal(run.position, last);
     assert_string_equal(run.id, plan.runs[last].id);
@@ -46,7 +46,7 @@ static void test_record_is_json_where_it_says_so(void **state) {
     (void)state;
     PLAN("experiment=scaling_study");
     for (int i = 0; i < plan.run_count; i++) {
-        struct lab_run run = lab_plan_record(&plan, i, &arena);
+        struct lab_run run = lab_run_plan_record(&plan, i, &arena);
         assert_true(lab_value_equal(parse(run.options), plan.runs[i].options));
         struct lab_value *test = parse(run.test), *series = parse(run.series);
         assert_int_equal(lab_value_get(test, "num_samples")->integer, 2000);
@@ -63,7 +63,7 @@ static void test_record_is_json_where_it_says_so(void **state) {
 static void test_nothing_is_known_without_history(void **state) {
     (void)state;
     PLAN("experiment=quick_test");
-    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
+    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_true(isnan(estimate.expected_s));
     assert_int_equal(estimate.unknown, 3);
 }
@@ -71,18 +71,18 @@ static void test_nothing_is_known_without_history(void **state) {
 static void test_most_is_every_attempt_timing_out(void **state) {
     (void)state;
     PLAN("experiment=quick_test"); /* 3 runs of 300 s, one retry */
-    assert_true(lab_plan_estimate(&plan, NULL).most_s == 3 * 2 * 300);
+    assert_true(lab_run_plan_estimate(&plan, NULL).most_s == 3 * 2 * 300);
     PLAN("experiment=quick_test", "experiment.max_retries=0", "experiment.cooldown=10s");
-    assert_true(lab_plan_estimate(&plan, NULL).most_s == 3 * 300 + 2 * 10);
+    assert_true(lab_run_plan_estimate(&plan, NULL).most_s == 3 * 300 + 2 * 10);
     /* no run starts after the budget, but one may have started just before it */
     PLAN("experiment=quick_test", "experiment.max_retries=0", "experiment.budget=100s");
-    assert_true(lab_plan_estimate(&plan, NULL).most_s == 100 + 300);
+    assert_true(lab_run_plan_estimate(&plan, NULL).most_s == 100 + 300);
 }
 
 static void test_a_given_duration_needs_no_history(void **state) {
     (void)state;
     PLAN("experiment=quick_test", "experiment.duration=60s", "experiment.cooldown=5s");
-    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
+    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_int_equal(estimate.unknown, 0);
     assert_true(estimate.expected_s == 3 * 60 + 2 * 5);
     assert_int_equal(estimate.by_duration, 3);
@@ -91,7 +91,7 @@ static void test_a_given_duration_needs_no_history(void **state) {
 /* A run of the plan that took so long in an earlier study. */
 static void given_run(struct lab_history *history, const char *label, double seconds) {
     for (int i = 0; i < plan.run_count; i++) {
-        struct lab_run run = lab_plan_record(&plan, i, &arena);
+        struct lab_run run = lab_run_plan_record(&plan, i, &arena);
         if (!lab_str_equal(run.label, label))
             continue;
         run.state = LAB_RUN_DONE;
@@ -110,16 +110,16 @@ static void test_runs_that_were_done_before_are_known(void **state) {
     given_run(history, "vit0x0x0", 2);
     given_run(history, "vit32x2x256", 4);
     given_run(history, "vit32x4x512", 9);
-    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, history);
+    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, history);
     assert_int_equal(estimate.unknown, 0);
     assert_true(estimate.expected_s == 2 + 4 + 9);
     /* ten times as many iterations, and as many to warm up: scaled */
     PLAN("experiment=quick_test", "experiment.test.num_samples=1000",
          "experiment.test.warmup_samples=200", "experiment.cooldown=1s");
-    assert_true(fabs(lab_plan_estimate(&plan, history).expected_s - (150 + 2)) < 1e-6);
+    assert_true(fabs(lab_run_plan_estimate(&plan, history).expected_s - (150 + 2)) < 1e-6);
     /* behind the budget the mean run that is under way comes to its end */
     PLAN("experiment=quick_test", "experiment.budget=3s");
-    assert_true(lab_plan_estimate(&plan, history).expected_s == 3 + 5);
+    assert_true(lab_run_plan_estimate(&plan, history).expected_s == 3 + 5);
     lab_history_close(history);
 }
 
@@ -130,19 +130,19 @@ static void test_basis_of_a_run_is_named(void **state) {
     PLAN("experiment=quick_test");
     given_run(history, "vit0x0x0", 2);
     PLAN("experiment=quick_test", "experiment.test.num_samples=200", "experiment.order=as_given");
-    struct lab_run first = lab_plan_record(&plan, 0, &arena);
-    struct lab_run second = lab_plan_record(&plan, 1, &arena);
+    struct lab_run first = lab_run_plan_record(&plan, 0, &arena);
+    struct lab_run second = lab_run_plan_record(&plan, 1, &arena);
     assert_string_equal(first.label, "vit0x0x0");
-    lab_plan_estimate_run(&plan, &first, history, &basis);
+    lab_run_plan_estimate_run(&plan, &first, history, &basis);
     assert_int_equal(basis, LAB_HISTORY_SCALED);
-    assert_true(lab_plan_estimate_run(&plan, &second, history, &basis) == 2);
+    assert_true(lab_run_plan_estimate_run(&plan, &second, history, &basis) == 2);
     assert_int_equal(basis, LAB_HISTORY_SIMILAR);
-    assert_true(isnan(lab_plan_estimate_run(&plan, &second, NULL, &basis)));
+    assert_true(isnan(lab_run_plan_estimate_run(&plan, &second, NULL, &basis)));
     assert_int_equal(basis, LAB_HISTORY_NONE);
     /* nor is a duration that was asked for known from what ran before */
     PLAN("experiment=quick_test", "experiment.duration=60s");
-    first = lab_plan_record(&plan, 0, &arena);
-    assert_true(lab_plan_estimate_run(&plan, &first, history, &basis) == 60);
+    first = lab_run_plan_record(&plan, 0, &arena);
+    assert_true(lab_run_plan_estimate_run(&plan, &first, history, &basis) == 60);
     assert_int_equal(basis, LAB_HISTORY_NONE);
     lab_history_close(history);
 }
@@ -150,16 +150,16 @@ static void test_basis_of_a_run_is_named(void **state) {
 static void test_workers_share_the_time_while_devices_have_room(void **state) {
     (void)state;
     PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=3");
-    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 3.0);
+    assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 3.0);
     /* four devices, one run on each */
     PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=8");
-    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 4.0);
+    assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 4.0);
     PLAN("experiment=numa_study", "experiment.duration=10s", "experiment.max_workers=8",
          "experiment.runs_per_device=2");
-    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 8.0);
+    assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 48 * 10 / 8.0);
     /* one device: more workers don't help */
     PLAN("experiment=quick_test", "experiment.duration=10s", "experiment.max_workers=8");
-    assert_true(lab_plan_estimate(&plan, NULL).expected_s == 30);
+    assert_true(lab_run_plan_estimate(&plan, NULL).expected_s == 30);
 }
 
 /* --- disk --- */
@@ -224,7 +224,7 @@ static double file_bytes(void) {
                                     .words = "[]",
                                     .machine = "{}",
                                     .version = "0"};
-    struct lab_run *runs = lab_plan_records(&plan, &arena);
+    struct lab_run *runs = lab_run_plan_records(&plan, &arena);
     const char *file = lab_arena_printf(&arena, "%s/study.db", folder);
     int64_t epoch;
     remove(file);
@@ -246,7 +246,7 @@ static double file_bytes(void) {
 }
 
 static void assert_store_within_factor_two(void) {
-    double file = file_bytes(), estimate = (double)lab_plan_estimate(&plan, NULL).store_bytes;
+    double file = file_bytes(), estimate = (double)lab_run_plan_estimate(&plan, NULL).store_bytes;
     if (estimate > 2 * file || file > 2 * estimate)
         fail_msg("%d runs: the file has %.0f bytes, %.0f were expected", plan.run_count, file,
                  estimate);
@@ -271,17 +271,17 @@ static void test_store_size_where_iterations_are_most_of_it(void **state) {
 static void test_folder_holds_more_than_the_store(void **state) {
     (void)state;
     PLAN("experiment=quick_test");
-    struct lab_plan_estimate few = lab_plan_estimate(&plan, NULL);
+    struct lab_run_plan_estimate few = lab_run_plan_estimate(&plan, NULL);
     assert_true(few.disk_bytes > few.store_bytes);
     PLAN("experiment=quick_test", "experiment.repeat=10");
-    assert_true(lab_plan_estimate(&plan, NULL).disk_bytes > few.disk_bytes);
+    assert_true(lab_run_plan_estimate(&plan, NULL).disk_bytes > few.disk_bytes);
 }
 
 static void test_sizes_beyond_all_disks_are_still_numbers(void **state) {
     (void)state;
     PLAN("experiment=numa_study", "experiment.test.num_samples=1000000000000",
          "experiment.test.batch_size=1", "experiment.repeat=200");
-    struct lab_plan_estimate estimate = lab_plan_estimate(&plan, NULL);
+    struct lab_run_plan_estimate estimate = lab_run_plan_estimate(&plan, NULL);
     assert_true(estimate.store_bytes > INT64_C(1000000000000000));
     assert_true(estimate.disk_bytes >= estimate.store_bytes);
 }

@@ -1,4 +1,5 @@
-/* test_runner.c: good workers and the order of things: gangs, concurrency, retries, stopping, room. */
+/* test_runner.c: good workers and the order of things: gangs, concurrency, retries, stopping,
+ * room. */
 #include "runner_fixture.h"
 
 #include <sys/resource.h>

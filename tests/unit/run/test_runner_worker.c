@@ -1,4 +1,5 @@
-/* test_runner_worker.c: runner and worker together: a real plan on this machine's CPUs, really run. */
+/* test_runner_worker.c: runner and worker together: a real plan on this machine's CPUs, really
+ * run. */
 #include "base/json.h"
 #include "run/frame.h"
 #include "run/runner.h"

@@ -1,6 +1,6 @@
 /*
- * test_http.c: pages, and clients that are many, slow or hostile. Client and server take turns in one
- * thread, so nothing here depends on speed.
+ * test_http.c: pages, and clients that are many, slow or hostile. Client and server take turns in
+ * one thread, so nothing here depends on speed.
  */
 #include "serve/serve.h"
 

@@ -4,8 +4,8 @@
  *
  * Where the method is exact, the share must be the promised one within what the trials leave to
  * chance, 3.3 standard errors. Where it is approximate, what it reaches was counted beforehand with
- * another seed over 20,000 trials (lags: 10,000, ratios: 5,000), and here it must reach that, within
- * chance again.
+ * another seed over 20,000 trials (lags: 10,000, ratios: 5,000), and here it must reach that,
+ * within chance again.
  */
 #include "base/random.h"
 #include "fixtures/stats/reference.h"

@@ -86,7 +86,8 @@ static void test_what_goes_together_is_found(void **state) {
 
 static void test_few_values_are_tried_in_every_combination_of_signs(void **state) {
     (void)state;
-    /* Waves of (a, b, c): (a − c) / √2 and (a − 2 b + c) / √6. Of x: √2 and 0; of y: √2 / 2 and √6 / 2 */
+    /* Waves of (a, b, c): (a − c) / √2 and (a − 2 b + c) / √6. Of x: √2 and 0; of y: √2 / 2 and √6
+     * / 2 */
     const double x[] = {2, 1, 0}, y[] = {1, 0, 0}, z[] = {1, 0, 1};
     struct lab_surrogate room;
     lab_surrogate_init(&room);

@@ -57,8 +57,9 @@ static void without_any_spread_nothing_is_known(void **state) {
 }
 
 /*
- * Two samples of three whose means differ by a normal amount: where the first share is p, the larger is
- * truly the larger in about p of the trials. The widening for few values makes it say a little less.
+ * Two samples of three whose means differ by a normal amount: where the first share is p, the
+ * larger is truly the larger in about p of the trials. The widening for few values makes it say a
+ * little less.
  */
 static void it_promises_no_more_than_it_keeps(void **state) {
     (void)state;

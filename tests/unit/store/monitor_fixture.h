@@ -1,5 +1,5 @@
-/* monitor_fixture.h: a folder for each test, and a machine of four GPUs and a host, watched for three
- * ticks. */
+/* monitor_fixture.h: a folder for each test, and a machine of four GPUs and a host, watched for
+ * three ticks. */
 #ifndef LAB_TEST_MONITOR_FIXTURE_H
 #define LAB_TEST_MONITOR_FIXTURE_H
 

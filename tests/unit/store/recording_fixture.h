@@ -1,6 +1,6 @@
 /*
- * recording_fixture.h: a machine of a GPU, a MIG instance on it and the CPUs, whose every value can be
- * told from its time, so that a test sees at once what came back and what didn't. On top of
+ * recording_fixture.h: a machine of a GPU, a MIG instance on it and the CPUs, whose every value can
+ * be told from its time, so that a test sees at once what came back and what didn't. On top of
  * store_fixture.h.
  */
 #ifndef LAB_TEST_RECORDING_FIXTURE_H

@@ -46,7 +46,8 @@ static void deep_nesting_is_refused(void **state) {
     assert_false(lab_members_check(text));
 }
 
-/* Texts with a byte or two changed: both agree, but for what only a parser that converts can see. */
+/* Texts with a byte or two changed: both agree, but for what only a parser that converts can
+ * see. */
 static void it_agrees_with_the_parser(void **state) {
     (void)state;
     static const char original[] = "{\"rate\": -850.5e2, \"ok\": [true, false, null, "

@@ -1,6 +1,6 @@
 /*
- * test_monitor_read.c: files of monitors as recordings: ours there and back, others' with all that may
- * be wrong with them, and each cut off at every byte.
+ * test_monitor_read.c: files of monitors as recordings: ours there and back, others' with all that
+ * may be wrong with them, and each cut off at every byte.
  */
 #include "monitor_fixture.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_monitor_stream.c: JSON that grows while others read it, and CSV into pipes: valid after every
- * flush, gone on with, mended, and never waited for.
+ * test_monitor_stream.c: JSON that grows while others read it, and CSV into pipes: valid after
+ * every flush, gone on with, mended, and never waited for.
  */
 #include "monitor_fixture.h"
 

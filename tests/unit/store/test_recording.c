@@ -1,6 +1,6 @@
 /*
- * test_recording.c: what was recorded comes back, from a file of its own and from a study: all of it,
- * or the metrics and the time that were asked for.
+ * test_recording.c: what was recorded comes back, from a file of its own and from a study: all of
+ * it, or the metrics and the time that were asked for.
  */
 #include "recording_fixture.h"
 
@@ -306,7 +306,8 @@ static void a_study_that_never_recorded_is_empty(void **state) {
     assert_all_there(recording);
 }
 
-/* After a reboot CLOCK_MONOTONIC begins anew: read whole, the second boot comes behind the first. */
+/* After a reboot CLOCK_MONOTONIC begins anew: read whole, the second boot comes behind the
+ * first. */
 static void a_study_that_went_on_after_a_reboot_is_in_order(void **state) {
     (void)state;
     struct lab_store *store = create(path);

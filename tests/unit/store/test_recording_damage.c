@@ -1,6 +1,6 @@
 /*
- * test_recording_damage.c: recordings that are cut off, changed or not recordings at all. What can be
- * read is read, what can't is named, and nothing that is read is wrong.
+ * test_recording_damage.c: recordings that are cut off, changed or not recordings at all. What can
+ * be read is read, what can't is named, and nothing that is read is wrong.
  */
 #include "recording_fixture.h"
 #include "version.h"

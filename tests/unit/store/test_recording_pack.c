@@ -1,6 +1,6 @@
 /*
- * test_recording_pack.c: ticks come back from their bytes exactly, take as few of them as they should,
- * and bytes that were changed or cut off are refused.
+ * test_recording_pack.c: ticks come back from their bytes exactly, take as few of them as they
+ * should, and bytes that were changed or cut off are refused.
  */
 #include "store/recording/recording_pack.h"
 

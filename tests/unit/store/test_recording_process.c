@@ -1,6 +1,6 @@
 /*
- * test_recording_process.c: lists of processes come back, each list as it was, while what doesn't change
- * costs nearly nothing.
+ * test_recording_process.c: lists of processes come back, each list as it was, while what doesn't
+ * change costs nearly nothing.
  */
 #include "recording_fixture.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_recording_trouble.c: a recorder that is killed, whose disk is full, whose file is taken away, and
- * one that runs for a day.
+ * test_recording_trouble.c: a recorder that is killed, whose disk is full, whose file is taken
+ * away, and one that runs for a day.
  */
 #include "recording_fixture.h"
 

@@ -1,4 +1,5 @@
-/* test_store.c: what is written to a study's file is what is read from it, in every order of events. */
+/* test_store.c: what is written to a study's file is what is read from it, in every order of
+ * events. */
 #include "store_fixture.h"
 
 #include "base/clock.h"

@@ -1,7 +1,7 @@
 /*
- * test_store_crash.c: a writer that is killed at any instant. Each child tells what has been committed
- * only after the call returned; whatever it told must be in the file afterwards, and nothing else may
- * pass for finished.
+ * test_store_crash.c: a writer that is killed at any instant. Each child tells what has been
+ * committed only after the call returned; whatever it told must be in the file afterwards, and
+ * nothing else may pass for finished.
  */
 #include "store_fixture.h"
 
@@ -161,7 +161,8 @@ static void what_was_told_survives_a_kill(void **state) {
     assert_int_equal(count_files(folder, false), 1);
 }
 
-/* Waits to be killed when a run has begun and left chunks: the point is certain, not hit by chance. */
+/* Waits to be killed when a run has begun and left chunks: the point is certain, not hit by
+ * chance. */
 static void leave_a_run(int fd) {
     struct lab_store *store;
     int64_t epoch;

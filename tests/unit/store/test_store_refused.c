@@ -1,4 +1,5 @@
-/* test_store_refused.c: files that aren't a study's, that can't be written, and disks without room. */
+/* test_store_refused.c: files that aren't a study's, that can't be written, and disks without
+ * room. */
 #include "store_fixture.h"
 #include "version.h"
 

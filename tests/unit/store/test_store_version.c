@@ -1,10 +1,10 @@
 /*
- * test_store_version.c: files of every version there has been are read by this one. Each fixture was
- * made once, by `test_store_version --make FILE` of its day, and is never made again.
+ * test_store_version.c: files of every version there has been are read by this one. Each fixture
+ * was made once, by `test_store_version --make FILE` of its day, and is never made again.
  *
  * v1.db holds two_runs; v2.db a study as it is when its runner was killed: a run that is done, one
- * that failed, one that was under way. v3.db is the same and was sampled meanwhile. recording-v1.db has
- * the same samples, in a file of their own: `test_store_version --record FILE`.
+ * that failed, one that was under way. v3.db is the same and was sampled meanwhile. recording-v1.db
+ * has the same samples, in a file of their own: `test_store_version --record FILE`.
  */
 #include "recording_fixture.h"
 

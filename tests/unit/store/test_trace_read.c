@@ -1,6 +1,6 @@
 /*
- * Traces in the layouts of several years (tests/fixtures/traces, where make.py says what is in them),
- * and files that are none.
+ * Traces in the layouts of several years (tests/fixtures/traces, where make.py says what is in
+ * them), and files that are none.
  */
 #include "store/trace/trace_find.h"
 #include "store/trace/trace_read.h"

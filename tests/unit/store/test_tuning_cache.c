@@ -1,4 +1,5 @@
-/* The cache of tuned configurations: what comes back, what is set aside, and two writers at once. */
+/* The cache of tuned configurations: what comes back, what is set aside, and two writers at
+ * once. */
 #include "store/tuning/tuning.h"
 
 #include "base/file/file.h"
@@ -166,7 +167,8 @@ static void what_is_no_cache_is_set_aside_too(void **state) {
     lab_tuning_cache_close(cache);
 }
 
-/* Given a cache with one tuning that is damaged like that, it can be cleared, and tuning goes on. */
+/* Given a cache with one tuning that is damaged like that, it can be cleared, and tuning goes
+ * on. */
 static void check_damaged(void) {
     const char *note = NULL;
     struct lab_tuning_entry entry;

@@ -1,6 +1,6 @@
 /*
- * top_fixture.h: recordings made by hand for the tests of `top`: so many GPUs, a minute and a half of
- * values that follow simple curves, two NUMA nodes, processes in right and wrong places.
+ * top_fixture.h: recordings made by hand for the tests of `top`: so many GPUs, a minute and a half
+ * of values that follow simple curves, two NUMA nodes, processes in right and wrong places.
  */
 #ifndef LAB_TESTS_TOP_FIXTURE_H
 #define LAB_TESTS_TOP_FIXTURE_H
@@ -205,7 +205,8 @@ static inline void top_fixture_host(struct top_fixture *f, int cores, int nodes)
                       numa, numa_count);
 }
 
-/* One list, from the begin on: a trainer on two GPUs with its loaders, one on the wrong node, others. */
+/* One list, from the begin on: a trainer on two GPUs with its loaders, one on the wrong node,
+ * others. */
 static inline void top_fixture_processes(struct top_fixture *f, int gpus) {
     int64_t gib = 1024 * 1024 * 1024LL;
     struct lab_process_sample *items = lab_arena_alloc(&f->arena, 8, sizeof *items);

@@ -1,7 +1,7 @@
 /*
  * The tuner on the CPU: with kernels that are real, and with one that only pretends, so that every
- * time is known beforehand. What fails, is wrong or vanishes is made to do so by slots of the device
- * and of the workload that the test has swapped.
+ * time is known beforehand. What fails, is wrong or vanishes is made to do so by slots of the
+ * device and of the workload that the test has swapped.
  */
 #include "device/tunable.h"
 #include "tune/tune.h"

@@ -180,7 +180,8 @@ static void a_model_gets_those_of_its_products_that_were_tuned(void **state) {
     void *config = on_cpu_configure(&cpu, vit, small);
     struct lab_tuned tuned;
     struct lab_err err = LAB_ERR_INIT;
-    /* given an empty cache, then all has its default, and the advice is a command that would help */
+    /* given an empty cache, then all has its default, and the advice is a command that would
+     * help */
     lab_tuned_find(vit, config, &place, path, &cpu.arena, &tuned);
     assert_string_equal(tuned.config, "default");
     assert_true(tuned.wanted >= 4 && tuned.found == 0);

@@ -1,7 +1,7 @@
 /*
- * test_vendor.c: libraries are found where people have them, those of the driver's version first, and
- * a toolkit's stubs are none. Copies of a fake library stand for the vendor's; the fake driver is one
- * for CUDA 12.4.
+ * test_vendor.c: libraries are found where people have them, those of the driver's version first,
+ * and a toolkit's stubs are none. Copies of a fake library stand for the vendor's; the fake driver
+ * is one for CUDA 12.4.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -176,7 +176,8 @@ static void what_is_missing_is_listed_once_for_each_effect(void **state) {
     assert_null(nccl->effects[5]);
 }
 
-/* The fakes of cuBLASLt and CUPTI are of CUDA 13; where a toolkit of 12 is installed, its own are taken. */
+/* The fakes of cuBLASLt and CUPTI are of CUDA 13; where a toolkit of 12 is installed, its own are
+ * taken. */
 static void a_library_of_a_later_major_version_is_too_new(void **state) {
     (void)state;
     struct lab_vendor_library *libraries;

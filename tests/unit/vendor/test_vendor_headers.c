@@ -1,7 +1,7 @@
 /*
- * test_vendor_headers.c: what src/vendor declares by hand is compared with the vendor's own headers,
- * where a toolkit has put them: sizes, offsets, values, and the signature of every function for the
- * version that its row names. Nearly all of it happens when this file is compiled.
+ * test_vendor_headers.c: what src/vendor declares by hand is compared with the vendor's own
+ * headers, where a toolkit has put them: sizes, offsets, values, and the signature of every
+ * function for the version that its row names. Nearly all of it happens when this file is compiled.
  */
 #include <setjmp.h>
 #include <stdarg.h>

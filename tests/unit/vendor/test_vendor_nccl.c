@@ -1,6 +1,6 @@
 /*
- * test_vendor_nccl.c: what is declared of NCCL by hand agrees with its own header, where a toolkit has
- * put it, and the library that is here, if any, has all of it.
+ * test_vendor_nccl.c: what is declared of NCCL by hand agrees with its own header, where a toolkit
+ * has put it, and the library that is here, if any, has all of it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

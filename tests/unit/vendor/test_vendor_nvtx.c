@@ -1,8 +1,8 @@
 /*
- * test_vendor_nvtx.c: a tool's library is let in where NVTX_INJECTION64_PATH names one, and gets the
- * ranges. The tool is tests/fake/nvtx_injection.c; where a toolkit has put the vendor's headers, the
- * same tool listens to their own implementation too, which shows that it is one, and our declarations
- * are compared with theirs.
+ * test_vendor_nvtx.c: a tool's library is let in where NVTX_INJECTION64_PATH names one, and gets
+ * the ranges. The tool is tests/fake/nvtx_injection.c; where a toolkit has put the vendor's
+ * headers, the same tool listens to their own implementation too, which shows that it is one, and
+ * our declarations are compared with theirs.
  *
  * A process lets a tool in once, so each test is a process of its own.
  */

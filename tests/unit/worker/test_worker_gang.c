@@ -1,7 +1,8 @@
 /*
- * test_worker_gang.c: ranks of one worker that iterate together: they have the same stretches, whatever each
- * one's own clock says. Else a workload that does something once in each stretch, such as a sum that isn't
- * timed, would do it more often on one rank than on another, and wait for ever.
+ * test_worker_gang.c: ranks of one worker that iterate together: they have the same stretches,
+ * whatever each one's own clock says. Else a workload that does something once in each stretch,
+ * such as a sum that isn't timed, would do it more often on one rank than on another, and wait for
+ * ever.
  */
 #include "unit/worker/worker_fixture.h"
 

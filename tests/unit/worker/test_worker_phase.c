@@ -1,6 +1,6 @@
 /*
- * test_worker_phase.c: what a worker does beside measuring in a study with phases: it tunes, runs what was
- * chosen, times choices side by side, probes its device, and has a neighbour on purpose.
+ * test_worker_phase.c: what a worker does beside measuring in a study with phases: it tunes, runs
+ * what was chosen, times choices side by side, probes its device, and has a neighbour on purpose.
  */
 #include "unit/worker/worker_fixture.h"
 

@@ -1,6 +1,6 @@
 /*
- * test_worker_trace.c: the traced pass of a worker: it comes after the timed one, leaves a file and a
- * line in the result, and can fail without the run.
+ * test_worker_trace.c: the traced pass of a worker: it comes after the timed one, leaves a file and
+ * a line in the result, and can fail without the run.
  */
 #include "unit/worker/worker_fixture.h"
 
@@ -216,7 +216,8 @@ static void a_trace_that_cannot_be_written_is_a_warning(void **state) {
     assert_int_equal(lab_value_get(result[0], "invalid")->count, 0);
 }
 
-/* given ranks that sum, when one can't be traced, then the others don't wait for it, and the run is done */
+/* given ranks that sum, when one can't be traced, then the others don't wait for it, and the run is
+ * done */
 static void a_rank_that_cannot_be_traced_ends_the_trace_of_all(void **state) {
     (void)state;
     static const char *const words[] = {"bytes=4KiB", NULL};

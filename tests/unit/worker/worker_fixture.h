@@ -1,7 +1,7 @@
 /*
  * worker_fixture.h: a runner for tests. The test program starts itself again as the worker, so that
- * processes, sockets and deaths are real; it is a subreaper, so that whatever a worker leaves behind
- * becomes its child and can be waited for.
+ * processes, sockets and deaths are real; it is a subreaper, so that whatever a worker leaves
+ * behind becomes its child and can be waited for.
  */
 #ifndef LAB_TEST_WORKER_FIXTURE_H
 #define LAB_TEST_WORKER_FIXTURE_H

@@ -1,6 +1,7 @@
 /*
- * The allreduce workload on CPU devices: alone it drives the slices of its device, in a gang each rank is an
- * end of it; sums are checked, rates are nccl-tests'. And NCCL's settings, which need no NCCL.
+ * The allreduce workload on CPU devices: alone it drives the slices of its device, in a gang each
+ * rank is an end of it; sums are checked, rates are nccl-tests'. And NCCL's settings, which need no
+ * NCCL.
  */
 #include "unit/workload/on_cpu.h"
 #include "workload/allreduce/allreduce.h"

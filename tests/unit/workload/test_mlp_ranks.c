@@ -1,7 +1,8 @@
 /*
- * Data-parallel training: each rank computes its rows' share of the gradient, the shares are summed, each
- * updates its own copy. The parameters must be those of one device that does whole batches, to rounding, and
- * the same on all ranks to the bit; and a rank that fails ends the others.
+ * Data-parallel training: each rank computes its rows' share of the gradient, the shares are
+ * summed, each updates its own copy. The parameters must be those of one device that does whole
+ * batches, to rounding, and the same on all ranks to the bit; and a rank that fails ends the
+ * others.
  */
 #include "unit/workload/on_cpu.h"
 #include "workload/mlp/mlp.h"

@@ -1,6 +1,7 @@
 /*
- * The mlp workload on a CPU device: what it learns from, that training follows double precision, that
- * it is the same each time and in whatever parts it is done, and that nothing goes wrong unnoticed.
+ * The mlp workload on a CPU device: what it learns from, that training follows double precision,
+ * that it is the same each time and in whatever parts it is done, and that nothing goes wrong
+ * unnoticed.
  */
 #include "base/random.h"
 #include "unit/workload/on_cpu.h"

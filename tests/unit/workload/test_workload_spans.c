@@ -1,7 +1,7 @@
 /*
- * The loop that workloads share: how far the host runs ahead, what it waits for, what it reads. What
- * an iteration does on the stream is to wait for the host to enqueue a later one, so a loop that
- * waited for too much would wait for itself.
+ * The loop that workloads share: how far the host runs ahead, what it waits for, what it reads.
+ * What an iteration does on the stream is to wait for the host to enqueue a later one, so a loop
+ * that waited for too much would wait for itself.
  */
 #include "unit/device/cpu_fixture.h"
 #include "workload/workload.h"

@@ -8,7 +8,8 @@
 #include "device/cpu/simd/vector.h"
 
 #define CHAINS 12
-#define INNER  16 /* multiply-adds of each chain in a round, so that the loop itself costs nothing */
+/* multiply-adds of each chain in a round, so that the loop itself costs nothing */
+#define INNER 16
 
 double SIMD(multiply_add)(int64_t rounds, float *sum) {
     /* x ← 0.999·x + 0.001 moves towards 1: never denormal, never infinite */

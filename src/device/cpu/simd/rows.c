@@ -1,6 +1,6 @@
 /*
- * rows.c: layer_norm and softmax of one row. A row is at most a few thousand elements, so the second
- * and third pass find it in the first-level cache.
+ * rows.c: layer_norm and softmax of one row. A row is at most a few thousand elements, so the
+ * second and third pass find it in the first-level cache.
  */
 #include "device/cpu/simd/math.h"
 #include "device/cpu/simd/simd.h"
@@ -50,7 +50,8 @@ static float row_top(const float *x, int64_t count) {
     return vector_top(top);
 }
 
-/* A NaN is never the maximum, but its own exponential spoils the sum, and so the row, as it should. */
+/* A NaN is never the maximum, but its own exponential spoils the sum, and so the row, as it
+ * should. */
 void SIMD(softmax)(float *out, const float *x, int64_t count) {
     float top = row_top(x, count);
     vector zero = vector_of(0), sum = zero;

@@ -1,8 +1,10 @@
 /*
- * simd.h: the loops that the cpu backend's kernels are made of, as a table for each instruction set.
+ * simd.h: the loops that the cpu backend's kernels are made of, as a table for each instruction
+ * set.
  *
  * The files of this folder are compiled once for every instruction set, with LAB_SIMD naming it; at
- * run time the device takes the best table that its CPU can execute. "over" as in device/op.h: the output may be that very input.
+ * run time the device takes the best table that its CPU can execute. "over" as in device/op.h: the
+ * output may be that very input.
  */
 #ifndef LAB_DEVICE_CPU_SIMD_SIMD_H
 #define LAB_DEVICE_CPU_SIMD_SIMD_H
@@ -63,8 +65,8 @@ struct cpu_simd {
                          const struct cpu_dropout *dropout);
     /* delta ← scale·delta where `output` isn't 0, else 0 */
     void (*relu_backward)(float *delta, const float *output, int64_t count, float scale);
-    /* out ← x as a GPU's matrix units take it, to nearest: bf16, ties to even; or tf32, ties away from
-     * zero; over x */
+    /* out ← x as a GPU's matrix units take it, to nearest: bf16, ties to even; or tf32, ties away
+     * from zero; over x */
     void (*round)(float *out, const float *x, int64_t count, bool bf16);
     /* one update of `count` parameters; the new ones may be the old ones' memory */
     void (*adam)(const struct cpu_adam *adam, const float *gradient, int64_t count);

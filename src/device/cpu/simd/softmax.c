@@ -1,7 +1,7 @@
 /*
- * softmax.c: softmax in steps: a row that comes in parts (attention, block by block), or that is too
- * long for the caches and is read twice rather than kept; and the last step past the caches, since a
- * result larger than they are would be read from memory only to be overwritten.
+ * softmax.c: softmax in steps: a row that comes in parts (attention, block by block), or that is
+ * too long for the caches and is read twice rather than kept; and the last step past the caches,
+ * since a result larger than they are would be read from memory only to be overwritten.
  */
 #include "device/cpu/simd/math.h"
 #include "device/cpu/simd/simd.h"
@@ -48,7 +48,8 @@ static inline float sum_exp(float *out, const float *x, int64_t count, float top
             vector_store_part(out + i, share, left);
         else if (out)
             vector_store(out + i, share);
-        /* lanes behind the end are 0, unless all of the row is −∞: then they are as NaN as the rest */
+        /* lanes behind the end are 0, unless all of the row is −∞: then they are as NaN as the
+         * rest */
         sums[0] += share;
     }
     return vector_sum(sums[0] + sums[1]);

@@ -1,10 +1,10 @@
 /*
- * train.c: what surrounds the products of a training step: operands in fewer digits, ReLU with dropout,
- * its derivative, Adam.
+ * train.c: what surrounds the products of a training step: operands in fewer digits, ReLU with
+ * dropout, its derivative, Adam.
  *
- * Philox keeps its words in the lower halves of 64-bit lanes, where products need them; what stands in
- * the upper halves is never looked at. Two such vectors, of the even and of the odd blocks, make one
- * vector of words with a block in each lane.
+ * Philox keeps its words in the lower halves of 64-bit lanes, where products need them; what stands
+ * in the upper halves is never looked at. Two such vectors, of the even and of the odd blocks, make
+ * one vector of words with a block in each lane.
  */
 #include "base/philox.h"
 #include "device/cpu/simd/simd.h"
@@ -92,8 +92,8 @@ void SIMD(relu_backward)(float *delta, const float *output, int64_t count, float
 
 typedef uint32_t words __attribute__((vector_size(VECTOR_BYTES)));
 
-/* Without the last `digits`. A carry out of the fraction is the next power of two, or infinity: as it
- * should be. */
+/* Without the last `digits`. A carry out of the fraction is the next power of two, or infinity: as
+ * it should be. */
 static inline vector round_to(vector x, int digits, bool to_even) {
     words u = (words)x, last = (u >> (uint32_t)digits) & 1,
           half = (words){0} + (1u << (digits - 1));
@@ -115,8 +115,9 @@ void SIMD(round)(float *out, const float *x, int64_t count, bool bf16) {
                           count - i);
 }
 
-/* Moments of an output that is never positive die out. They end as 0 rather than as numbers below the
- * normal range, which they would never leave and with which some CPUs take a hundred times as long. */
+/* Moments of an output that is never positive die out. They end as 0 rather than as numbers below
+ * the normal range, which they would never leave and with which some CPUs take a hundred times as
+ * long. */
 #define MOMENT_LEAST 1e-30f
 
 static inline vector flush(vector moment) {

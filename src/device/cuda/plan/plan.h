@@ -2,9 +2,9 @@
  * plan.h: which kernel does an op, how it is specialised, its grid and its arguments. All of it
  * follows from the launch alone, so it is decided, and tested, without a GPU.
  *
- * A kernel is one function of a file in kernels/, a variant that function with values for its macros
- * in a dtype. A variant is a few small numbers, cheap to look up; its text for the compiler is made
- * by compile.c only when it is first needed.
+ * A kernel is one function of a file in kernels/, a variant that function with values for its
+ * macros in a dtype. A variant is a few small numbers, cheap to look up; its text for the compiler
+ * is made by compile.c only when it is first needed.
  */
 #ifndef LAB_DEVICE_CUDA_PLAN_PLAN_H
 #define LAB_DEVICE_CUDA_PLAN_PLAN_H
@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 /*
- * name, file, architectures, dtypes, arguments, macros. An argument is p: pointer, l: 64 bits,
- * i: 32 bits, f: float, m: a tensor map (128 bytes, `const __grid_constant__`). A kernel for 9.0 alone
+ * name, file, architectures, dtypes, arguments, macros. An argument is p: pointer, l: 64 bits, i:
+ * 32 bits, f: float, m: a tensor map (128 bytes, `const __grid_constant__`). A kernel for 9.0 alone
  * is compiled for sm_90a, whose matrix instructions no later GPU has.
  */
 #define CUDA_KERNELS(X)                                                                            \
@@ -126,8 +126,8 @@ struct cuda_call {
     struct cuda_variant variant;
     unsigned grid[3], threads, shared_bytes;
     unsigned cluster; /* blocks of a cluster, along x; 0 = none */
-    /* its blocks go from one piece of work to the next: the grid shrinks to the clusters that can run at
-     * once, which no plan knows */
+    /* its blocks go from one piece of work to the next: the grid shrinks to the clusters that can
+     * run at once, which no plan knows */
     bool persistent;
     /* each argument at the start of its 8 bytes, as a little-endian machine has it; of a tensor map
      * the index in `maps` */
@@ -169,8 +169,8 @@ struct cuda_sum_arguments { /* the kernel's, in its order */
 
 struct cuda_variant cuda_sum_variant(int ranks);
 
-/* One kernel of a rank on `sm_count` multiprocessors. The grid follows from these and the count alone: all
- * ranks must come to the same. */
+/* One kernel of a rank on `sm_count` multiprocessors. The grid follows from these and the count
+ * alone: all ranks must come to the same. */
 void cuda_plan_sum(const struct cuda_variant *variant, const struct cuda_sum_arguments *arguments,
                    int sm_count, struct cuda_call *ret_call);
 

@@ -1,7 +1,7 @@
 /*
- * plan_attention_hopper.c: attention over packed queries, keys and values, as a model's projection leaves
- * them, by the kernel for separate ones: TMA walks rows of any length, so three maps of the one matrix
- * serve it.
+ * plan_attention_hopper.c: attention over packed queries, keys and values, as a model's projection
+ * leaves them, by the kernel for separate ones: TMA walks rows of any length, so three maps of the
+ * one matrix serve it.
  */
 #include "device/cuda/plan/plan_internal.h"
 
@@ -9,10 +9,12 @@
 #define TOKENS_MIN   65  /* fewer are one tile, which the kernel of attention.cu has sooner */
 #define SHORT_TOKENS 224 /* two tiles of 112 keys waste the least of 197, the tokens of a ViT */
 
-/* block_m, block_n, stages, q_stages, pingpong: 7 % more of a whole ViT than attention.cu on an H200 */
+/* block_m, block_n, stages, q_stages, pingpong: 7 % more of a whole ViT than attention.cu on an
+ * H200 */
 static const struct lab_tuning short_tuning = {5, {128, 112, 2, 2, 1}};
 
-/* Part 0, 1 or 2 of a packed row, as if it lay alone: the maps are given their strides afterwards. */
+/* Part 0, 1 or 2 of a packed row, as if it lay alone: the maps are given their strides
+ * afterwards. */
 static struct lab_tensor part_of(const struct lab_launch *launch, int part) {
     int64_t images = lab_tensor_rows(&launch->out) / launch->tokens;
     const struct lab_tensor *packed = &launch->in[0];

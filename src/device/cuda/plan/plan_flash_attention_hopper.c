@@ -1,6 +1,6 @@
 /*
- * plan_flash_attention_hopper.c: flash_attention by wgmma and TMA, in bf16 and fp16, for GPUs of compute
- * capability 9.0: what is legal among its tiles, which are taken unasked, and its call
+ * plan_flash_attention_hopper.c: flash_attention by wgmma and TMA, in bf16 and fp16, for GPUs of
+ * compute capability 9.0: what is legal among its tiles, which are taken unasked, and its call
  * (kernels/flash_attention_hopper.cu).
  */
 #include "device/cuda/plan/plan_internal.h"
@@ -42,8 +42,8 @@ static int shared_bytes_of(struct shape s, const int32_t *values) {
            BARRIER_BYTES;
 }
 
-/* Registers of a thread that hold scores, probabilities, output and queries, and what is left for them:
- * the warp groups share 65536. */
+/* Registers of a thread that hold scores, probabilities, output and queries, and what is left for
+ * them: the warp groups share 65536. */
 static int registers_of(struct shape s, const int32_t *values) {
     return (int)s.width / 2 + values[BLOCK_N] * 3 / 4 + (values[Q_STAGES] ? 0 : (int)s.width / 4);
 }
@@ -71,8 +71,8 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     if (values[PINGPONG] && values[BLOCK_M] == GROUP)
         return lab_err_set(err, LAB_ERR_UNSUPPORTED,
                            "block_m=%d: a single warp group has nobody to take turns with", GROUP);
-    /* The first group skips as many blocks of keys as lie in the others' part of the diagonal, without
-     * waiting for them: a ring of so few stages would count it twice. */
+    /* The first group skips as many blocks of keys as lie in the others' part of the diagonal,
+     * without waiting for them: a ring of so few stages would count it twice. */
     if (launch->causal && quotient_up(values[BLOCK_M] - GROUP, values[BLOCK_N]) >= values[STAGES])
         return lab_err_set(
             err, LAB_ERR_UNSUPPORTED,
@@ -85,8 +85,8 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
     return 0;
 }
 
-/* Tiles of 192 queries keep the matrix unit busier where scores are cheap, but of a short sequence more
- * of them is empty, or masked. Measured on an H200. */
+/* Tiles of 192 queries keep the matrix unit busier where scores are cheap, but of a short sequence
+ * more of them is empty, or masked. Measured on an H200. */
 static bool is_long(const struct lab_launch *launch, int64_t tokens) {
     if (launch->causal)
         return tokens >= 2048;
@@ -142,8 +142,8 @@ const struct cuda_tunable *find_flash_attention_hopper_tunable(const struct lab_
 
 /* --- its call --- */
 
-/* [batch, tokens, heads, width] in boxes of `rows` tokens of one head, as rows that are no longer than
- * a swizzle takes. */
+/* [batch, tokens, heads, width] in boxes of `rows` tokens of one head, as rows that are no longer
+ * than a swizzle takes. */
 static struct cuda_map map_of(const struct lab_tensor *tensor, int32_t rows) {
     uint64_t heads = (uint64_t)tensor->shape[2], width = (uint64_t)tensor->shape[3];
     uint64_t tokens = (uint64_t)tensor->shape[1], columns = width % 64 == 0 ? 64 : 32;

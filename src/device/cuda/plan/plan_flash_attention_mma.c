@@ -1,6 +1,7 @@
 /*
- * plan_flash_attention_mma.c: flash_attention by mma.sync, in every dtype, for GPUs from 8.0 on: what
- * is legal among its tiles, which are taken unasked, and its call (kernels/flash_attention_mma.cu).
+ * plan_flash_attention_mma.c: flash_attention by mma.sync, in every dtype, for GPUs from 8.0 on:
+ * what is legal among its tiles, which are taken unasked, and its call
+ * (kernels/flash_attention_mma.cu).
  */
 #include "device/cuda/plan/plan_internal.h"
 
@@ -81,8 +82,9 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
 #define SHARED_80 (163 << 10) /* bytes that a block may have on 8.0; 8.6 and 8.9 give 99 KiB */
 
 /*
- * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for it, with
- * two blocks at once where it can be. Unaligned tensors are moved element by element: no tiles help.
+ * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for it,
+ * with two blocks at once where it can be. Unaligned tensors are moved element by element: no tiles
+ * help.
  */
 static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     int64_t width = shape_of(launch).width, tokens = shape_of(launch).tokens;
@@ -100,7 +102,7 @@ static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capa
         return (struct lab_tuning){PARAMETERS, {128, 64, 4, much ? 2 : 1}};
     case 128:
         return (struct lab_tuning){PARAMETERS, {128, much ? 64 : 32, 4, 1}};
-    default: /* where one block of 64 queries leaves no room for another, one of 128 has more warps */
+    default: /* where 64 queries leave no room for another block, 128 have more warps */
         return capacity.shared_bytes_max == SHARED_80
                    ? (struct lab_tuning){PARAMETERS, {128, 64, 8, 1}}
                    : (struct lab_tuning){PARAMETERS, {64, 64, 4, 1}};
@@ -131,8 +133,8 @@ const struct cuda_tunable *find_flash_attention_mma_tunable(const struct lab_lau
 #define CACHED_BYTES (8 << 20) /* of keys and values that neighbours share in the L2 cache */
 
 /*
- * How many heads have their blocks side by side. Causal blocks differ in length, and the longest should
- * start first, of many heads; but what they read must stay in the cache.
+ * How many heads have their blocks side by side. Causal blocks differ in length, and the longest
+ * should start first, of many heads; but what they read must stay in the cache.
  */
 static int64_t heads_together(const struct lab_launch *launch, struct shape s) {
     int64_t bytes =

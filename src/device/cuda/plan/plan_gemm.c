@@ -1,7 +1,7 @@
 /*
  * plan_gemm.c: matrix products, alone and with what is fused to them. cuBLASLt does them, unless a
- * launch asks for a configuration of a kernel of our own, or that for Hopper is known to be faster. Where
- * it can't do the product, the one for every GPU can be asked for.
+ * launch asks for a configuration of a kernel of our own, or that for Hopper is known to be faster.
+ * Where it can't do the product, the one for every GPU can be asked for.
  */
 #include "device/cuda/plan/plan_internal.h"
 

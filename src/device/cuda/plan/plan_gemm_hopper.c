@@ -1,11 +1,11 @@
 /*
- * plan_gemm_hopper.c: products by wgmma, on Hopper alone: what is legal among its tiles, and its call
- * (kernels/gemm_hopper.cu, whose head comment has the rules and their reasons).
+ * plan_gemm_hopper.c: products by wgmma, on Hopper alone: what is legal among its tiles, and its
+ * call (kernels/gemm_hopper.cu, whose head comment has the rules and their reasons).
  *
- * The library is one of the configurations: it and our kernel are a few per cent apart, mostly in our
- * favour, so which of them does a product is a tuner's to say. Two macros of the kernel aren't, since more is
- * never worse: the stages are as many as shared memory has room for, up to eight, and the consumers
- * follow from the tile.
+ * The library is one of the configurations: it and our kernel are a few per cent apart, mostly in
+ * our favour, so which of them does a product is a tuner's to say. Two macros of the kernel aren't,
+ * since more is never worse: the stages are as many as shared memory has room for, up to eight, and
+ * the consumers follow from the tile.
  */
 #include "device/cuda/gemm.h"
 #include "device/cuda/plan/plan_internal.h"
@@ -179,9 +179,10 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
 }
 
 /*
- * What a launch without a tuning gets: the library, but for a GELU. That takes about as long as a short
- * product itself, and hides behind it where warpgroups take turns: 0.98 to 1.14 times the library's rate
- * on an H200, by shape, from a tile for each multiprocessor on. It is the exact one, too.
+ * What a launch without a tuning gets: the library, but for a GELU. That takes about as long as a
+ * short product itself, and hides behind it where warpgroups take turns: 0.98 to 1.14 times the
+ * library's rate on an H200, by shape, from a tile for each multiprocessor on. It is the exact one,
+ * too.
  */
 static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct lab_tuning in_turns = {PARAMETERS, {IN_TURNS, 128, 128, 1, 1, 8}};

@@ -1,6 +1,6 @@
 /*
- * plan_gemm_mma.c: products by mma.sync, in every dtype, for GPUs from 8.0 on: what is legal among its
- * tiles, and its call (kernels/gemm_mma.cu). The ways to fuse are those of the gemm ops.
+ * plan_gemm_mma.c: products by mma.sync, in every dtype, for GPUs from 8.0 on: what is legal among
+ * its tiles, and its call (kernels/gemm_mma.cu). The ways to fuse are those of the gemm ops.
  */
 #include "device/cuda/cuda.h"
 #include "device/cuda/gemm.h"
@@ -84,8 +84,8 @@ static int check(const struct lab_tunable_place *place, const struct lab_launch 
 }
 
 /*
- * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for two blocks
- * at once. Small outputs are cut small, so that more of the GPU has work.
+ * What was fastest on an H200, as far as the smaller shared memory of other GPUs has room for two
+ * blocks at once. Small outputs are cut small, so that more of the GPU has work.
  */
 static struct lab_tuning usual(const struct lab_launch *launch, struct cuda_capacity capacity) {
     struct shape s = shape_of(launch);

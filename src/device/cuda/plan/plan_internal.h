@@ -1,6 +1,6 @@
 /*
- * plan_internal.h: what the files that plan ops share: the parts of a call, and the plans that have a
- * file of their own. Seen by plan*.c and tune.c alone.
+ * plan_internal.h: what the files that plan ops share: the parts of a call, and the plans that have
+ * a file of their own. Seen by plan*.c and tune.c alone.
  */
 #ifndef LAB_DEVICE_CUDA_PLAN_PLAN_INTERNAL_H
 #define LAB_DEVICE_CUDA_PLAN_PLAN_INTERNAL_H
@@ -27,8 +27,8 @@ bool cuda_mlp_runs_in(enum lab_dtype dtype);
 bool cuda_flash_attention_runs_on(enum lab_dtype dtype, int capability);
 
 /*
- * What can be chosen for an op, declared beside its plan. Its `version` is made in tune.c from the text
- * of `file`, so that no change of a kernel can be forgotten.
+ * What can be chosen for an op, declared beside its plan. Its `version` is made in tune.c from the
+ * text of `file`, so that no change of a kernel can be forgotten.
  */
 struct cuda_tunable {
     const char *file; /* "softmax.cu" */

@@ -1,7 +1,7 @@
 /*
- * plan_mlp.c: training steps (kernels/mlp.cu). A kernel that goes through a whole step has one block on
- * each multiprocessor, since its blocks wait for each other; all it has to know of the model are
- * arguments, so that models of any widths share it.
+ * plan_mlp.c: training steps (kernels/mlp.cu). A kernel that goes through a whole step has one
+ * block on each multiprocessor, since its blocks wait for each other; all it has to know of the
+ * model are arguments, so that models of any widths share it.
  */
 #include "device/cuda/plan/plan_internal.h"
 #include "device/op/mlp.h"

@@ -1,16 +1,19 @@
 /*
- * plan_softmax.c: softmax over rows. A row that registers can hold is read once and written once: by
- * some threads of a block, a whole block, or a cluster of blocks. What is longer still is read twice.
+ * plan_softmax.c: softmax over rows. A row that registers can hold is read once and written once:
+ * by some threads of a block, a whole block, or a cluster of blocks. What is longer still is read
+ * twice.
  *
  * Memory decides here, so what matters is how many bytes are on their way at any time: that follows
- * from the threads of a row, the pieces that each keeps, and the blocks that fit on a multiprocessor.
+ * from the threads of a row, the pieces that each keeps, and the blocks that fit on a
+ * multiprocessor.
  */
 #include "device/cuda/plan/plan_internal.h"
 
 enum { THREADS, CLUSTER, RESIDENT, AHEAD, TURNS, PAST, PARAMETERS };
 
-#define PIECES_MAX      20
-#define LONG_PIECES     2048 /* of a row: shorter ones gain nothing from clusters or by coming ahead */
+#define PIECES_MAX 20
+/* of a row: shorter ones gain nothing from clusters or by coming ahead */
+#define LONG_PIECES     2048
 #define REGISTERS       65536 /* of a multiprocessor */
 #define REGISTERS_OTHER 30    /* of a thread, beside the pieces that it keeps */
 #define SHARED_OTHER    3072  /* bytes of a block, beside the rows on their way, at most */
@@ -216,9 +219,9 @@ static bool choose_long(const struct shape *shape, struct cuda_capacity capacity
 }
 
 /*
- * As measured on an H200: one or two pieces in a warp, then four of each thread, and a block for each
- * row, of which several fit on a multiprocessor. Rows that leave no room for that come ahead. Tensors
- * that the caches can't hold anyway are marked as the first to leave them.
+ * As measured on an H200: one or two pieces in a warp, then four of each thread, and a block for
+ * each row, of which several fit on a multiprocessor. Rows that leave no room for that come ahead.
+ * Tensors that the caches can't hold anyway are marked as the first to leave them.
  */
 static bool choose(const struct shape *shape, struct cuda_capacity capacity,
                    struct lab_tuning *ret_tuning) {

@@ -1,6 +1,6 @@
 /*
- * plan_sum.c: the kernel that sums over ranks (kernels/sum.cu): one block on each multiprocessor, which is
- * as fast as more of them, or fewer where a vector is short.
+ * plan_sum.c: the kernel that sums over ranks (kernels/sum.cu): one block on each multiprocessor,
+ * which is as fast as more of them, or fewer where a vector is short.
  */
 #include "device/cuda/plan/plan_internal.h"
 

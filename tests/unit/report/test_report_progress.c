@@ -1,5 +1,5 @@
 /* test_run_progress.c: the time left that is shown while a study runs. */
-#include "report/run_progress.h"
+#include "report/report_progress.h"
 
 #include "base/clock.h"
 
@@ -14,7 +14,7 @@
 #define RUNS 4
 
 static struct lab_arena arena;
-static struct lab_run_progress_view view;
+static struct lab_report_progress view;
 static struct lab_run runs[RUNS];
 static struct lab_plan_run planned[RUNS];
 static struct lab_runner_item items[RUNS];
@@ -28,9 +28,9 @@ static int set_up(void **state) {
         planned[i] = (struct lab_plan_run){.id = "gpu0_numa0_vit"};
         items[i] = (struct lab_runner_item){.planned = &planned[i], .number = i + 1};
     }
-    view = (struct lab_run_progress_view){
+    view = (struct lab_report_progress){
         .history = lab_history_open(0, 0), .max_workers = 1, .arena = &arena};
-    lab_run_progress_start(&view, runs, RUNS);
+    lab_report_progress_start(&view, runs, RUNS);
     return 0;
 }
 
@@ -48,13 +48,13 @@ static void carry_out(int index, enum lab_run_state how) {
     outcome.end_ns = lab_clock_now(lab_clock_system());
     outcome.start_ns = outcome.end_ns - 10 * LAB_NS_PER_S;
     outcome.error = "";
-    lab_run_progress_event(
+    lab_report_progress_event(
         &view, &(struct lab_runner_event){.kind = LAB_RUNNER_STARTED, .item = &items[index]});
-    lab_run_progress_event(&view, &(struct lab_runner_event){.kind = how == LAB_RUN_DONE
-                                                                         ? LAB_RUNNER_DONE
-                                                                         : LAB_RUNNER_FAILED,
-                                                             .item = &items[index],
-                                                             .outcome = &outcome});
+    lab_report_progress_event(&view, &(struct lab_runner_event){.kind = how == LAB_RUN_DONE
+                                                                            ? LAB_RUNNER_DONE
+                                                                            : LAB_RUNNER_FAILED,
+                                                                .item = &items[index],
+                                                                .outcome = &outcome});
 }
 
 static void every_run_that_ends_makes_it_shorter(void **state) {

@@ -1,8 +1,8 @@
 /*
- * run_progress.c: lines stay, the bar is drawn over itself. "done" is said only after the
+ * report_progress.c: lines stay, the bar is drawn over itself. "done" is said only after the
  * result is on the disk: whoever has read it will find it, whatever happens next.
  */
-#include "report/run_progress.h"
+#include "report/report_progress.h"
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -16,7 +16,7 @@
 #define ESTIMATE_NS    LAB_NS_PER_S
 #define ESTIMATE_SHARE 50
 
-void lab_run_progress_start(struct lab_run_progress_view *view, struct lab_run *runs, int count) {
+void lab_report_progress_start(struct lab_report_progress *view, struct lab_run *runs, int count) {
     view->runs = runs;
     view->run_count = count;
     view->start_ns = lab_clock_now(lab_clock_system());
@@ -31,15 +31,15 @@ void lab_run_progress_start(struct lab_run_progress_view *view, struct lab_run *
     }
 }
 
-static struct lab_run_active *find_active(struct lab_run_progress_view *view,
-                                          const struct lab_runner_item *item) {
+static struct lab_report_progress_run *find_active(struct lab_report_progress *view,
+                                                   const struct lab_runner_item *item) {
     for (int i = 0; i < view->active_count; i++)
         if (view->active[i].item == item)
             return &view->active[i];
     return NULL;
 }
 
-static int find_run(const struct lab_run_progress_view *view, int64_t number) {
+static int find_run(const struct lab_report_progress *view, int64_t number) {
     for (int i = 0; i < view->run_count; i++)
         if (view->runs[i].number == number)
             return i;
@@ -49,11 +49,11 @@ static int find_run(const struct lab_run_progress_view *view, int64_t number) {
 /* --- lines --- */
 
 /* NaN while it would be more of a guess than an estimate. */
-static double left_s(const struct lab_run_progress_view *view) {
+static double left_s(const struct lab_report_progress *view) {
     return view->estimate.fair ? view->estimate.left_s : NAN;
 }
 
-static void say_left(const struct lab_run_progress_view *view, struct lab_str *out) {
+static void say_left(const struct lab_report_progress *view, struct lab_str *out) {
     if (isfinite(left_s(view)) && view->done + view->failed < view->run_count) {
         lab_str_add(out, ", about ");
         lab_report_add_duration(left_s(view), out);
@@ -75,7 +75,7 @@ static void say_hint(const struct lab_runner_event *event) {
     lab_str_release(&options);
 }
 
-static void say_end(const struct lab_run_progress_view *view, const char *id,
+static void say_end(const struct lab_report_progress *view, const char *id,
                     const struct lab_runner_event *event) {
     struct lab_str line;
     lab_str_init(&line);
@@ -97,7 +97,7 @@ static void say_end(const struct lab_run_progress_view *view, const char *id,
     lab_str_release(&line);
 }
 
-static void say(const struct lab_run_progress_view *view, const struct lab_runner_event *event) {
+static void say(const struct lab_report_progress *view, const struct lab_runner_event *event) {
     const char *id = event->item ? event->item->planned->id : "";
     switch (event->kind) {
     case LAB_RUNNER_DONE:
@@ -122,8 +122,8 @@ static void say(const struct lab_run_progress_view *view, const struct lab_runne
 
 /* --- state --- */
 
-static void end_run(struct lab_run_progress_view *view, const struct lab_runner_event *event) {
-    struct lab_run_active *active = find_active(view, event->item);
+static void end_run(struct lab_report_progress *view, const struct lab_runner_event *event) {
+    struct lab_report_progress_run *active = find_active(view, event->item);
     if (!active)
         return;
     struct lab_run *run = &view->runs[active->index];
@@ -141,13 +141,14 @@ static void end_run(struct lab_run_progress_view *view, const struct lab_runner_
     *active = view->active[--view->active_count];
 }
 
-static void begin_run(struct lab_run_progress_view *view, const struct lab_runner_event *event) {
-    struct lab_run_active *active = find_active(view, event->item);
+static void begin_run(struct lab_report_progress *view, const struct lab_runner_event *event) {
+    struct lab_report_progress_run *active = find_active(view, event->item);
     int index = active ? active->index : find_run(view, event->item->number);
     if (index < 0 || (!active && view->active_count == view->max_workers))
         return;
     active = active ? active : &view->active[view->active_count++];
-    *active = (struct lab_run_active){.item = event->item, .index = index, .phase = "starting"};
+    *active =
+        (struct lab_report_progress_run){.item = event->item, .index = index, .phase = "starting"};
     view->runs[index].state = LAB_RUN_RUNNING;
     view->runs[index].start_ns = lab_clock_now(lab_clock_system());
     view->runs[index].end_ns = 0;
@@ -164,11 +165,11 @@ static const char *phase_name(const char *text) {
     return "working";
 }
 
-static void estimate(struct lab_run_progress_view *view, int64_t now_ns) {
+static void estimate(struct lab_report_progress *view, int64_t now_ns) {
     struct lab_run_progress *progress =
         lab_mem_alloc((size_t)view->active_count + 1, sizeof *progress);
     for (int i = 0; i < view->active_count; i++) {
-        const struct lab_run_active *active = &view->active[i];
+        const struct lab_report_progress_run *active = &view->active[i];
         progress[i] = (struct lab_run_progress){.run = active->item->number,
                                                 .phase = active->phase,
                                                 .done = active->done,
@@ -180,9 +181,9 @@ static void estimate(struct lab_run_progress_view *view, int64_t now_ns) {
     lab_mem_free(progress);
 }
 
-/* It looks at every run, so it is made seldom enough to cost next to nothing: after a run has ended if
- * it is cheap, else every second or less often. */
-static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns, bool run_ended) {
+/* It looks at every run, so it is made seldom enough to cost next to nothing: after a run has ended
+ * if it is cheap, else every second or less often. */
+static void estimate_if_due(struct lab_report_progress *view, int64_t now_ns, bool run_ended) {
     int64_t pause_ns = (run_ended ? 0 : ESTIMATE_NS) + ESTIMATE_SHARE * view->estimate_cost_ns;
     if (!view->history || now_ns - view->estimate_ns < pause_ns)
         return;
@@ -192,8 +193,8 @@ static void estimate_if_due(struct lab_run_progress_view *view, int64_t now_ns, 
 }
 
 /* The event is about a run. */
-static void take_event(struct lab_run_progress_view *view, const struct lab_runner_event *event) {
-    struct lab_run_active *active = find_active(view, event->item);
+static void take_event(struct lab_report_progress *view, const struct lab_runner_event *event) {
+    struct lab_report_progress_run *active = find_active(view, event->item);
     if (event->kind == LAB_RUNNER_STARTED) {
         begin_run(view, event);
     } else if (event->kind == LAB_RUNNER_DONE || event->kind == LAB_RUNNER_FAILED) {
@@ -208,18 +209,18 @@ static void take_event(struct lab_run_progress_view *view, const struct lab_runn
     }
 }
 
-void lab_run_progress_event(struct lab_run_progress_view *view,
-                            const struct lab_runner_event *event) {
+void lab_report_progress_event(struct lab_report_progress *view,
+                               const struct lab_runner_event *event) {
     if (event->item)
         take_event(view, event);
     if (view->lines)
         say(view, event);
-    lab_run_progress_tick(view);
+    lab_report_progress_tick(view);
 }
 
 /* --- the bar --- */
 
-static double fraction(const struct lab_run_progress_view *view) {
+static double fraction(const struct lab_report_progress *view) {
     double done = view->done + view->failed;
     for (int i = 0; i < view->active_count; i++)
         if (view->active[i].total > 0)
@@ -227,7 +228,7 @@ static double fraction(const struct lab_run_progress_view *view) {
     return view->run_count ? fmin(done / view->run_count, 1) : 1;
 }
 
-void lab_run_progress_tick(struct lab_run_progress_view *view) {
+void lab_report_progress_tick(struct lab_report_progress *view) {
     int64_t now_ns = lab_clock_now(lab_clock_system());
     if (!view->bar || now_ns - view->drawn_ns < REDRAW_NS)
         return;
@@ -235,7 +236,7 @@ void lab_run_progress_tick(struct lab_run_progress_view *view) {
     view->drawn_ns = now_ns;
     char several[32];
     snprintf(several, sizeof several, "%d runs", view->active_count);
-    const struct lab_run_active *one = view->active_count == 1 ? &view->active[0] : NULL;
+    const struct lab_report_progress_run *one = view->active_count == 1 ? &view->active[0] : NULL;
     struct lab_report_bar bar = {
         .done = view->done + view->failed,
         .failed = view->failed,
@@ -257,7 +258,7 @@ void lab_run_progress_tick(struct lab_run_progress_view *view) {
     lab_str_release(&line);
 }
 
-void lab_run_progress_end(struct lab_run_progress_view *view) {
+void lab_report_progress_end(struct lab_report_progress *view) {
     if (view->bar)
         lab_console_status_line(NULL);
     view->bar = false;

@@ -1,22 +1,22 @@
 /*
- * run_progress.h: what `gpulab run` shows while a study runs: a line for each run that has
+ * report_progress.h: what `gpulab run` shows while a study runs: a line for each run that has
  * ended, and on a terminal a bar below them.
  */
-#ifndef LAB_REPORT_RUN_PROGRESS_H
-#define LAB_REPORT_RUN_PROGRESS_H
+#ifndef LAB_REPORT_REPORT_PROGRESS_H
+#define LAB_REPORT_REPORT_PROGRESS_H
 
 #include "report/study/study.h"
 #include "run/history.h"
 #include "run/runner.h"
 
-struct lab_run_active { /* a run under way */
+struct lab_report_progress_run { /* a run under way */
     const struct lab_runner_item *item;
     int index; /* in runs */
     const char *phase;
     int64_t done, total;
 };
 
-struct lab_run_progress_view {
+struct lab_report_progress {
     bool lines;             /* a line for each run that ends; false with --quiet and --json */
     bool bar;               /* stderr is a terminal that can take one */
     struct lab_style style; /* of stderr */
@@ -24,7 +24,7 @@ struct lab_run_progress_view {
     struct lab_run *runs; /* the study's, states kept up to date here */
     int run_count, max_workers;
     int done, failed;
-    struct lab_run_active *active;
+    struct lab_report_progress_run *active;
     int active_count;
     int64_t start_ns, drawn_ns;
     int64_t estimate_ns, estimate_cost_ns; /* when it was made last, what that took */
@@ -33,11 +33,11 @@ struct lab_run_progress_view {
 };
 
 /* Counts what an earlier session of the study has done. `runs` is changed from here on. */
-void lab_run_progress_start(struct lab_run_progress_view *view, struct lab_run *runs, int count);
-void lab_run_progress_event(struct lab_run_progress_view *view,
-                            const struct lab_runner_event *event);
+void lab_report_progress_start(struct lab_report_progress *view, struct lab_run *runs, int count);
+void lab_report_progress_event(struct lab_report_progress *view,
+                               const struct lab_runner_event *event);
 /* Draws the bar again if it is time. */
-void lab_run_progress_tick(struct lab_run_progress_view *view);
-void lab_run_progress_end(struct lab_run_progress_view *view);
+void lab_report_progress_tick(struct lab_report_progress *view);
+void lab_report_progress_end(struct lab_report_progress *view);
 
 #endif
