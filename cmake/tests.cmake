@@ -59,6 +59,16 @@ endforeach()
 # Where a CUDA toolkit is installed, its headers check our declarations; nothing else includes them.
 find_path(CUDA_HEADERS cudaTypedefs.h HINTS $ENV{CUDA_HOME}/include /usr/local/cuda/include
           NO_DEFAULT_PATH)
+
+# tools/setup brings NVRTC to build/cuda where there is no toolkit.
+file(GLOB cuda_packages CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/build/cuda/nvidia/cu*)
+if(TARGET test_kernel_compile)
+    set_tests_properties(kernel_compile PROPERTIES TIMEOUT 900) # a minute and a half of NVRTC alone
+endif()
+if(cuda_packages AND TARGET test_kernel_compile)
+    set_property(TEST kernel_compile APPEND PROPERTY ENVIRONMENT
+                 "LD_LIBRARY_PATH=${cuda_packages}/lib:$ENV{LD_LIBRARY_PATH}")
+endif()
 if(CUDA_HEADERS)
     foreach(test test_vendor_headers test_vendor_nvtx)
         target_include_directories(${test} SYSTEM PRIVATE ${CUDA_HEADERS})
