@@ -1,9 +1,11 @@
 /*
- * attention.cu: softmax(scale · q·kᵀ)·v for each image and head. qkv is [images · tokens, 3 · heads · w],
- * a row holds all q, then all k, then all v, head by head; out is [images · tokens, heads · w].
+ * attention.cu: softmax(scale · q·kᵀ)·v for each image and head. qkv is [images · tokens, 3 · heads
+ * · w], a row holds all q, then all k, then all v, head by head; out is [images · tokens, heads ·
+ * w].
  *
- * For w = 64 a block does 64 queries of one image and head, 16 for each of its four warps, and walks
- * over the keys in tiles with a running maximum and sum, so that scores never leave registers:
+ * For w = 64 a block does 64 queries of one image and head, 16 for each of its four warps, and
+ * walks over the keys in tiles with a running maximum and sum, so that scores never leave
+ * registers:
  *
  *     bf16, fp16   mma.m16n8k16, keys and values through two stages of cp.async
  *     tf32         mma.m16n8k8
@@ -12,24 +14,26 @@
  * It wants qkv and out at multiples of 16 bytes and scale > 0. Queries and keys go in groups of 16:
  * 197 tokens are 208, not 256.
  *
- * attention_any does any width, alignment and scale, a query for each block, to be right rather than
- * fast.
+ * attention_any does any width, alignment and scale, a query for each block, to be right rather
+ * than fast.
  *
- *     macros: STAGES, how many tiles of keys and values are on their way or in use (bf16, fp16; 1 where
+ *     macros: STAGES, how many tiles of keys and values are on their way or in use (bf16, fp16; 1
+ *     where
  *             tokens ≤ 64, else 2); attention_any none
- *     grid: (⌈tokens / 64⌉, heads, images) blocks of 128 threads; attention_any (tokens, heads, images)
- *     with tokens + w floats of shared memory, each rounded up to fours: the compiler reads a loop's last
- *     few at once, also where fewer are left
+ *     grid: (⌈tokens / 64⌉, heads, images) blocks of 128 threads; attention_any (tokens, heads,
+ *     images) with tokens + w floats of shared memory, each rounded up to fours: the compiler reads
+ *     a loop's last few at once, also where fewer are left
  */
-#define WIDTH    64
-#define QUERIES  64
-#define LOWEST   __int_as_float(0xff800000)
-#define LOG2E    1.4426950408889634f
+#define WIDTH   64
+#define QUERIES 64
+#define LOWEST  __int_as_float(0xff800000)
+#define LOG2E   1.4426950408889634f
 
 #ifdef MAKE_attention
 /*
- * One tile's scores into probabilities, with what was gathered before scaled to the new maximum. Each
- * thread has two rows: s[n][0..1] of row 0, s[n][2..3] of row 1; o likewise. `factor` = scale · log2 e.
+ * One tile's scores into probabilities, with what was gathered before scaled to the new maximum.
+ * Each thread has two rows: s[n][0..1] of row 0, s[n][2..3] of row 1; o likewise. `factor` = scale
+ * · log2 e.
  */
 template <int TILES>
 __device__ __forceinline__ void soften(float (*s)[4], float (*o)[4], float *most, float *sum,
@@ -74,8 +78,8 @@ __device__ __forceinline__ void mask(float (*s)[4], int first, int tokens, int l
 #if DTYPE >= 2
 #define KEYS 64
 
-/* 64 rows of 128 bytes; the 16-byte pieces of a row are swapped by its number, so that ldmatrix meets
- * no bank twice. */
+/* 64 rows of 128 bytes; the 16-byte pieces of a row are swapped by its number, so that ldmatrix
+ * meets no bank twice. */
 __device__ __forceinline__ u32 at(u32 tile, int row, int piece) {
     return tile + (u32)(row * 128 + ((piece ^ (row & 7)) << 4));
 }
@@ -202,8 +206,7 @@ extern "C" __global__ void __launch_bounds__(128)
         if (query < tokens)
 #pragma unroll
             for (int n = 0; n < WIDTH / 8; n++)
-                *(u32 *)(to + n * 8) =
-                    pack(o[n][2 * half] * share, o[n][2 * half + 1] * share);
+                *(u32 *)(to + n * 8) = pack(o[n][2 * half] * share, o[n][2 * half + 1] * share);
     }
 }
 
@@ -251,8 +254,7 @@ extern "C" __global__ void __launch_bounds__(128)
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         int query = first + warp * 16 + half * 8 + g;
-        const float *q =
-            qkv + (row0 + (query < tokens ? query : 0)) * stride + blockIdx.y * WIDTH;
+        const float *q = qkv + (row0 + (query < tokens ? query : 0)) * stride + blockIdx.y * WIDTH;
 #pragma unroll
         for (int d = 0; d < WIDTH / 8; d++) {
             a[d][half] = round_tf32(q[d * 8 + t]);
@@ -310,8 +312,8 @@ extern "C" __global__ void __launch_bounds__(128)
 #else
 #define KEYS 32
 
-/* Thread (x, y) of 8 × 16 has queries 4y … 4y + 3, of a tile's scores columns x, x + 8, …, and of the
- * output likewise. */
+/* Thread (x, y) of 8 × 16 has queries 4y … 4y + 3, of a tile's scores columns x, x + 8, …, and of
+ * the output likewise. */
 extern "C" __global__ void __launch_bounds__(128)
     attention(const float *qkv, float *out, int tokens, int heads, float scale) {
     __shared__ float queries[QUERIES][WIDTH + 1], keys[KEYS][WIDTH + 1], values[KEYS][WIDTH];

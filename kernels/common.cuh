@@ -1,7 +1,7 @@
 /*
- * common.cuh: stands before every kernel file when it is compiled. NVRTC has no headers, so the number
- * formats are written here: DTYPE is 0 for fp32 and 1 for tf32 (both stored as float), 2 for bf16,
- * 3 for fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
+ * common.cuh: stands before every kernel file when it is compiled. NVRTC has no headers, so the
+ * number formats are written here: DTYPE is 0 for fp32 and 1 for tf32 (both stored as float), 2 for
+ * bf16, 3 for fp16, as in enum lab_dtype. All arithmetic outside the matrix units is fp32.
  *
  * A program is one kernel: MAKE_<name> is defined for the one that is wanted. The other macros of a
  * kernel stand at the head of its file; src/device/cuda/plan/plan.c says which it is compiled with.
@@ -98,8 +98,8 @@ __device__ __forceinline__ float quad_sum(float x) {
 }
 
 /*
- * Over the N threads of one row (a power of two, 32 to 1024). A row of several warps has the block to
- * itself, `shared` is room for 32 floats, and every thread of the block must come here.
+ * Over the N threads of one row (a power of two, 32 to 1024). A row of several warps has the block
+ * to itself, `shared` is room for 32 floats, and every thread of the block must come here.
  */
 template <int N> __device__ __forceinline__ float row_sum(float x, float *shared) {
     x = warp_sum(x);

@@ -1,6 +1,6 @@
 /*
- * elementwise.cu: fill, add, bias, gelu over `count` elements. A thread does 16 bytes; the last ones,
- * and buffers that aren't aligned to 16 bytes, are done one by one.
+ * elementwise.cu: fill, add, bias, gelu over `count` elements. A thread does 16 bytes; the last
+ * ones, and buffers that aren't aligned to 16 bytes, are done one by one.
  *
  *     grid: ⌈count / (256 · PER_16_BYTES)⌉ blocks of 256 threads
  */

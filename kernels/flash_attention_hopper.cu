@@ -1,33 +1,41 @@
 /*
  * flash_attention_hopper.cu: softmax(scale · q·kᵀ)·v per batch and head, for compute capability 9.0
- * alone (sm_90a). q and out are [batch, tokens, heads, w], k and v [batch, tokens, kv_heads, w]; head i
- * reads head i · kv_heads / heads of k and v. bf16 and fp16. CAUSAL: token t sees tokens 0 … t.
+ * alone (sm_90a). q and out are [batch, tokens, heads, w], k and v [batch, tokens, kv_heads, w];
+ * head i reads head i · kv_heads / heads of k and v. bf16 and fp16. CAUSAL: token t sees tokens 0 …
+ * t.
  *
- * A block stays on its multiprocessor and takes one tile of BLOCK_M queries after the other. One warp
- * group fetches by TMA and says which tile it is; each of the others has 64 of the tile's queries and
- * walks over its keys, BLOCK_N at a time and from the last to the first, so that what must be masked
- * comes first. Scores, probabilities and the output live in registers alone (Shah et al. 2024):
+ * A block stays on its multiprocessor and takes one tile of BLOCK_M queries after the other. One
+ * warp group fetches by TMA and says which tile it is; each of the others has 64 of the tile's
+ * queries and walks over its keys, BLOCK_N at a time and from the last to the first, so that what
+ * must be masked comes first. Scores, probabilities and the output live in registers alone (Shah et
+ * al. 2024):
  *
- *   - the scores of the next keys are asked for before the values are multiplied by the probabilities
- *     of these, so the matrix unit works while exponentials are made; this goes on from a tile to the
- *     next, whose first scores are made while the last output is written
+ *   - the scores of the next keys are asked for before the values are multiplied by the
+ *   probabilities
+ *     of these, so the matrix unit works while exponentials are made; this goes on from a tile to
+ *     the next, whose first scores are made while the last output is written
  *   - PINGPONG: the groups take turns at the matrix unit, so that one's exponentials fall into the
  *     other's products
  *   - the output is brought down to a new maximum only when that has grown by more than 2^8: until
  *     then the old one serves, for it is the same in numerator and denominator
  *
- * Of a causal pair of batch and head, the tile with most to do and that with least are taken together,
- * then the next two, so that all that is handed out costs the same; block b has every `blocks`th from
- * number b on. Tiles of one pair are in work at the same time, so its keys come from the L2 cache.
+ * Of a causal pair of batch and head, the tile with most to do and that with least are taken
+ * together, then the next two, so that all that is handed out costs the same; block b has every
+ * `blocks`th from number b on. Tiles of one pair are in work at the same time, so its keys come
+ * from the L2 cache.
  *
  *     macros: WIDTH 64, 96, 128 or 256; CAUSAL 0 or 1; BLOCK_M 64, 128 or 192; BLOCK_N, a multiple
- *             of 16, 64 … 192; STAGES 2 … 4 tiles of keys, and as many of values, on their way or in
- *             use; Q_STAGES 1 or 2 of queries, 0 = one, which is copied to registers; PINGPONG 0 or 1
- *     legal: shared memory, 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) + 256 bytes,
- *            within what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4, and WIDTH / 4
- *            more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192; CAUSAL: STAGES more than
- *            (BLOCK_M - 64) / BLOCK_N, rounded up, which a group gives back without waiting for them
- *     grid: (number of multiprocessors, or of what is handed out if that is less), BLOCK_M · 2 + 128
+ *             of 16, 64 … 192; STAGES 2 … 4 tiles of keys, and as many of values, on their way or
+ *             in use; Q_STAGES 1 or 2 of queries, 0 = one, which is copied to registers; PINGPONG 0
+ *             or 1
+ *     legal: shared memory, 2 · WIDTH · (max(Q_STAGES, 1) · BLOCK_M + 2 · STAGES · BLOCK_N) + 256
+ *     bytes,
+ *            within what a block gets (227 KiB); registers, WIDTH / 2 + BLOCK_N · 3 / 4, and WIDTH
+ *            / 4 more where Q_STAGES is 0, within 200, or 128 where BLOCK_M is 192; CAUSAL: STAGES
+ *            more than (BLOCK_M - 64) / BLOCK_N, rounded up, which a group gives back without
+ *            waiting for them
+ *     grid: (number of multiprocessors, or of what is handed out if that is less), BLOCK_M · 2 +
+ *     128
  *           threads, that shared memory
  *     maps: of rank 5, sizes {c, tokens, w / c, (kv_)heads, batch}, box {c, BLOCK_M (q) or BLOCK_N
  *           (k, v), w / c, 1, 1}, c = 64 and a swizzle of 128 bytes, for w = 96 c = 32 and 64 bytes
@@ -46,7 +54,8 @@
 #define MULTIPLY_REGISTERS 160
 #endif
 
-/* A tile lies in shared memory as one or more matrices of whole rows, each as wide as the swizzle. */
+/* A tile lies in shared memory as one or more matrices of whole rows, each as wide as the
+ * swizzle. */
 #if WIDTH % 64 == 0
 #define ROW_BYTES 128
 #define SWIZZLE   1u
@@ -244,9 +253,9 @@ __device__ __forceinline__ void fetch_values(const work &w, u32 base, const tens
 /* --- the groups that multiply --- */
 
 /*
- * A thread has two rows, 8 apart, of 64 queries: of the scores s[4j + 2 · half + i] is row `half`, key
- * 8j + 2 · (lane % 4) + i; of the output likewise. Keys from `end[half]` on, counted as the scores are
- * from the thread's first, don't count.
+ * A thread has two rows, 8 apart, of 64 queries: of the scores s[4j + 2 · half + i] is row `half`,
+ * key 8j + 2 · (lane % 4) + i; of the output likewise. Keys from `end[half]` on, counted as the
+ * scores are from the thread's first, don't count.
  */
 __device__ __forceinline__ void mask(float (&s)[BLOCK_N / 2], const int *end) {
 #pragma unroll
@@ -262,8 +271,8 @@ struct rows { /* a thread's two: the maximum that counts, the thread's part of t
 };
 
 /*
- * Scores into exponentials. Says whether what was gathered before must be multiplied by `shrink`; all
- * lanes of a warp say the same.
+ * Scores into exponentials. Says whether what was gathered before must be multiplied by `shrink`;
+ * all lanes of a warp say the same.
  */
 __device__ __forceinline__ bool soften(float (&s)[BLOCK_N / 2], rows &r, float *shrink,
                                        float factor) {
@@ -314,7 +323,8 @@ __device__ __forceinline__ u32 swap(u32 x, int step) {
     return __shfl_xor_sync(0xffffffffu, x, step);
 }
 
-/* The four lanes of a row exchange what they have, so that each writes 16 bytes and all of them 64. */
+/* The four lanes of a row exchange what they have, so that each writes 16 bytes and all of them
+ * 64. */
 __device__ __forceinline__ void store(const float (&o)[WIDTH / 2], const float *sum, element *out,
                                       const work &w, const tile &t, int row, int lane) {
     bool odd = lane & 1, high = lane & 2;
@@ -365,9 +375,9 @@ __device__ __forceinline__ void tile_take(tile &t, u32 base, const place &q) {
 
 /* By all lanes: each has read what stands beside the queries, or them. */
 __device__ __forceinline__ void leave_tile(u32 base, place &q) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(
-                     base + Q_RING + 8 * (Q_ROOM + q.stage))
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(base + Q_RING + 8 * (Q_ROOM + q.stage))
+        : "memory");
     go_on<Q_ROOM>(q);
 }
 
@@ -420,10 +430,10 @@ __device__ __forceinline__ void values_skip(int count, u32 base, place &v, int l
 }
 
 /*
- * Waits for the next block's keys, if there are more, when all exponentials of this one are made: the
- * compiler can't know that their sum isn't negative, so it can neither put this before them nor, before
- * this, the wait for the product of values that they should overlap. Without more keys the wait is for
- * the values at hand, which came long ago.
+ * Waits for the next block's keys, if there are more, when all exponentials of this one are made:
+ * the compiler can't know that their sum isn't negative, so it can neither put this before them
+ * nor, before this, the wait for the product of values that they should overlap. Without more keys
+ * the wait is for the values at hand, which came long ago.
  */
 __device__ __forceinline__ void keys_wait(bool more, u32 base, const place &k, const place &v,
                                           const rows &r) {

@@ -1,19 +1,21 @@
 /*
- * flash_attention_mma.cu: out[b,s,h,w] = softmax(scale · q·kᵀ)·v for q[b,s,h,w] and k, v[b,s,g,w], each
- * head i of queries with head i·g/h of keys and values, by mma.sync and cp.async: for sm_80, sm_86 and
- * sm_89, and whatever later GPUs have no kernel of their own for.
+ * flash_attention_mma.cu: out[b,s,h,w] = softmax(scale · q·kᵀ)·v for q[b,s,h,w] and k, v[b,s,g,w],
+ * each head i of queries with head i·g/h of keys and values, by mma.sync and cp.async: for sm_80,
+ * sm_86 and sm_89, and whatever later GPUs have no kernel of their own for.
  *
- * A block does BLOCK_M queries of one head, each of its warps BLOCK_M / WARPS of them, and walks over
- * the keys in tiles of BLOCK_N with a running maximum and sum; scores and probabilities never leave
- * registers (FlashAttention-2, Dao 2023). Tiles are walked upwards: every query sees key 0, so the
- * maximum is finite behind the first tile, and the masked tiles come last. Where it is causal, warps
- * leave out tiles that none of their queries sees, and the longest blocks of a head come first.
+ * A block does BLOCK_M queries of one head, each of its warps BLOCK_M / WARPS of them, and walks
+ * over the keys in tiles of BLOCK_N with a running maximum and sum; scores and probabilities never
+ * leave registers (FlashAttention-2, Dao 2023). Tiles are walked upwards: every query sees key 0,
+ * so the maximum is finite behind the first tile, and the masked tiles come last. Where it is
+ * causal, warps leave out tiles that none of their queries sees, and the longest blocks of a head
+ * come first.
  *
  *     bf16, fp16   mma.m16n8k16; a warp has 16 or 32 queries; STAGES 1: keys are fetched while the
  *                  values of the tile before are in use, and values while its keys are; else STAGES
  *                  tiles of both
  *     tf32         mma.m16n8k8; a warp has 16 queries; STAGES 1
- *     fp32         the same with each number in two parts and three products, right to fp32's digits
+ *     fp32         the same with each number in two parts and three products, right to fp32's
+ *                  digits
  *
  *     macros: WIDTH   w: 64, 96, 128 or 256
  *             CAUSAL  1: query t sees keys 0…t alone
@@ -22,24 +24,24 @@
  *             BLOCK_N a multiple of 16
  *             WARPS   2, 4 or 8
  *             STAGES  1 to 3
- *     legal:  registers: (WIDTH + BLOCK_N) / 2 · BLOCK_M / WARPS / 16 ≤ 192
- *             shared memory, all of it dynamic, is as large as a block may have: (BLOCK_M +
- *             2 · STAGES · BLOCK_N) rows of WIDTH elements; in tf32 and fp32 rows have 4 elements more
- *     grid:   ⌈s / BLOCK_M⌉ · h · b blocks of 32 · WARPS threads. `together` heads (1 to h · b) have
- *             their blocks side by side, so that the longest of all of them start first; few enough that
- *             the L2 cache holds their keys and values
+ *     legal:  registers: (WIDTH + BLOCK_N) / 2 · BLOCK_M / WARPS / 16 ≤ 192 shared memory, all of
+ *             it dynamic, is as large as a block may have: (BLOCK_M + 2 · STAGES · BLOCK_N) rows of
+ *             WIDTH elements; in tf32 and fp32 rows have 4 elements more
+ *     grid:   ⌈s / BLOCK_M⌉ · h · b blocks of 32 · WARPS threads. `together` heads (1 to h · b)
+ *             have their blocks side by side, so that the longest of all of them start first; few
+ *             enough that the L2 cache holds their keys and values
  *     scale:  any but 0
  */
 #ifdef MAKE_flash_attention_mma
-#define THREADS     (WARPS * 32)
-#define WARP_ROWS   (BLOCK_M / WARPS)
-#define GROUPS      (WARP_ROWS / 16) /* rows of the matrix unit */
-#define PIECES      (WIDTH / PER_16_BYTES)
-#define LOWEST      __int_as_float(0xff800000)
-#define LOG2E       1.4426950408889634f
+#define THREADS   (WARPS * 32)
+#define WARP_ROWS (BLOCK_M / WARPS)
+#define GROUPS    (WARP_ROWS / 16) /* rows of the matrix unit */
+#define PIECES    (WIDTH / PER_16_BYTES)
+#define LOWEST    __int_as_float(0xff800000)
+#define LOG2E     1.4426950408889634f
 
-#define ACROSS      (PIECES % 8 == 0 ? 8 : 4) /* threads that fetch from one row at a time */
-#define DOWN        (THREADS / ACROSS)        /* rows fetched at a time */
+#define ACROSS (PIECES % 8 == 0 ? 8 : 4) /* threads that fetch from one row at a time */
+#define DOWN   (THREADS / ACROSS)        /* rows fetched at a time */
 
 static_assert(WARP_ROWS * WARPS == BLOCK_M && GROUPS * 16 == WARP_ROWS && BLOCK_N % 16 == 0,
               "warps have whole fragments");
@@ -139,8 +141,8 @@ __device__ __forceinline__ void multiply(float *d, const struct parts<4> *a,
 /* --- a tile --- */
 
 /*
- * What a warp gathers. A thread has two rows of each group, eight apart: [0..1] belong to the first,
- * [2..3] to the second.
+ * What a warp gathers. A thread has two rows of each group, eight apart: [0..1] belong to the
+ * first, [2..3] to the second.
  */
 struct gathered {
     float o[GROUPS][WIDTH / 8][4];
@@ -166,9 +168,9 @@ __device__ __forceinline__ void mask(scores s, int start, int row, int tokens) {
 #define SLACK 8.0f /* powers of two by which a score may exceed the maximum that is counted from */
 
 /*
- * Counts from now on from the largest score seen, for which what was gathered has to be scaled; as long
- * as no score of the warp is far above what it counts from, it stays at that, and probabilities up to
- * 2^SLACK are as exact as those up to 1.
+ * Counts from now on from the largest score seen, for which what was gathered has to be scaled; as
+ * long as no score of the warp is far above what it counts from, it stays at that, and
+ * probabilities up to 2^SLACK are as exact as those up to 1.
  */
 __device__ __forceinline__ void raise(scores s, struct gathered *all, float factor) {
     float top[GROUPS][2];
@@ -349,11 +351,12 @@ struct queries {
     u32 rows, signs;
 };
 
-__device__ __forceinline__ void hold(struct queries *) {}
+__device__ __forceinline__ void hold(struct queries *) {
+}
 
 /*
- * The matrix unit cuts its sums off instead of rounding them. So that this doesn't add up, fp32 gathers
- * a few products at a time, beside the sum.
+ * The matrix unit cuts its sums off instead of rounding them. So that this doesn't add up, fp32
+ * gathers a few products at a time, beside the sum.
  */
 #define APART (DTYPE == 0)
 
@@ -400,8 +403,8 @@ __device__ __forceinline__ void score(const struct queries *q, u32 keys, scores 
     }
 }
 
-/* A thread holds the scores of keys 2t and 2t + 1, the unit wants t and t + 4: the order of the keys
- * in the sum is free, so the values are taken in the thread's order. */
+/* A thread holds the scores of keys 2t and 2t + 1, the unit wants t and t + 4: the order of the
+ * keys in the sum is free, so the values are taken in the thread's order. */
 __device__ __forceinline__ void weigh(scores p, u32 values, struct gathered *all) {
     int lane = threadIdx.x % 32;
     u32 from = values + (u32)(lane % 4 * 2 * ROW_BYTES + lane / 4 * 4);
@@ -481,8 +484,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     int image = share.head / heads, head = share.head % heads;
     s64 stride = (s64)heads * WIDTH, kv_stride = (s64)kv_heads * WIDTH;
     s64 offset = ((s64)image * tokens + share.first) * stride + head * WIDTH;
-    s64 kv_offset =
-        (s64)image * tokens * kv_stride + (int)((s64)head * kv_heads / heads) * WIDTH;
+    s64 kv_offset = (s64)image * tokens * kv_stride + (int)((s64)head * kv_heads / heads) * WIDTH;
     int seen = CAUSAL && share.first + BLOCK_M < tokens ? share.first + BLOCK_M : tokens;
     int tiles = (seen + BLOCK_N - 1) / BLOCK_N;
     int first = share.first + warp * WARP_ROWS; /* of the warp */

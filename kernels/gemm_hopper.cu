@@ -1,49 +1,49 @@
 /*
- * gemm_hopper.cu: out[m,n] = op(a)·op(b), with a bias, an exact GELU or a matrix added on the way out, on
- * Hopper's tensor cores (sm_90a alone). fp32 sums of bf16, fp16 or tf32 products.
+ * gemm_hopper.cu: out[m,n] = op(a)·op(b), with a bias, an exact GELU or a matrix added on the way
+ * out, on Hopper's tensor cores (sm_90a alone). fp32 sums of bf16, fp16 or tf32 products.
  *
- * A block stays on its multiprocessor and does one tile of `out` after the other. One warpgroup, the
- * producer, has the copy engine bring pieces of a and b, BLOCK_K deep, into STAGES buffers of shared
- * memory; the others, the consumers, multiply them from there. Two barriers for each buffer, full and
- * empty, are all they share. Results leave through shared memory as well, by the copy engine, while the
- * next tile is multiplied: it leaves out what lies beyond the edges, as it reads zeros there.
+ * A block stays on its multiprocessor and does one tile of `out` after the other. One warpgroup,
+ * the producer, has the copy engine bring pieces of a and b, BLOCK_K deep, into STAGES buffers of
+ * shared memory; the others, the consumers, multiply them from there. Two barriers for each buffer,
+ * full and empty, are all they share. Results leave through shared memory as well, by the copy
+ * engine, while the next tile is multiplied: it leaves out what lies beyond the edges, as it reads
+ * zeros there.
  *
  *     macros
  *     BLOCK_M, BLOCK_N   the tile: 64, 128, 192 or 256 × a multiple of 32 from 32 to 256
  *     STAGES             2 or more
- *     PINGPONG           0: the consumers share each tile, an even part of its rows for each; they are as
- *                        many as CONSUMERS below. 1: two consumers have tiles of their own, and one
- *                        writes its results while the other multiplies
- *     CLUSTER            2: two blocks with neighbouring tiles share the larger of their operands, each
- *                        reads half of it for both. 1: blocks are alone
- *     SPLIT              2, 3 or 4 blocks share a tile, each with a part of k, and add their sums up
- *                        through their shared memory; for few tiles and long k. 1: none of that
+ *     PINGPONG           0: the consumers share each tile, an even part of its rows for each; they
+ *                        are as many as CONSUMERS below. 1: two consumers have tiles of their own,
+ *                        and one writes its results while the other multiplies
+ *     CLUSTER            2: two blocks with neighbouring tiles share the larger of their operands,
+ *                        each reads half of it for both. 1: blocks are alone
+ *     SPLIT              2, 3 or 4 blocks share a tile, each with a part of k, and add their sums
+ *                        up through their shared memory; for few tiles and long k. 1: none of that
  *     LAYOUT             bit 0: a is [k,m], else [m,k]; bit 1: b is [n,k], else [k,n]
- *     EPILOGUE           bit 0: + bias[n]; bit 1: GELU of that; bit 2: + extra[m,n], which may be out
+ *     EPILOGUE           bit 0: + bias[n]; bit 1: GELU of that; bit 2: + extra[m,n], which may be
+ *                        out
  *
  *     legal
  *     - accumulators: rows of a consumer · BLOCK_N / 128 ≤ 192 registers of a thread with 1 or 2
  *       consumers, ≤ 96 with 3
- *     - SHARED_BYTES below ≤ 227 KiB
- *     - where b is [k,n], BLOCK_N is a multiple of 64
- *     - tf32 with LAYOUT 2 alone: the tensor cores turn 16-bit operands only
- *     - SPLIT > 1: CLUSTER = 1, PINGPONG = 0, BLOCK_N / SPLIT is a multiple of 32, the stages have room
+ *     - SHARED_BYTES below ≤ 227 KiB - where b is [k,n], BLOCK_N is a multiple of 64 - tf32 with
+ *     LAYOUT 2 alone: the tensor cores turn 16-bit operands only - SPLIT > 1: CLUSTER = 1, PINGPONG
+ *     = 0, BLOCK_N / SPLIT is a multiple of 32, the stages have room
  *       for a tile of floats, and k has at least SPLIT pieces of BLOCK_K
  *     - a, b, extra and out are 16-byte aligned, and so are their rows
  *
- *     arguments: the maps of a, b and out, bias, extra, m, n, k, group; bias and extra are only looked at
- *     where EPILOGUE names them
- *     maps are of rank 2, the faster dimension first, zeros outside, swizzled by 128 bytes:
+ *     arguments: the maps of a, b and out, bias, extra, m, n, k, group; bias and extra are only
+ *     looked at where EPILOGUE names them maps are of rank 2, the faster dimension first, zeros
+ *     outside, swizzled by 128 bytes:
  *       a    [k,m]: {m, k} in boxes {SPAN, BLOCK_K / share}; [m,k]: {k, m}, {SPAN, BLOCK_M / share}
  *       b    [n,k]: {k, n} in boxes {SPAN, BLOCK_N / share}; [k,n]: {n, k}, {SPAN, BLOCK_K / share}
  *       out  {n, m} in boxes {BOX, 64}; swizzled by 64 bytes where BOX columns are 64 bytes
- *     with SPAN and BLOCK_K 128 bytes of elements, `share` 2 for the operand that a cluster shares (b
- *     where BLOCK_N ≥ BLOCK_M, else a) and 1 otherwise, BOX 64 columns where BLOCK_N / SPLIT is a
- *     multiple of 64, else 32 (tf32: 32). The maps of a and b round to tf32.
- *     group: so many rows of tiles are done together, column by column, to meet in the L2 cache
- *     grid: SPLIT · tiles, or for SPLIT = 1 a multiple of CLUSTER, at most the multiprocessors; blocks of
- *     128 · (1 + CONSUMERS) threads and SHARED_BYTES of dynamic shared memory, in clusters of
- *     CLUSTER · SPLIT
+ *     with SPAN and BLOCK_K 128 bytes of elements, `share` 2 for the operand that a cluster shares
+ *     (b where BLOCK_N ≥ BLOCK_M, else a) and 1 otherwise, BOX 64 columns where BLOCK_N / SPLIT is
+ *     a multiple of 64, else 32 (tf32: 32). The maps of a and b round to tf32. group: so many rows
+ *     of tiles are done together, column by column, to meet in the L2 cache grid: SPLIT · tiles, or
+ *     for SPLIT = 1 a multiple of CLUSTER, at most the multiprocessors; blocks of 128 · (1 +
+ *     CONSUMERS) threads and SHARED_BYTES of dynamic shared memory, in clusters of CLUSTER · SPLIT
  */
 #ifdef MAKE_gemm_hopper
 
@@ -100,7 +100,8 @@ static_assert(SPLIT == 1 || BLOCK_M * BLOCK_N * 4 <= OUT_AT, "no room for the su
 
 /* --- barriers --- */
 
-/* At the same barrier of a block of the cluster; without a shared operand there is only one's own. */
+/* At the same barrier of a block of the cluster; without a shared operand there is only one's
+ * own. */
 __device__ __forceinline__ void barrier_arrive(u32 barrier, u32 block) {
     if (CLUSTER == 1)
         asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
@@ -115,9 +116,9 @@ __device__ __forceinline__ void barrier_arrive(u32 barrier, u32 block) {
 /* --- copies --- */
 
 /*
- * ROWS of an operand, BLOCK_K deep, from row `row` and depth `k` on. Along k (TURNED = 0) one box holds
- * them all, 128 bytes of each; else each box 128 bytes' worth of rows, at all depths. SHARED: this
- * block's half of that, into both blocks.
+ * ROWS of an operand, BLOCK_K deep, from row `row` and depth `k` on. Along k (TURNED = 0) one box
+ * holds them all, 128 bytes of each; else each box 128 bytes' worth of rows, at all depths. SHARED:
+ * this block's half of that, into both blocks.
  */
 template <int ROWS, int TURNED, int SHARED>
 __device__ __forceinline__ void load_operand(u32 to, const tensor_map *map, int row, int k,
@@ -215,8 +216,8 @@ __device__ __forceinline__ tile tile_at(u32 index, u32 down, u32 across, u32 gro
 /* --- the way out --- */
 
 /*
- * x/2 · (1 + erf(x/√2)). In 16 bits by the tanh of a polynomial, fitted to the exact one to 5e-5, and
- * the unit's tanh is good to 2^-11.
+ * x/2 · (1 + erf(x/√2)). In 16 bits by the tanh of a polynomial, fitted to the exact one to 5e-5,
+ * and the unit's tanh is good to 2^-11.
  */
 __device__ __forceinline__ float gelu_of(float x) {
 #if DTYPE >= 2
@@ -324,9 +325,9 @@ __device__ __forceinline__ void write_box(const float *sums, u32 box) {
 }
 
 /*
- * SPLIT_N columns of a consumer's sums, from column `from` of the tile on. `slots` is its own memory, and
- * `slot` goes on from tile to tile. EARLY: `with` has what the first box needs, and for each other it is
- * fetched while the one before is written.
+ * SPLIT_N columns of a consumer's sums, from column `from` of the tile on. `slots` is its own
+ * memory, and `slot` goes on from tile to tile. EARLY: `with` has what the first box needs, and for
+ * each other it is fetched while the one before is written.
  */
 __device__ __forceinline__ void store_tile(float (*sums)[SUMS], const tensor_map *map,
                                            const element *bias, const element *extra, tile at,
@@ -360,8 +361,8 @@ __device__ __forceinline__ void store_tile(float (*sums)[SUMS], const tensor_map
 
 #if SPLIT > 1
 /*
- * The blocks of a cluster have sums over parts of k for the same tile. Each hands over the columns that
- * others finish, in its shared memory, thread by thread, and takes those of its own from them.
+ * The blocks of a cluster have sums over parts of k for the same tile. Each hands over the columns
+ * that others finish, in its shared memory, thread by thread, and takes those of its own from them.
  */
 __device__ __forceinline__ void hand_over(const float (*sums)[SUMS], u32 shared, u32 rank) {
     u32 at = shared + ((u32)threadIdx.x - 128) * 16;
@@ -399,8 +400,8 @@ __device__ __forceinline__ void take_over(float (*sums)[SUMS], const int from, u
 /* --- the roles --- */
 
 /*
- * Lets the next kernel's blocks come, as wait_for_previous in common.cuh does at once: here they would
- * only wait for shared memory, and a wave of tiles ran slower while they did.
+ * Lets the next kernel's blocks come, as wait_for_previous in common.cuh does at once: here they
+ * would only wait for shared memory, and a wave of tiles ran slower while they did.
  */
 __device__ __forceinline__ void launch_next() {
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -509,7 +510,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         }
         for (; index < tiles; index += step * (PINGPONG ? CONSUMERS : 1)) {
             int before = 0;
-            /* stages are taken in turns: their barriers only tell the last phase from the one before */
+            /* stages are taken in turns: their barriers only tell the last phase from the one
+             * before */
             if (PINGPONG)
                 named_sync(BARRIER_TURN + consumer, 256);
             for (int piece = begin; piece < end; piece++) {

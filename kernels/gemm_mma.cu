@@ -1,17 +1,19 @@
 /*
  * gemm_mma.cu: out[m,n] = op(a)·op(b), and what may follow it, by mma.sync and cp.async: for sm_80,
- * sm_86 and sm_89, and whatever later GPUs have no kernel of their own for. All tensors are dense and
- * row-major, sums are fp32, and the result is rounded once.
+ * sm_86 and sm_89, and whatever later GPUs have no kernel of their own for. All tensors are dense
+ * and row-major, sums are fp32, and the result is rounded once.
  *
- * A block does BLOCK_M × BLOCK_N of the output, WARPS_M × WARPS_N warps an even share of it each. The
- * inner dimension comes in tiles of BLOCK_K through STAGES stages of shared memory; a tile keeps the
- * layout that it has in memory, and ldmatrix turns it where the matrix unit wants it otherwise.
- * Fragments are loaded one step ahead, over the border of tiles too. Blocks go through the output in
- * groups of 8 rows of tiles, so that those which run at once share what the L2 cache holds.
+ * A block does BLOCK_M × BLOCK_N of the output, WARPS_M × WARPS_N warps an even share of it each.
+ * The inner dimension comes in tiles of BLOCK_K through STAGES stages of shared memory; a tile
+ * keeps the layout that it has in memory, and ldmatrix turns it where the matrix unit wants it
+ * otherwise. Fragments are loaded one step ahead, over the border of tiles too. Blocks go through
+ * the output in groups of 8 rows of tiles, so that those which run at once share what the L2 cache
+ * holds.
  *
  *     bf16, fp16   mma.m16n8k16
  *     tf32         mma.m16n8k8
- *     fp32         the same with each number in two parts and three products, right to fp32's digits
+ *     fp32         the same with each number in two parts and three products, right to fp32's
+ *                  digits
  *
  *     macros: BLOCK_M, BLOCK_N, BLOCK_K, STAGES (2 or more), WARPS_M, WARPS_N
  *             LAYOUT    bit 0: a is [k,m], else [m,k]; bit 1: b is [n,k], else [k,n]
@@ -48,8 +50,8 @@ static_assert(STEPS * STEP == BLOCK_K && STEPS >= 2 && STAGES >= 2,
 
 /*
  * ROWS_ rows of COLUMNS_ elements. The 16-byte pieces of a row are swapped by its number so that no
- * bank is met twice: by ldmatrix, which reads one piece of eight rows, or, where ldmatrix can't turn
- * them (SINGLE), by threads that read eight floats of four rows.
+ * bank is met twice: by ldmatrix, which reads one piece of eight rows, or, where ldmatrix can't
+ * turn them (SINGLE), by threads that read eight floats of four rows.
  */
 template <int ROWS_, int COLUMNS_, bool SINGLE> struct layout {
     static constexpr int rows = ROWS_, columns = COLUMNS_;
@@ -139,8 +141,9 @@ __device__ __forceinline__ u32 share_of(u32 tile, bool transpose, int extent, in
     return tile + (u32)(transpose ? begin / PER_16_BYTES : begin * LAYOUT_::pieces) * 16;
 }
 
-/* What a warp needs of step k of a tile; its rows and columns of the output begin at `row`, `column`.
- * Four floats are one piece of 16 bytes, so ldmatrix serves them too, but doesn't turn them. */
+/* What a warp needs of step k of a tile; its rows and columns of the output begin at `row`,
+ * `column`. Four floats are one piece of 16 bytes, so ldmatrix serves them too, but doesn't turn
+ * them. */
 __device__ __forceinline__ void load(struct fragments *to, u32 a, u32 b, int row, int column,
                                      int k) {
     int lane = threadIdx.x % 32;
@@ -152,14 +155,14 @@ __device__ __forceinline__ void load(struct fragments *to, u32 a, u32 b, int row
         load_four(tile_a::at(a, row + m * 16 + lane % 16, k * 2 + lane / 16), to->a[m],
                   to->a[m] + 2);
 #elif DTYPE >= 2
-        load_four_turned(tile_a::at(a, k * 16 + lane / 16 * 8 + lane % 8,
-                                    row / 8 + m * 2 + lane / 8 % 2),
-                         to->a[m], to->a[m] + 2);
+        load_four_turned(
+            tile_a::at(a, k * 16 + lane / 16 * 8 + lane % 8, row / 8 + m * 2 + lane / 8 % 2),
+            to->a[m], to->a[m] + 2);
 #else
 #pragma unroll
         for (int i = 0; i < 4; i++)
             to->a[m][i] = load_float<tile_a>(a, k * 8 + i / 2 * 4 + lane % 4,
-                                           row + m * 16 + i % 2 * 8 + lane / 4);
+                                             row + m * 16 + i % 2 * 8 + lane / 4);
 #endif
     }
 #pragma unroll
@@ -174,7 +177,7 @@ __device__ __forceinline__ void load(struct fragments *to, u32 a, u32 b, int row
 #pragma unroll
         for (int i = 0; i < 4; i++)
             to->b[n + i / 2][i % 2] = load_float<tile_b>(b, k * 8 + i % 2 * 4 + lane % 4,
-                                                       column + (n + i / 2) * 8 + lane / 4);
+                                                         column + (n + i / 2) * 8 + lane / 4);
 #endif
     }
 }
@@ -233,8 +236,8 @@ __device__ __forceinline__ void add_up(float (*sum)[COLUMNS][4], float (*part)[C
 
 /*
  * The exact GELU, x/2 · erfc(−x/√2). In bf16 and fp16 erfc has a relative error of 1e-6, from W. H.
- * Press et al., Numerical Recipes (erfcc), a third of what erfcf costs; that counts, since the matrix
- * unit waits meanwhile.
+ * Press et al., Numerical Recipes (erfcc), a third of what erfcf costs; that counts, since the
+ * matrix unit waits meanwhile.
  */
 __device__ __forceinline__ float erfc_of(float x) {
 #if DTYPE >= 2
@@ -291,7 +294,8 @@ __device__ __forceinline__ void take(union chunk *chunk, const element *from, bo
             chunk->items[i] = i < there ? from[i] : (element)0;
 }
 
-#define SHELF (WARP_N + 8) /* floats of a row that waits to be stored; 8: pairs meet no bank twice */
+#define SHELF                                                                                      \
+    (WARP_N + 8) /* floats of a row that waits to be stored; 8: pairs meet no bank twice */
 
 /* The first `there` of a piece's sums, which stand in the output from `row`, `column` on. */
 __device__ __forceinline__ void store_piece(const struct output *to, const float *sums, int row,
@@ -317,7 +321,8 @@ __device__ __forceinline__ void store_piece(const struct output *to, const float
 #endif
 }
 
-/* 16 rows of a warp at a time through shared memory of its own, so that 16 bytes are stored at once. */
+/* 16 rows of a warp at a time through shared memory of its own, so that 16 bytes are stored at
+ * once. */
 __device__ __forceinline__ void store(const struct output *to, float (*d)[COLUMNS][4], float *shelf,
                                       int row, int column) {
     int lane = threadIdx.x % 32;
@@ -336,8 +341,8 @@ __device__ __forceinline__ void store(const struct output *to, float (*d)[COLUMN
             int down = i / pieces, across = i % pieces * PER_16_BYTES;
             int there = row + m * 16 + down < to->m ? to->n - column - across : 0;
             if (there > 0)
-                store_piece(to, shelf + down * SHELF + across, row + m * 16 + down,
-                            column + across, there);
+                store_piece(to, shelf + down * SHELF + across, row + m * 16 + down, column + across,
+                            there);
         }
         __syncwarp();
     }
@@ -354,8 +359,7 @@ __device__ __forceinline__ struct corner corner_of(int m, int n) {
     int group = (int)blockIdx.x / (TOGETHER * columns);
     int within = (int)blockIdx.x - group * TOGETHER * columns;
     int here = rows - group * TOGETHER < TOGETHER ? rows - group * TOGETHER : TOGETHER;
-    struct corner corner = {(group * TOGETHER + within % here) * BLOCK_M,
-                            within / here * BLOCK_N};
+    struct corner corner = {(group * TOGETHER + within % here) * BLOCK_M, within / here * BLOCK_N};
     return corner;
 }
 
@@ -397,8 +401,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     float d[ROWS][COLUMNS][4] = {};
 #if DTYPE == 0
-    /* the matrix unit cuts its sums off instead of rounding them: so that this doesn't add up, a tile's
-     * products are gathered beside the sums */
+    /* the matrix unit cuts its sums off instead of rounding them: so that this doesn't add up, a
+     * tile's products are gathered beside the sums */
     float part[ROWS][COLUMNS][4] = {};
 #else
 #define part d
@@ -412,7 +416,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #pragma unroll
         for (int step = 0; step < STEPS; step++) {
             if (step == STEPS - 1) {
-                await<STAGES - 2>(); /* the next tile is there, and nobody uses the last one's slot */
+                await<STAGES -
+                      2>(); /* the next tile is there, and nobody uses the last one's slot */
                 load_step(&f[(step + 1) % 2], next, 0);
             } else {
                 load_step(&f[(step + 1) % 2], slot, step + 1);

@@ -1,7 +1,7 @@
 /*
- * hopper.cuh: stands before every file *_hopper.cu when it is compiled: Hopper's own instructions (sm_90a
- * alone), a function or macro each: barriers in shared memory, the copy engine and the matrix unit of a
- * warp group. Addresses in shared memory are the 32-bit ones.
+ * hopper.cuh: stands before every file *_hopper.cu when it is compiled: Hopper's own instructions
+ * (sm_90a alone), a function or macro each: barriers in shared memory, the copy engine and the
+ * matrix unit of a warp group. Addresses in shared memory are the 32-bit ones.
  */
 
 /* --- barriers --- */
@@ -128,8 +128,8 @@ template <int KEPT> __device__ __forceinline__ void store_wait() {
 #define JOIN(a, b)    JOIN_OF(a, b)
 #define APPLY(f, ...) f(__VA_ARGS__)
 
-/* Of n columns: the sums' names and registers, and what the operands behind them are called, the first
- * factor in shared memory or held in registers. */
+/* Of n columns: the sums' names and registers, and what the operands behind them are called, the
+ * first factor in shared memory or held in registers. */
 #define EIGHT(d, i)                                                                                \
     "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]),    \
         "+f"(d[i + 6]), "+f"(d[i + 7])
@@ -195,16 +195,16 @@ template <int KEPT> __device__ __forceinline__ void store_wait() {
 #define WGMMA(n) "wgmma.mma_async.sync.aligned.m64n" TEXT(n) KIND " {" JOIN(LIST_, n) "}, "
 
 /*
- * What the matrix unit is told of a matrix, in two words. The upper one is the same for all of a kernel:
- * the swizzle and the bytes of 8 rows. The lower one has its start and, where its rows are summed over,
- * `leading` bytes from one part to the next.
+ * What the matrix unit is told of a matrix, in two words. The upper one is the same for all of a
+ * kernel: the swizzle and the bytes of 8 rows. The lower one has its start and, where its rows are
+ * summed over, `leading` bytes from one part to the next.
  */
 __device__ __forceinline__ u32 matrix_at(u32 address, u32 leading) {
     return leading / 16 << 16 | address >> 4;
 }
 
-/* d[64, n] (+)= a·bᵀ, a [64, 16] and b [n, 16] in shared memory, by the lower words; `high` is the upper
- * one of both, `add` is "0" or "1". */
+/* d[64, n] (+)= a·bᵀ, a [64, 16] and b [n, 16] in shared memory, by the lower words; `high` is the
+ * upper one of both, `add` is "0" or "1". */
 #define SHARED_CODE(n, add, a, b, high)                                                            \
     "{\n.reg .b64 x, y;\nmov.b64 x, {" a ", " high "};\nmov.b64 y, {" b ", " high                  \
     "};\n" WGMMA(n) "x, y, " add ", 1, 1, 0, 0;\n}"
@@ -235,7 +235,8 @@ template <int LEFT> __device__ __forceinline__ void products_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
-/* The same, "0" or "1" for `left`. Naming the registers keeps the compiler from using them earlier. */
+/* The same, "0" or "1" for `left`. Naming the registers keeps the compiler from using them
+ * earlier. */
 #define WAIT_PRODUCTS(left, n, d)                                                                  \
     asm volatile("wgmma.wait_group.sync.aligned " left ";" : JOIN(ITEMS_, n)(d)::"memory")
 #define HOLD(n, d) asm volatile("" : JOIN(ITEMS_, n)(d)::"memory")

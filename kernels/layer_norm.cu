@@ -4,13 +4,13 @@
  *
  *     layer_norm            out[r,:] = norm(x[r,:])
  *     patchify_layer_norm   x[r,:] is gathered from images: row r is patch r
- *     layer_norm_embed      out[b·(p+1) + t,:] = norm(x[b·p + t − 1,:]) + position[t,:], and for t = 0
- *                           class + position[0,:]
+ *     layer_norm_embed      out[b·(p+1) + t,:] = norm(x[b·p + t − 1,:]) + position[t,:], and for t
+ *                           = 0 class + position[0,:]
  *     layer_norm_long       layer_norm of rows that don't fit into registers: `columns` of them
  *
  * THREADS threads do a row and keep it in registers, so that it is read once. With THREADS = 32 a
- * block may have up to four rows, a warp for each; else it has one. VECTOR: COLUMNS is a multiple of
- * 16 bytes' elements and every row starts at a multiple of 16 bytes.
+ * block may have up to four rows, a warp for each; else it has one. VECTOR: COLUMNS is a multiple
+ * of 16 bytes' elements and every row starts at a multiple of 16 bytes.
  *
  *     macros: COLUMNS THREADS VECTOR, patchify_layer_norm also CHANNELS PATCH; layer_norm_long none
  *     grid: ⌈rows / (blockDim.x / THREADS)⌉ blocks
@@ -35,8 +35,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     }
     float scale = rsqrtf(row_sum<THREADS>(squares, shared) / (float)columns + epsilon);
     for (int c = (int)threadIdx.x; c < columns; c += THREADS)
-        out[c] = from_float((to_float(x[c]) - mean) * scale * to_float(gamma[c]) +
-                            to_float(beta[c]));
+        out[c] =
+            from_float((to_float(x[c]) - mean) * scale * to_float(gamma[c]) + to_float(beta[c]));
 }
 #else
 
@@ -70,8 +70,7 @@ __device__ __forceinline__ void fetch(const element *x, struct raw *raw) {
     for (int p = 0; p < PIECES; p++) {
         int c = column_of(p);
 #if VECTOR
-        raw->pieces[p].bits =
-            c < COLUMNS ? *(const uint4 *)(x + c) : make_uint4(0u, 0u, 0u, 0u);
+        raw->pieces[p].bits = c < COLUMNS ? *(const uint4 *)(x + c) : make_uint4(0u, 0u, 0u, 0u);
 #else
         raw->pieces[p] = c < COLUMNS ? x[c] : from_float(0.0f);
 #endif
@@ -112,8 +111,8 @@ __device__ __forceinline__ void write_row(element *out, const struct row *row) {
     }
 }
 
-/* Two passes over registers: the variance of what is left after the mean keeps its digits. gamma and
- * beta are asked for first: they arrive while the sums go round. */
+/* Two passes over registers: the variance of what is left after the mean keeps its digits. gamma
+ * and beta are asked for first: they arrive while the sums go round. */
 __device__ __forceinline__ void normalise(struct row *row, const element *gamma,
                                           const element *beta, float epsilon, float *shared) {
     struct raw g, b;

@@ -1,22 +1,24 @@
 /*
- * mlp.cu: training steps of a multilayer perceptron (src/device/mlp.h says what lies where), each op one
- * kernel. As many blocks as there are multiprocessors stay for the whole step and go through phases,
- * with a barrier among all blocks between two of them:
+ * mlp.cu: training steps of a multilayer perceptron (src/device/mlp.h says what lies where), each
+ * op one kernel. As many blocks as there are multiprocessors stay for the whole step and go through
+ * phases, with a barrier among all blocks between two of them:
  *
  *     forward    layer 0 | layer 1 | ... | layer L-1
  *     backward   d(L-2), losses | d(L-3), gradient L-1 | ... | d(0), gradient 2 | gradients 1 and 0
  *
- * d(l) are the derivatives by the outputs of layer l before ReLU, made from those of layer l + 1 and its
- * weights. A layer's gradient comes one phase after the last use of its weights, so that Adam can be
- * done right behind it, and the gradient never leaves the block.
+ * d(l) are the derivatives by the outputs of layer l before ReLU, made from those of layer l + 1
+ * and its weights. A layer's gradient comes one phase after the last use of its weights, so that
+ * Adam can be done right behind it, and the gradient never leaves the block.
  *
- * A product is cut into tiles of 32 x 32, or of 16 x 8 where there are few. Warps share a tile by cutting
- * the inner dimension, and add up in shared memory. Operands come from the second-level cache straight
- * into registers, each number once for a tile, 16 of the inner dimension at a time. Which of them a
- * thread gets is free as long as both operands agree, and so are the places of rows and columns in a
- * matrix instruction: they are chosen so that every load is of 16 bytes, however a matrix lies.
+ * A product is cut into tiles of 32 x 32, or of 16 x 8 where there are few. Warps share a tile by
+ * cutting the inner dimension, and add up in shared memory. Operands come from the second-level
+ * cache straight into registers, each number once for a tile, 16 of the inner dimension at a time.
+ * Which of them a thread gets is free as long as both operands agree, and so are the places of rows
+ * and columns in a matrix instruction: they are chosen so that every load is of 16 bytes, however a
+ * matrix lies.
  *
- * Models whose widths suit it have kernels of their own, which are compiled for them (mlp_rows.cu, mlp_wide.cu).
+ * Models whose widths suit it have kernels of their own, which are compiled for them (mlp_rows.cu,
+ * mlp_wide.cu).
  *
  * MODE  what is done, a bit each: 1 forward, 2 backward, 4 update
  *
@@ -216,7 +218,8 @@ struct tile_place { /* of a warp */
     float *part, *first; /* its own sums, those of the first sharer */
 };
 
-/* What this warp has of the tile's sums, into shared memory; gradients have those of biases behind them. */
+/* What this warp has of the tile's sums, into shared memory; gradients have those of biases behind
+ * them. */
 template <int KIND, int MT, int NT>
 __device__ __forceinline__ void sum_part(const product &p, const cut &c, const tile_place &at) {
     constexpr int LAY_A = KIND == GRADIENTS ? ACROSS : ALONG;
@@ -225,8 +228,8 @@ __device__ __forceinline__ void sum_part(const product &p, const cut &c, const t
     int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
     sums<MT, NT> sum = {};
     float bias[2 * MT] = {};
-    /* What is loaded in one round is used in the next: the first only loads. One place of loading keeps
-     * the code short, which counts where each line of it runs once or twice. */
+    /* What is loaded in one round is used in the next: the first only loads. One place of loading
+     * keeps the code short, which counts where each line of it runs once or twice. */
     constexpr int GROUP = NT == 1 ? 3 : 1;
     operands<MT, NT> now[GROUP], next[GROUP];
     int step = c.share * 16;
@@ -337,7 +340,8 @@ __device__ __forceinline__ int do_product(const step_data &s, int layer, int tur
 
 /* --- losses and the end --- */
 
-/* From the derivatives, which hold the differences; by one block. Then what only one has to write. */
+/* From the derivatives, which hold the differences; by one block. Then what only one has to
+ * write. */
 __device__ void finish_losses(const step_data &s, int range_end, float *parts) {
     s64 begin = s.outputs_at[s.layers - 1], end = s.outputs_at[s.layers];
     float mse, mae;

@@ -1,7 +1,8 @@
 /*
- * mlp_lines.cuh: stands before mlp_rows.cu when it is compiled: how matrices lie in shared memory, and
- * products of them by a warp: 16 x 16 of a product at a time. A line has a multiple of 16 numbers and 8 more, and
- * lines change places within eight: so what a warp reads at once is on different banks, along and across.
+ * mlp_lines.cuh: stands before mlp_rows.cu when it is compiled: how matrices lie in shared memory,
+ * and products of them by a warp: 16 x 16 of a product at a time. A line has a multiple of 16
+ * numbers and 8 more, and lines change places within eight: so what a warp reads at once is on
+ * different banks, along and across.
  */
 #ifdef MAKE_mlp_rows
 
@@ -20,7 +21,8 @@ constexpr int STEPS_AHEAD = 4; /* that are unrolled: more is more code, which ha
 
 /* --- products of lines in shared memory --- */
 
-/* sum += 16 lines of `a` times 16 lines of `b` along LENGTH numbers, which are of any count in PITCH_B. */
+/* sum += 16 lines of `a` times 16 lines of `b` along LENGTH numbers, which are of any count in
+ * PITCH_B. */
 #if DTYPE == 0
 template <int LENGTH, int PITCH_A, int PITCH_B>
 __device__ __forceinline__ void add_first(sums<1, 2> &sum, const float *a, const float *b) {
@@ -141,8 +143,8 @@ __device__ __forceinline__ void turn(float v[4], int t) {
     v[2] = t & 2 ? a0 : a2, v[3] = t & 2 ? a1 : a3;
 }
 
-/* A thread takes its four lines of `b` in an order that starts at t, since they would all lie on the same
- * banks; so must it the numbers of `a`. */
+/* A thread takes its four lines of `b` in an order that starts at t, since they would all lie on
+ * the same banks; so must it the numbers of `a`. */
 template <int LENGTH, int PITCH_A, int PITCH_B>
 __device__ __forceinline__ void add_across(sums<1, 2> &sum, const float *a, const float *b) {
     int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;

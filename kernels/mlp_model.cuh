@@ -1,6 +1,7 @@
 /*
- * mlp_model.cuh: stands before mlp_rows.cu and mlp_wide.cu when they are compiled: a model whose widths are
- * known, so that places are numbers, and the end of a step. src/device/mlp.h says what lies where.
+ * mlp_model.cuh: stands before mlp_rows.cu and mlp_wide.cu when they are compiled: a model whose
+ * widths are known, so that places are numbers, and the end of a step. src/device/mlp.h says what
+ * lies where.
  *
  * W0 .. W7  widths, 0 behind the last one
  */
@@ -96,8 +97,8 @@ __device__ __forceinline__ void finish_one(const step_data &s, const adam_factor
 /* --- losses --- */
 
 /*
- * From the derivatives, which hold the differences, by WARPS_OF neighbouring warps of which this thread is
- * number `index`; `meet` makes them wait for each other. Then what only one has to write.
+ * From the derivatives, which hold the differences, by WARPS_OF neighbouring warps of which this
+ * thread is number `index`; `meet` makes them wait for each other. Then what only one has to write.
  */
 template <int WARPS_OF, class MEET>
 __device__ __forceinline__ void finish_losses(const step_data &s, double batch, int index,
@@ -133,7 +134,8 @@ __device__ __forceinline__ void finish_losses(const step_data &s, double batch, 
         s.gradient[PARAMETERS] = mse, s.gradient[PARAMETERS + 1] = mae;
 }
 
-/* The step's place among the batches there are: nearly always 32 bits are enough, and far quicker. */
+/* The step's place among the batches there are: nearly always 32 bits are enough, and far
+ * quicker. */
 __device__ __forceinline__ s64 batch_of(s64 step, s64 batches) {
     if ((u64)step >> 32 || (u64)batches >> 32)
         return step % batches;

@@ -1,14 +1,14 @@
 /*
- * mlp_products.cuh: stands before mlp.cu when it is compiled: how a warp loads its part of a product's
- * operands, however they lie, and multiplies 16 of the inner dimension: by fused multiply-adds in fp32, by
- * the matrix units in tf32 and bf16. mlp.cu says how a product is cut.
+ * mlp_products.cuh: stands before mlp.cu when it is compiled: how a warp loads its part of a
+ * product's operands, however they lie, and multiplies 16 of the inner dimension: by fused
+ * multiply-adds in fp32, by the matrix units in tf32 and bf16. mlp.cu says how a product is cut.
  */
 
 /* --- operands --- */
 
 /*
- * out[m, n] = sum over k of A and B. How they lie: along k, or across it. Thread (g, t) = lane (/ 4, % 4)
- * of a warp holds numbers k = 4t ... 4t + 3 of 16 for its rows of A and its columns of B.
+ * out[m, n] = sum over k of A and B. How they lie: along k, or across it. Thread (g, t) = lane (/
+ * 4, % 4) of a warp holds numbers k = 4t ... 4t + 3 of 16 for its rows of A and its columns of B.
  */
 struct product {
     const float *a, *b;
@@ -96,7 +96,8 @@ __device__ __forceinline__ void load(operands<MT, NT> &o, const product &p, int 
 
 /* --- 16 of the inner dimension --- */
 
-/* A thread's sums: [row block][column block][2 * (row or the one 8 places on) + neighbouring column]. */
+/* A thread's sums: [row block][column block][2 * (row or the one 8 places on) + neighbouring
+ * column]. */
 template <int MT, int NT> struct sums { float at[MT][NT][4]; };
 
 #define STAGE_PITCH 20 /* floats: rows of 16 that fall on different banks */

@@ -1,19 +1,20 @@
 /*
- * mlp_rows.cu: a training step of a small multilayer perceptron, whose weights fit into a block's shared
- * memory (src/device/mlp.h says what lies where). A block takes 16 rows of the batch through all layers and
- * back, and needs nobody else for that. Then come all gradients, and Adam right behind them, spread over all
- * multiprocessors behind the only barrier.
+ * mlp_rows.cu: a training step of a small multilayer perceptron, whose weights fit into a block's
+ * shared memory (src/device/mlp.h says what lies where). A block takes 16 rows of the batch through
+ * all layers and back, and needs nobody else for that. Then come all gradients, and Adam right
+ * behind them, spread over all multiprocessors behind the only barrier.
  *
- * All of it is waiting for memory and for instructions that depend on each other, hardly arithmetic. So
- * widths are known when this is compiled, and whatever can be asked for early is.
+ * All of it is waiting for memory and for instructions that depend on each other, hardly
+ * arithmetic. So widths are known when this is compiled, and whatever can be asked for early is.
  *
  *     outputs of layer 0 | weights of layer 1 | weights of layer 0, inputs
  *                                             | weights from layer 2 on, outputs from layer 1 on
  *
- * is what lies in shared memory: weights of layer 1 come while layer 0 is done, all further ones while layer
- * 1 is. The derivatives by a layer's outputs take their place. A line of a matrix has a multiple of 16 numbers
- * and 8 more, and lines change places within eight (line_of): so what a warp reads at once is on different
- * banks both along and across. Only the weights of layer 0 lie as they come.
+ * is what lies in shared memory: weights of layer 1 come while layer 0 is done, all further ones
+ * while layer 1 is. The derivatives by a layer's outputs take their place. A line of a matrix has a
+ * multiple of 16 numbers and 8 more, and lines change places within eight (line_of): so what a warp
+ * reads at once is on different banks both along and across. Only the weights of layer 0 lie as
+ * they come.
  *
  * MODE      3: gradients, 7: with the update
  * W0 .. W7  widths, 0 behind the last one; hidden ones are multiples of 16
@@ -103,7 +104,8 @@ __device__ __forceinline__ void copies_end() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/* All but the last LEFT groups of this thread's copies are there; and behind the barrier all threads'. */
+/* All but the last LEFT groups of this thread's copies are there; and behind the barrier all
+ * threads'. */
 template <int LEFT> __device__ __forceinline__ void wait_for_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
     __syncthreads();

@@ -1,6 +1,6 @@
 /*
- * mlp_step.cuh: stands before mlp.cu and mlp_rows.cu when they are compiled: what both need beside products
- * and Adam: the barrier among all blocks, dropout, and sums over a block.
+ * mlp_step.cuh: stands before mlp.cu and mlp_rows.cu when they are compiled: what both need beside
+ * products and Adam: the barrier among all blocks, dropout, and sums over a block.
  */
 #ifdef W0
 #define WARPS_LOG 4
@@ -21,9 +21,9 @@
     (1 << 24) /* seconds: a block that never came is a fault, not a wait without end */
 
 /*
- * The highest bit turns when all have come: one block adds what the others lack of it. So nothing has
- * to be put back, and launches of any number of blocks follow each other. The kernel's launches must
- * not run side by side: they are put on one stream.
+ * The highest bit turns when all have come: one block adds what the others lack of it. So nothing
+ * has to be put back, and launches of any number of blocks follow each other. The kernel's launches
+ * must not run side by side: they are put on one stream.
  */
 __device__ u32 arrived;
 

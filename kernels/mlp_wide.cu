@@ -1,19 +1,21 @@
 /*
- * mlp_wide.cu: a training step of a multilayer perceptron whose weights are too many for one block's shared
- * memory (src/device/mlp.h says what lies where). As many blocks as there are multiprocessors stay for the
- * whole step and go through phases, with a barrier among all blocks between two of them:
+ * mlp_wide.cu: a training step of a multilayer perceptron whose weights are too many for one
+ * block's shared memory (src/device/mlp.h says what lies where). As many blocks as there are
+ * multiprocessors stay for the whole step and go through phases, with a barrier among all blocks
+ * between two of them:
  *
- *     outputs of layer 0 | 1 | ... | L-1 | derivatives by outputs of layer L-2 | ... | 0 | all gradients
+ *     outputs of layer 0 | 1 | ... | L-1 | derivatives by outputs of layer L-2 | ... | 0 | all
+ *     gradients
  *
- * A tile of outputs or derivatives is a block's: 16 x 8 where the batch has few rows, or 32 x 32. Its warps cut
- * the inner dimension and add up in shared memory. Operands come from the second-level cache straight into
- * registers. Which numbers of the inner dimension a thread gets is free as long as both operands agree, and so
- * are the places of rows and columns in a matrix instruction: chosen so that loads are of 16 bytes.
- * A tile of a gradient is a warp's, 16 outputs by 32 inputs, with Adam right behind it: the gradient never
- * leaves the registers.
+ * A tile of outputs or derivatives is a block's: 16 x 8 where the batch has few rows, or 32 x 32.
+ * Its warps cut the inner dimension and add up in shared memory. Operands come from the
+ * second-level cache straight into registers. Which numbers of the inner dimension a thread gets is
+ * free as long as both operands agree, and so are the places of rows and columns in a matrix
+ * instruction: chosen so that loads are of 16 bytes. A tile of a gradient is a warp's, 16 outputs
+ * by 32 inputs, with Adam right behind it: the gradient never leaves the registers.
  *
- * All of it is waiting for memory and for instructions that depend on each other, hardly arithmetic. So
- * widths are known when this is compiled.
+ * All of it is waiting for memory and for instructions that depend on each other, hardly
+ * arithmetic. So widths are known when this is compiled.
  *
  * MODE      3: gradients, 7: with the update
  * W0 .. W7  widths, 0 behind the last one; hidden ones are multiples of 32
@@ -48,7 +50,8 @@ __device__ __forceinline__ void load_line(float to[4], const float *line, int k,
             to[i] = there && k + i < LENGTH ? line[k + i] : 0;
 }
 
-/* A[rows, K], and B[N, K] along or B[K, N] across: what thread (g, t) needs of 16 numbers from k on. */
+/* A[rows, K], and B[N, K] along or B[K, N] across: what thread (g, t) needs of 16 numbers from k
+ * on. */
 template <int K, int N, int LAY>
 __device__ __forceinline__ void load_step(operands<1, NT> &o, const float *a, const float *b,
                                           int row, int rows, int column, int k) {
@@ -84,8 +87,8 @@ template <int LAY> __device__ __forceinline__ int column_of(int j, int place) {
     return LAY == ALONG_K ? 8 * j + place : NT * place + j;
 }
 
-/* This warp's share of the tile into shared memory. `meanwhile` is done when the first operands are on their
- * way. */
+/* This warp's share of the tile into shared memory. `meanwhile` is done when the first operands are
+ * on their way. */
 template <int K, int N, int LAY, class MEANWHILE>
 __device__ __forceinline__ void add_share(const float *a, const float *b, int row, int rows,
                                           int column, float *parts, MEANWHILE meanwhile) {
@@ -133,7 +136,8 @@ __device__ __forceinline__ void add_shares(float total[COUNT], const float *part
     }
 }
 
-/* A tile's thread has COUNT neighbours of row `row` from `column` on, which is below 0 where it has none. */
+/* A tile's thread has COUNT neighbours of row `row` from `column` on, which is below 0 where it has
+ * none. */
 struct share_of_tile {
     int row, column, tile_row, tile_column;
     s64 at; /* of the first one, in a matrix of N columns */
@@ -263,7 +267,8 @@ __device__ constexpr int tiles_of(int layer) {
            (up(width(layer), GRADIENT_N) / GRADIENT_N);
 }
 
-/* Tiles of layers that aren't made of whole pieces take far longer: they come first, each to another block. */
+/* Tiles of layers that aren't made of whole pieces take far longer: they come first, each to
+ * another block. */
 __device__ constexpr bool is_whole(int layer) {
     return width(layer) % 32 == 0 && width(layer + 1) % 16 == 0;
 }
@@ -398,7 +403,8 @@ __device__ __forceinline__ void finish_pieces(const step_data &s, const gradient
     }
 }
 
-/* Where the batch has few rows, parameters are asked for before the products; else registers are short. */
+/* Where the batch has few rows, parameters are asked for before the products; else registers are
+ * short. */
 template <bool WHOLE>
 __device__ __forceinline__ void do_gradient(const step_data &s, int number, float *stage,
                                             const adam_factors &adam) {

@@ -1,6 +1,7 @@
 /*
- * mma.cuh: stands before every file *_mma.cu when it is compiled: what kernels by mma.sync and cp.async
- * have in common, which is one instruction each. Addresses in shared memory are the 32-bit ones.
+ * mma.cuh: stands before every file *_mma.cu when it is compiled: what kernels by mma.sync and
+ * cp.async have in common, which is one instruction each. Addresses in shared memory are the 32-bit
+ * ones.
  *
  * VECTOR, a macro of each of these kernels, says whether memory can be read 16 bytes at a time.
  */

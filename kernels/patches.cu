@@ -5,8 +5,8 @@
  *     grid: a block of 128 threads for each row
  */
 #ifdef MAKE_patchify
-/* Inside a patch: row, column, channel, the channel fastest; neighbours in a row of an image are read
- * by neighbours among the threads. */
+/* Inside a patch: row, column, channel, the channel fastest; neighbours in a row of an image are
+ * read by neighbours among the threads. */
 extern "C" __global__ void __launch_bounds__(128)
     patchify(const element *image, element *out, int channels, int height, int width, int patch) {
     wait_for_previous();

@@ -1,25 +1,28 @@
 /*
- * softmax.cu: rows of `columns` elements. A row stays on the chip: it is read once and written once.
+ * softmax.cu: rows of `columns` elements. A row stays on the chip: it is read once and written
+ * once.
  *
- *     softmax        THREADS threads do a row and keep it in registers, PIECES pieces of STEP elements
- *                    each. Rows of at most a warp share a block, BLOCK / THREADS of them.
- *     softmax_wide   the same with a row cut into CLUSTER parts, each the part of a block; the blocks of
- *                    a cluster tell each other what they found
- *     softmax_long   any length: once over the row for its maximum and sum, once more for the result
+ *     softmax        THREADS threads do a row and keep it in registers, PIECES pieces of STEP
+ *                    elements each. Rows of at most a warp share a block, BLOCK / THREADS of them.
+ *     softmax_wide   the same with a row cut into CLUSTER parts, each the part of a block; the
+ *                    blocks of a cluster tell each other what they found
+ *     softmax_long   any length: once over the row for its maximum and sum, once more for the
+ *                    result
  *
  * How it gets by with one barrier: a warp takes the exponentials of its elements against its own
- * maximum and sums them, before anything is known of the others. All warps' pairs of maximum and sum
- * then give those of the row, and what a warp has is corrected by one factor.
+ * maximum and sums them, before anything is known of the others. All warps' pairs of maximum and
+ * sum then give those of the row, and what a warp has is corrected by one factor.
  *
  *     VECTOR   2: all rows begin and end at multiples of 16 bytes. 1: x and out lie alike to those
- *              multiples, and rows begin anywhere; the 16 bytes that a row shares with another one are
- *              read whole, and written by elements; those that x shares with what isn't its own are read
- *              by elements too. 0: elements one by one.
+ *              multiples, and rows begin anywhere; the 16 bytes that a row shares with another one
+ *              are read whole, and written by elements; those that x shares with what isn't its own
+ *              are read by elements too. 0: elements one by one.
  *     PAST     1: what is read and written is the first to leave the caches
  *     BLOCKS   blocks that shall fit on a multiprocessor at once
- *     AHEAD    0: a block, or what shares one, for each row. n: BLOCKS blocks for each multiprocessor go
- *              from row to row, and the next n of each are on their way to its shared memory, of which
- *              it has AHEAD * PIECES * BLOCK * 16 bytes; VECTOR isn't 0 then.
+ *     AHEAD    0: a block, or what shares one, for each row. n: BLOCKS blocks for each
+ *              multiprocessor go from row to row, and the next n of each are on their way to its
+ *              shared memory, of which it has AHEAD * PIECES * BLOCK * 16 bytes; VECTOR isn't 0
+ *              then.
  *     grid: rows, or blocks that share them, times CLUSTER
  */
 #define LOWEST __int_as_float(0xff800000)
@@ -73,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 #define LANES (THREADS < 32 ? THREADS : 32) /* of a row in a warp */
 #define BLOCK (THREADS <= 32 ? 128 : THREADS)
 #define WARPS (THREADS / 32)                        /* of a row in a block */
-#define KEPT  (sizeof(element) == 4 || PIECES <= 4) /* exponentials stay; else they are made twice */
+#define KEPT  (sizeof(element) == 4 || PIECES <= 4) /* else exponentials are computed twice */
 
 /* --- pieces of a row --- */
 
@@ -181,8 +184,8 @@ __device__ __forceinline__ float top_of(const piece (&held)[PIECES]) {
 }
 #endif
 
-/* Where a row's pieces lie: piece 0 is at `from` and `to`, before the row's own first element by `shift`.
- * The first or the last of them may reach out of x (VECTOR 1). */
+/* Where a row's pieces lie: piece 0 is at `from` and `to`, before the row's own first element by
+ * `shift`. The first or the last of them may reach out of x (VECTOR 1). */
 struct row {
     const element *from;
     element *to;
@@ -258,7 +261,8 @@ __device__ __forceinline__ void trim(const row &w, int columns, int part, piece 
 }
 
 #if AHEAD
-/* A thread's own pieces on their way to its own places: nobody else needs to know when they arrive. */
+/* A thread's own pieces on their way to its own places: nobody else needs to know when they
+ * arrive. */
 __device__ __forceinline__ void send_for(const row &w, int columns, int part, uint4 *places) {
 #if PAST
     u64 policy;
@@ -323,7 +327,8 @@ __device__ __forceinline__ float lanes_sum(float x) {
     return x;
 }
 
-/* exp(a − b), 0 where nothing was found (a is the lowest); all that counts then is that it isn't NaN. */
+/* exp(a − b), 0 where nothing was found (a is the lowest); all that counts then is that it isn't
+ * NaN. */
 __device__ __forceinline__ float share_of(float a, float b) {
     return a == LOWEST ? 0.0f : exp2_fast((a - b) * LOG2_E);
 }
@@ -351,8 +356,9 @@ __device__ __forceinline__ void send(float2 *place, int rank, float2 value) {
 #endif
 
 /*
- * From a warp's maximum and sum the factor for what it has. `pairs` has room for those of all warps;
- * it is one of two in turn, so that nobody writes the next row's before all have read this one's.
+ * From a warp's maximum and sum the factor for what it has. `pairs` has room for those of all
+ * warps; it is one of two in turn, so that nobody writes the next row's before all have read this
+ * one's.
  */
 __device__ __forceinline__ float factor_of(float most, float sum, float2 *pairs, int part) {
 #if THREADS <= 32
@@ -388,9 +394,10 @@ __device__ __forceinline__ float factor_of(float most, float sum, float2 *pairs,
 /* --- a row --- */
 
 /*
- * exp(x − most) as 2^(x · scale + shift), one instruction before the exponential. The shift is rounded,
- * so that most itself isn't 1 but 2^slip; `mend` takes that back, for a whole warp. Near the end of the
- * number range, where most · log2(e) would overflow, any scale will do: the exponentials are 0 or 1.
+ * exp(x − most) as 2^(x · scale + shift), one instruction before the exponential. The shift is
+ * rounded, so that most itself isn't 1 but 2^slip; `mend` takes that back, for a whole warp. Near
+ * the end of the number range, where most · log2(e) would overflow, any scale will do: the
+ * exponentials are 0 or 1.
  */
 struct power {
     float scale, shift, mend;

@@ -1,22 +1,26 @@
 /*
- * sum.cu: the sum of a vector over several ranks, in device memory that all of them reach: slices of one
- * GPU, whose kernels run at the same time because each has multiprocessors of its own.
+ * sum.cu: the sum of a vector over several ranks, in device memory that all of them reach: slices
+ * of one GPU, whose kernels run at the same time because each has multiprocessors of its own.
  *
- *     vectors: fp32 [count], one of each rank; RANKS kernels run, one of each rank, with the same grid
+ *     vectors: fp32 [count], one of each rank; RANKS kernels run, one of each rank, with the same
+ *     grid
  *
  * A rank sums its share of the values, over all vectors in the same order, and writes them into all
- * vectors: so each value is added up once and is the same everywhere to the bit. A vector may be read when
- * its owner has begun, and given back when everybody has ended: the blocks of the same number meet twice.
+ * vectors: so each value is added up once and is the same everywhere to the bit. A vector may be
+ * read when its owner has begun, and given back when everybody has ended: the blocks of the same
+ * number meet twice.
  *
- * They meet by seats: a block writes where its vector is and then the number of the meeting into its own
- * seat, and looks at those of the same block of the other ranks. The number goes on from the last one in the
- * seat, in device memory, so that a launch in a graph can be replayed. It stands in the upper half of a word
- * whose lower half is the vector's length: ranks that do different sums find out.
+ * They meet by seats: a block writes where its vector is and then the number of the meeting into
+ * its own seat, and looks at those of the same block of the other ranks. The number goes on from
+ * the last one in the seat, in device memory, so that a launch in a graph can be replayed. It
+ * stands in the upper half of a word whose lower half is the vector's length: ranks that do
+ * different sums find out.
  *
- * Nobody looks for ever. Who has waited for too long, or finds that others have given up, tells the host and
- * ends.
+ * Nobody looks for ever. Who has waited for too long, or finds that others have given up, tells the
+ * host and ends.
  *
- *     macros: RANKS 2 to 32, THREADS, UNROLL: 16 bytes of each vector that a thread has on their way
+ *     macros: RANKS 2 to 32, THREADS, UNROLL: 16 bytes of each vector that a thread has on their
+ *     way
  */
 struct seat {
     u64 word; /* number of the meeting << 32 | count's lower half */
@@ -100,7 +104,8 @@ __device__ __forceinline__ float4 load_chunk(const float4 *from) {
     return x;
 }
 
-/* The chunks of one thread, `at` and every THREADS behind it; `most` of them lie in this rank's share. */
+/* The chunks of one thread, `at` and every THREADS behind it; `most` of them lie in this rank's
+ * share. */
 template <bool ALL>
 __device__ __forceinline__ void sum_chunks(float *const *vectors, s64 first, s64 at, int most) {
     float4 x[UNROLL][RANKS];
