@@ -211,7 +211,7 @@ void prove_study(const struct lab_machine *machine) {
         "experiment.test.tensor_shape=[3,64,64]",
         "experiment.test.batch_size=2",
         "experiment.test.memory_size_mb=4",
-        "experiment.test.num_samples=60",
+        "experiment.test.num_samples=16",
         "experiment.test.warmup_samples=4",
         "output_dir=/tmp/outputs",
         "--json",
