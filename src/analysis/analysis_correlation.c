@@ -1,5 +1,5 @@
 /*
- * analysis_correlation.c: which resources go together with the pace of a device's iterations.
+ * analysis_correlation.c: which resources correlate with the times of a device's iterations.
  *
  * Spearman's ρ decides, since times have long tails; Pearson's r is told beside it. Windows
  * resemble their neighbours, for as long as each series remembers its past. Two tests allow for

@@ -1,5 +1,5 @@
 /*
- * surrogate_test.h: whether two series in time go together more than chance would have it, whatever
+ * surrogate_test.h: whether two series in time correlate more than chance would have it, whatever
  * each of them remembers of its own past.
  *
  * Each series is taken apart into cosine waves (DCT-II). What is random and remembers its past has

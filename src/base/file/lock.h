@@ -28,7 +28,7 @@ void lab_holder_describe(const struct lab_holder *holder, struct lab_str *out);
 
 enum lab_lock {
     LAB_LOCK_TAKEN,
-    LAB_LOCK_HELD,   /* by somebody else */
+    LAB_LOCK_HELD,   /* by another process */
     LAB_LOCK_GONE,   /* `path` isn't this file any more: open it again */
     LAB_LOCK_FAILED, /* errno */
 };
@@ -39,7 +39,7 @@ enum lab_lock lab_lock_try(int fd, const char *path);
 void lab_lock_write(int fd, const struct lab_holder *holder);
 /* Whatever the content is: torn, foreign or none leaves a zeroed holder. */
 void lab_lock_read(int fd, struct lab_holder *ret_holder);
-/* Whether somebody holds it now, and who (may be NULL). */
+/* Whether a process holds it now, and which (may be NULL). */
 bool lab_lock_held(const char *path, struct lab_holder *ret_holder);
 
 #endif
