@@ -9,6 +9,8 @@
 #ifndef LAB_BASE_MEM_H
 #define LAB_BASE_MEM_H
 
+#include "base/auto.h"
+
 #include <stdarg.h>
 #include <stddef.h>
 

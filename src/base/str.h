@@ -4,6 +4,8 @@
 #ifndef LAB_BASE_STR_H
 #define LAB_BASE_STR_H
 
+#include "base/auto.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -1,0 +1,17 @@
+/*
+ * auto.h: variables that release themselves at the end of their scope, on every way out of it.
+ *
+ *     LAB_AUTO(str, text);      a struct lab_str, ready for use
+ *     LAB_AUTO(arena, arena);   a struct lab_arena
+ *
+ * Only for what the function itself owns to its end; what is returned or stored is initialised and
+ * released by hand. A declaration inside a switch or after a label needs a block of its own.
+ */
+#ifndef LAB_BASE_AUTO_H
+#define LAB_BASE_AUTO_H
+
+#define LAB_AUTO(type, name)                                                                       \
+    __attribute__((cleanup(lab_##type##_release))) struct lab_##type name;                         \
+    lab_##type##_init(&name)
+
+#endif
