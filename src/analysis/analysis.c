@@ -19,15 +19,13 @@ const struct lab_analysis *lab_analysis_find(const char *name, struct lab_err *e
     const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++)
         names[i] = lab_analyses[i]->name;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     const char *nearest = lab_str_nearest(name, names);
     if (nearest)
         lab_str_printf(&text, " (did you mean '%s'?)", nearest);
     lab_str_add(&text, count == 1 ? "; there is " : "; there are ");
     lab_str_add_list(&text, names, "and");
     lab_err_set(err, LAB_ERR_USER, "unknown analysis '%s'%s", name, text.text);
-    lab_str_release(&text);
     lab_mem_free(names);
     return NULL;
 }

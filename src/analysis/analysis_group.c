@@ -142,8 +142,7 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
         models |= !is_among("model", varying) && !lab_str_equal(run->model, first->model);
         phases |= !lab_str_equal(run->phase, first->phase);
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < count; i++) {
         const struct lab_study_run *run = groups[i].points[0]->runs[0];
         groups[i].place = place_words(run, is_among("numa_node", varying), arena);
@@ -158,7 +157,6 @@ static void name_groups(struct lab_study_group *groups, int count, const char *c
         size_t length = strlen(groups[i].place);
         groups[i].what = groups[i].name[length] ? groups[i].name + length + strlen(", ") : "";
     }
-    lab_str_release(&text);
 }
 
 /* By device, then node; else as they ran, which is at random. */

@@ -172,13 +172,11 @@ const struct lab_span *lab_study_spans(const struct lab_study_rank *rank, struct
 
 const double *lab_study_intervals(const struct lab_study_rank *rank, struct lab_arena *arena,
                                   size_t *ret_count) {
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     const struct lab_span *spans = lab_study_spans(rank, &scratch, ret_count);
     double *intervals = spans ? lab_arena_alloc(arena, *ret_count, sizeof *intervals) : NULL;
     for (size_t i = 0; spans && i < *ret_count; i++)
         intervals[i] = 1e-9 * (double)(spans[i].end_ns - spans[i].start_ns);
-    lab_arena_release(&scratch);
     return intervals;
 }
 

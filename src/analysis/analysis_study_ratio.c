@@ -76,8 +76,7 @@ static void set_median(struct estimate *estimate, const double *values, size_t c
 static struct estimate within_rank(const struct lab_study_rank *rank, double value,
                                    enum lab_study_figure figure) {
     struct estimate estimate = {value, NAN, NAN, NAN, 1};
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     size_t count;
     const double *intervals = lab_study_intervals(rank, &arena, &count);
     if (count >= VALUES_MIN) {
@@ -90,7 +89,6 @@ static struct estimate within_rank(const struct lab_study_rank *rank, double val
         else
             set_median(&estimate, values, count);
     }
-    lab_arena_release(&arena);
     return estimate;
 }
 

@@ -179,12 +179,9 @@ static const char *value_text(double value, const struct compared *what, struct 
     if (isnan(value))
         return "–";
     if (what == &compared[ENERGY]) {
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_str_add_si(&text, value, "J");
-        const char *copy = lab_arena_strdup(arena, text.text);
-        lab_str_release(&text);
-        return copy;
+        return lab_arena_strdup(arena, text.text);
     }
     return lab_arena_printf(arena, "%.*f %s", what->decimals, value, what->unit);
 }
@@ -344,9 +341,8 @@ static const char *make_answer(const struct pair *pair, struct lab_arena *arena)
                                     LAB_RECORDING_STATS_MEMORY, LAB_RECORDING_STATS_POWER};
     enum { MAIN = sizeof main_ones / sizeof *main_ones };
     int differences = 0, same = 0;
-    struct lab_str text, rest;
-    lab_str_init(&text);
-    lab_str_init(&rest);
+    LAB_AUTO(str, rest);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s against %s: ", pair->second->name, pair->first->name);
     for (int i = 0; i < MAIN; i++) {
         const struct lab_change *change = &pair->changes[main_ones[i]];
@@ -364,10 +360,7 @@ static const char *make_answer(const struct pair *pair, struct lab_arena *arena)
     if (differences + same == 0)
         lab_str_add(&text, "too few samples to tell a difference");
     lab_str_add(&text, ".");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    lab_str_release(&rest);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static struct lab_analysis_part make_part(const struct pair *pair, int bins,

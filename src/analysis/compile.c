@@ -115,17 +115,14 @@ static int add_pairs(const struct lab_study_group *group, struct lab_arena *aren
 /* --- words --- */
 
 static const char *samples_words(double samples, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (samples < 1000)
         lab_str_printf(&text, "%.0f", ceil(samples));
     else
         lab_str_add_si(&text, samples, "");
     while (text.length > 0 && text.text[text.length - 1] == ' ')
         text.text[--text.length] = '\0';
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* "12.3 k [9.8 k, 15.1 k]", "at once", "never", "at least 3.1 k" */
@@ -232,8 +229,7 @@ static const char *make_answer(const struct compile_place *place,
                                const struct compile_config *config, struct lab_arena *arena) {
     const struct compile_pair *most = find_most(place, config);
     struct lab_correlation trend = find_trend(place, arena);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "On %s, ", place->name);
     if (most) {
         int faster = 0;
@@ -257,9 +253,7 @@ static const char *make_answer(const struct compile_place *place,
         lab_str_printf(&text,
                        " The gain %s with the model's work (rank correlation %.2f, p = %.2g).",
                        trend.r < 0 ? "falls" : "rises", trend.r, trend.p);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static struct lab_analysis_table model_table(const struct compile_place *place,

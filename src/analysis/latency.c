@@ -280,8 +280,7 @@ static const char *make_answer(const struct lab_pipeline *pipeline, struct lab_a
     static const char *const subjects[LAB_STAGE_COUNT] = {"H2D", "Compute", "D2H"};
     if (isnan(pipeline->efficiency) || pipeline->efficiency == 0)
         return "Nothing here took any time.";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (pipeline->efficiency >= BOUND_SHARE)
         lab_str_printf(&text, "%s bounds the pipeline: it is busy %.1f %% of the time",
                        subjects[pipeline->longest], 100 * pipeline->efficiency);
@@ -293,9 +292,7 @@ static const char *make_answer(const struct lab_pipeline *pipeline, struct lab_a
         lab_str_printf(&text, "; %.1f %% of the copies' time lies under compute",
                        100 * pipeline->overlap);
     lab_str_add(&text, ".");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static struct lab_analysis_part make_part(const struct lab_analysis_trace *trace,

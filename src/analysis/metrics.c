@@ -174,9 +174,8 @@ static bool is_tie(const struct metric *metric) {
 
 /* "accuracy is highest with lr0.01: 0.913; next lr0.1 with 0.902, too near to tell them apart." */
 static const char *make_answer(const struct metric *metric, struct lab_arena *arena) {
-    struct lab_str text;
+    LAB_AUTO(str, text);
     const struct setting *best = &metric->settings[0], *last = &metric->settings[metric->count - 1];
-    lab_str_init(&text);
     if (metric->count == 1) {
         lab_str_printf(&text, "%s ended at ", metric->name);
         add_value(&text, best->value.median, metric->unit);
@@ -200,9 +199,7 @@ static const char *make_answer(const struct metric *metric, struct lab_arena *ar
         lab_str_add(&text,
                     is_sure(metric) ? "." : ", which so few runs can't tell apart for sure.");
     }
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- the result --- */

@@ -168,8 +168,7 @@ static void add_law(const struct scaling_part *part, struct lab_str *text) {
 
 static const char *make_answer(const struct scaling_part *part) {
     static const char *const by[SCALING_KEYS] = {"By depth", "By width"};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "On %s, ", part->group->name);
     add_law(part, &text);
     lab_str_add(&text, ".");
@@ -184,9 +183,7 @@ static const char *make_answer(const struct scaling_part *part) {
                            scaling_rate_words(&made->rate, part->arena),
                            made->beyond ? ", if the law holds beyond what was run" : "");
     }
-    const char *copy = lab_arena_strdup(part->arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(part->arena, text.text);
 }
 
 static const char *const *make_notes(const struct scaling_part *part,
@@ -332,11 +329,10 @@ static int scaling_run(const void *opaque, const struct lab_analysis_input *inpu
 
 /* A whole series says most; models that differ in several keys still make a law. */
 static int scaling_interest(const struct lab_study_table *study) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_study_point *points;
     struct lab_study_group *groups;
     int most = 0;
-    lab_arena_init(&arena);
     int point_count = lab_study_points(study, &arena, &points);
     int group_count = lab_study_groups(points, point_count, model_keys, &arena, &groups);
     for (int g = 0; g < group_count; g++) {
@@ -347,7 +343,6 @@ static int scaling_interest(const struct lab_study_table *study) {
                 said += 30;
         most = said > most ? said : most;
     }
-    lab_arena_release(&arena);
     return most;
 }
 

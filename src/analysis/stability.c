@@ -236,8 +236,7 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
         return "There is no run to look at.";
     if (made->known == 0)
         return "Too few iterations were kept to say how steady the runs are: 21 of each would do.";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     bool told = made->known > made->blind;
     const char *runs = made->count == 1 ? "The run" : "The runs";
     if (told && made->blind > 0)
@@ -269,9 +268,7 @@ static const char *make_answer(const struct stability *made, struct lab_arena *a
                        made->blind == 1 ? "is" : "are");
     add_held(&text, made);
     lab_str_add(&text, ".");
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *const *part_notes(const struct stability *made, struct lab_arena *arena) {

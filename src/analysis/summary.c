@@ -247,13 +247,10 @@ static const char *reasons_text(uint64_t reasons, struct lab_arena *arena) {
             words[count++] = reason->words;
     if (count == 0)
         return NULL;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "of all GPUs' time, by: ");
     lab_str_add_list(&text, words, "and");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static struct lab_analysis_cell with_text(double value, const char *text) {
@@ -321,8 +318,7 @@ static const struct lab_analysis_cell *make_cells(const struct lab_recording_sta
 
 static const char *make_answer(const struct lab_recording_stats_label *label,
                                const struct lab_analysis_cell *cells, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s:", label->name);
     if (!isnan(cells[UTILIZATION].value))
         lab_str_printf(&text, " GPUs %.1f %% busy,", cells[UTILIZATION].value);
@@ -342,9 +338,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
     lab_str_add(&text, " in ");
     lab_analysis_add_duration(&text, cells[DURATION].value);
     lab_str_add(&text, ".");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static struct lab_analysis_part make_part(const struct lab_recording_stats_label *label,
@@ -370,7 +364,7 @@ static struct lab_analysis_part make_part(const struct lab_recording_stats_label
 /* "12 recordings of 3 labels, 1.5 h: 4.2 MJ; the most power took b (812.0 W)." */
 static const char *answer_for_all(const struct lab_analysis_part *parts, int count, int recordings,
                                   struct lab_arena *arena) {
-    struct lab_str text;
+    LAB_AUTO(str, text);
     double seconds = 0, energy = NAN;
     const struct lab_analysis_part *most = NULL;
     for (int i = 0; i < count; i++) {
@@ -381,7 +375,6 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
         if (!isnan(cells[POWER].value) && (!most || cells[POWER].value > most->cells[POWER].value))
             most = &parts[i];
     }
-    lab_str_init(&text);
     lab_str_printf(&text, "%d recordings of %d labels, ", recordings, count);
     lab_analysis_add_duration(&text, seconds);
     if (!isnan(energy)) {
@@ -392,9 +385,7 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
         lab_str_printf(&text, "; %s took the most power (%.1f W)", most->name,
                        most->cells[POWER].value);
     lab_str_add(&text, ".");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- the whole --- */

@@ -329,8 +329,7 @@ static const char *make_answer(const struct lab_phases *phases, int run_count,
     if (phases->pair_count == 0)
         return "No kernel ran on the same device in two phases: nothing to compare.";
     struct counts counts = count_pairs(phases, phases->concurrent);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (counts.worst) {
         add_slowdown(&text, phases, &counts);
         add_others(&text, phases, counts.worst, arena);
@@ -342,9 +341,7 @@ static const char *make_answer(const struct lab_phases *phases, int run_count,
         lab_str_printf(
             &text, " The auto-tuner chose another configuration for %d of %d kernels on a device.",
             counts.mismatches, counts.tuned);
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- the whole --- */

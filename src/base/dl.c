@@ -70,12 +70,9 @@ static const char *not_found(const struct lab_dl_library *library, struct lab_ar
     const char *names[MAX_SONAMES + 1] = {NULL};
     for (size_t i = 0; i < MAX_SONAMES && library->sonames[i]; i++)
         names[i] = library->sonames[i];
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_list(&text, names, "or");
-    const char *reason = lab_arena_printf(arena, "%s not found", text.text);
-    lab_str_release(&text);
-    return reason;
+    return lab_arena_printf(arena, "%s not found", text.text);
 }
 
 static void *lookup(void *handle, const char *name) {

@@ -31,14 +31,11 @@ static const char *plain_value(const char *value, struct lab_arena *arena) {
     size_t length = strlen(value);
     if (length < 2 || value[0] != '[' || value[length - 1] != ']')
         return value;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (const char *c = value + 1; c < value + length - 1; c++)
         if (*c != ' ')
             lab_str_add_bytes(&text, *c == ',' ? "x" : c, 1);
-    char *plain = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return plain;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *abbreviate(const char *term, struct lab_arena *arena) {

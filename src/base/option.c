@@ -45,12 +45,10 @@ static int refuse_unknown(const char *what, const char *name, const char *const 
     if (!names[0])
         return lab_err_set(err, LAB_ERR_USER, "unknown %s '%.80s'; there are none here", what,
                            name);
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     lab_str_add_list(&list, names, "and");
     lab_err_set(err, LAB_ERR_USER, "unknown %s '%.80s'; there %s %s", what, name,
                 names[1] ? "are" : "is", list.text);
-    lab_str_release(&list);
     return -1;
 }
 
@@ -118,13 +116,11 @@ int lab_options_set_value(const struct lab_option *table, void *config, struct l
                           const char *key, const struct lab_value *value, struct lab_err *err) {
     const struct lab_option *row = find_row(table, key, strlen(key));
     if (!row) {
-        struct lab_str place;
-        lab_str_init(&place);
+        LAB_AUTO(str, place);
         lab_value_add_place(value, &place);
         struct lab_err unknown;
         refuse_key(table, key, arena, &unknown);
         lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, unknown.text);
-        lab_str_release(&place);
         return -1;
     }
     struct lab_option_source source = {.value = value};
@@ -220,11 +216,9 @@ static bool is_option(const struct line *line, const char *word) {
 static int take_next(struct line *line, const struct lab_option *row, const char *shown) {
     const char *next = line->at + 1 < line->argc ? line->argv[line->at + 1] : NULL;
     if (!next || is_option(line, next)) {
-        struct lab_str what;
-        lab_str_init(&what);
+        LAB_AUTO(str, what);
         lab_option_describe(row, &what);
         lab_err_set(line->err, LAB_ERR_USER, "%s needs a value: %s", shown, what.text);
-        lab_str_release(&what);
         return -1;
     }
     line->at++;

@@ -127,8 +127,7 @@ const char *lab_option_value_name(const struct lab_option *row) {
 
 /* How the value looked when it came, cut where it is long. */
 static void add_shown(const struct lab_option_source *source, struct lab_str *out) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (source->text)
         lab_str_add(&text, source->text);
     else
@@ -137,31 +136,26 @@ static void add_shown(const struct lab_option_source *source, struct lab_str *ou
         lab_str_printf(out, "%.*s…", (int)lab_str_utf8_prefix(text.text, 57), text.text);
     else
         lab_str_add(out, text.text);
-    lab_str_release(&text);
 }
 
 /* "file:3: depth=-1: must be …" */
 static int refuse(const struct lab_option *row, const struct lab_option_source *source,
                   const char *what, struct lab_err *err) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_add_place(source->value, &text);
     lab_str_printf(&text, "%s%s=", source->dashes ? "--" : "", row->name);
     add_shown(source, &text);
     lab_str_printf(&text, ": %s", what);
     lab_err_set(err, LAB_ERR_USER, "%s", text.text);
-    lab_str_release(&text);
     return -1;
 }
 
 static int refuse_kind(const struct lab_option *row, const struct lab_option_source *source,
                        struct lab_err *err) {
-    struct lab_str what;
-    lab_str_init(&what);
+    LAB_AUTO(str, what);
     lab_str_add(&what, "must be ");
     lab_option_describe(row, &what);
     refuse(row, source, what.text, err);
-    lab_str_release(&what);
     return -1;
 }
 
@@ -170,12 +164,10 @@ static int check_range(const struct lab_option *row, const struct lab_option_sou
     struct bounds bounds = bounds_of(row);
     if (number >= bounds.min && number <= bounds.max)
         return 0;
-    struct lab_str what;
-    lab_str_init(&what);
+    LAB_AUTO(str, what);
     lab_str_add(&what, row->type == LAB_OPTION_INTS ? "each must be " : "must be ");
     lab_option_add_range(row, &what);
     refuse(row, source, what.text, err);
-    lab_str_release(&what);
     return -1;
 }
 
@@ -261,8 +253,7 @@ static bool take_bool(const struct lab_value *value, bool *ret_boolean) {
 static const char *take_text(const struct lab_option_source *source, struct lab_arena *arena) {
     if (source->value->type == LAB_VALUE_STRING)
         return lab_arena_strdup(arena, source->value->string);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (source->text)
         lab_str_add(&text, source->text);
     else
@@ -271,9 +262,7 @@ static const char *take_text(const struct lab_option_source *source, struct lab_
     size_t length = strlen(start);
     while (length > 0 && (start[length - 1] == ' ' || start[length - 1] == '\t'))
         length--;
-    char *copy = lab_arena_strndup(arena, start, length);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strndup(arena, start, length);
 }
 
 static int set_choice(const struct lab_option *row, void *field,

@@ -108,8 +108,7 @@ static int read_scalar(struct reader *r, const yaml_event_t *event, struct lab_v
     const char *tag = (const char *)event->data.scalar.tag;
     if (strlen(text) != event->data.scalar.length)
         return fail(r, event->start_mark, "text with a NUL character in it");
-    struct lab_str problem;
-    lab_str_init(&problem);
+    LAB_AUTO(str, problem);
     int result = 0;
     bool tagged = !event->data.scalar.plain_implicit && !event->data.scalar.quoted_implicit;
     bool plain = event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
@@ -123,7 +122,6 @@ static int read_scalar(struct reader *r, const yaml_event_t *event, struct lab_v
     }
     if (result < 0)
         fail(r, event->start_mark, "%s", problem.text);
-    lab_str_release(&problem);
     return result;
 }
 

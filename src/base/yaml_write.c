@@ -48,8 +48,7 @@ static bool needs_escapes(const char *text) {
 }
 
 static void emit_text(yaml_emitter_t *emitter, const char *text) {
-    struct lab_str valid;
-    lab_str_init(&valid);
+    LAB_AUTO(str, valid);
     make_valid(text, &valid);
     bool plain = lab_yaml_is_text(valid.text) && strcmp(valid.text, "<<") != 0;
     yaml_scalar_style_t style = needs_escapes(valid.text) ? YAML_DOUBLE_QUOTED_SCALAR_STYLE
@@ -59,7 +58,6 @@ static void emit_text(yaml_emitter_t *emitter, const char *text) {
     yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)valid.text,
                                  (int)valid.length, plain, 1, style);
     emit(emitter, &event);
-    lab_str_release(&valid);
 }
 
 static void emit_plain(yaml_emitter_t *emitter, const char *text) {
@@ -70,8 +68,7 @@ static void emit_plain(yaml_emitter_t *emitter, const char *text) {
 }
 
 static void emit_number(yaml_emitter_t *emitter, double number) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (isnan(number))
         lab_str_add(&text, ".nan");
     else if (isinf(number))
@@ -79,7 +76,6 @@ static void emit_number(yaml_emitter_t *emitter, double number) {
     else
         lab_str_add_double(&text, number);
     emit_plain(emitter, text.text);
-    lab_str_release(&text);
 }
 
 static void emit_value(yaml_emitter_t *emitter, const struct lab_value *value) {

@@ -107,11 +107,9 @@ static bool judge(const struct lab_study_table *table, uint64_t seed,
 
 bool lab_selftest_judge(const struct lab_study_table *table, uint64_t seed,
                         struct lab_selftest_tally *tally) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     bool judged = judge(table, seed, tally, &arena);
     tally->failed_runs += table->failed_count;
-    lab_arena_release(&arena);
     return judged;
 }
 

@@ -136,8 +136,7 @@ static void keep_base(struct lab_composer *composer, const char *key,
 
 static int find_base(struct lab_composer *composer, const struct lab_override *const *words,
                      int count, const struct lab_config_base **ret_base, struct lab_err *err) {
-    struct lab_str key;
-    lab_str_init(&key);
+    LAB_AUTO(str, key);
     const struct lab_value *known =
         lab_value_get(composer->base_index, base_key(words, count, &key));
     assert(!known || composer->bases);
@@ -148,7 +147,6 @@ static int find_base(struct lab_composer *composer, const struct lab_override *c
         if (result == 0)
             keep_base(composer, key.text, base);
     }
-    lab_str_release(&key);
     if (result == 0)
         *ret_base = base;
     return result;

@@ -84,9 +84,8 @@ static bool find_elsewhere(const struct lab_value *value, const char *key, struc
 }
 
 static int fail_unknown(struct change *c, const struct lab_value *map, int depth) {
-    struct lab_str hint, elsewhere;
-    lab_str_init(&hint);
-    lab_str_init(&elsewhere);
+    LAB_AUTO(str, elsewhere);
+    LAB_AUTO(str, hint);
     lab_config_suggest(map, c->parts[depth], &hint);
     if (!hint.length && find_elsewhere(c->root, c->parts[c->part_count - 1], &elsewhere))
         lab_str_printf(&hint, "; did you mean '%s'?", elsewhere.text);
@@ -97,8 +96,6 @@ static int fail_unknown(struct change *c, const struct lab_value *map, int depth
     fail(c, depth, "%s '%s'%s%s%s%s",
          c->word->kind == LAB_OVERRIDE_DELETE ? "there is no key" : "unknown key", c->parts[depth],
          *above ? " in '" : "", above, *above ? "'" : "", hint.text);
-    lab_str_release(&hint);
-    lab_str_release(&elsewhere);
     return -1;
 }
 
@@ -129,13 +126,11 @@ static int merge(struct change *c, struct lab_value *old, struct lab_value *valu
     for (int i = 0; i < value->count; i++) {
         int at = lab_config_find(old, value->keys[i]);
         if (at < 0 && strict) {
-            struct lab_str hint;
-            lab_str_init(&hint);
+            LAB_AUTO(str, hint);
             lab_config_suggest(old, value->keys[i], &hint);
             fail(c, c->part_count - 1, "unknown key '%s' in '%s'%s%s to add it: +%.*s",
                  value->keys[i], c->key, hint.text, hint.length ? "" : ";", LAB_CONFIG_WORD_SHOWN,
                  c->word->text);
-            lab_str_release(&hint);
             return -1;
         }
         struct lab_value *child = NULL;
@@ -160,12 +155,10 @@ static int set(struct change *c, struct lab_value *old, struct lab_value **ret_v
 static int check_deletion(struct change *c, const struct lab_value *old) {
     if (!c->word->value || lab_value_equal(c->word->value, old))
         return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_write(old, &text);
     int result =
         fail(c, c->part_count - 1, "'%s' is %.200s, so this deletes nothing", c->key, text.text);
-    lab_str_release(&text);
     return result;
 }
 

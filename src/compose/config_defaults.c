@@ -224,11 +224,9 @@ static int override_entry(struct expansion *e, struct entry *entry) {
         entry->item = o->option;
     assert(o->word || !o->must_be);
     if (o->must_be && !lab_value_equal(o->must_be, entry->option)) {
-        struct lab_str chosen;
-        lab_str_init(&chosen);
+        LAB_AUTO(str, chosen);
         lab_value_write(entry->option, &chosen);
         lab_err_set(e->err, LAB_ERR_USER, "the choice is %s, so this deletes nothing", chosen.text);
-        lab_str_release(&chosen);
         return lab_config_blame_word(o->word, e->err);
     }
     entry->option = o->option;
@@ -243,13 +241,11 @@ static int check_used(struct expansion *e) {
         if (o->used)
             continue;
         const char *name = choice_name(e, o->group, o->package);
-        struct lab_str hint;
-        lab_str_init(&hint);
+        LAB_AUTO(str, hint);
         lab_config_suggest(e->choices_seen, name, &hint);
         lab_err_set(e->err, LAB_ERR_USER, "no defaults list chooses '%s'%s%s%s", name, hint.text,
                     o->option && o->word ? "; to add it: +" : "",
                     o->option && o->word ? o->word->text : "");
-        lab_str_release(&hint);
         return o->word ? lab_config_blame_word(o->word, e->err)
                        : lab_config_blame(o->option, e->err);
     }
@@ -265,8 +261,7 @@ static int blame_entry(struct expansion *e, const struct entry *entry) {
 }
 
 static int fail_missing(struct expansion *e, const struct entry *entry, const char *option) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     const char *const *options = lab_config_options(e->composer->path, entry->group, e->arena);
     if (entry->kind == CONFIG)
         lab_str_printf(&text, "there is no config '%s'", joined(e, entry->group, "/", option));
@@ -282,7 +277,6 @@ static int fail_missing(struct expansion *e, const struct entry *entry, const ch
         lab_str_add_list(&text, options, "and");
     }
     lab_err_set(e->err, LAB_ERR_USER, "%s", text.text);
-    lab_str_release(&text);
     return blame_entry(e, entry);
 }
 

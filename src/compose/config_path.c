@@ -96,14 +96,12 @@ int lab_config_read(const struct lab_config_path *path, const char *name, struct
 bool lab_config_has_file(const struct lab_config_path *path, const char *name) {
     if (!is_inside(name))
         return false;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     bool found = find_built_in(name) != NULL;
     const char *full;
     struct stat info;
     for (const char *const *folder = path->folders; !found && folder && *folder; folder++)
         found = look_up(*folder, name, &arena, &full, &info) != 0;
-    lab_arena_release(&arena);
     return found;
 }
 
@@ -113,14 +111,12 @@ bool lab_config_has_group(const struct lab_config_path *path, const char *group)
     for (const struct lab_config_file *file = lab_config_files; file->path; file++)
         if (below(file->path, group))
             return true;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     bool found = false;
     const char *full;
     struct stat info;
     for (const char *const *folder = path->folders; !found && folder && *folder; folder++)
         found = look_up(*folder, group, &arena, &full, &info) == 1 && S_ISDIR(info.st_mode);
-    lab_arena_release(&arena);
     return found;
 }
 

@@ -98,8 +98,7 @@ static int fail(struct resolver *r, const char *format, ...) {
 
 static int fail_no_key(struct resolver *r, const struct lab_value *value, const char *part,
                        const char *key) {
-    struct lab_str hint;
-    lab_str_init(&hint);
+    LAB_AUTO(str, hint);
     if (value->type == LAB_VALUE_MAP)
         lab_config_suggest(value, part, &hint);
     if (value->type == LAB_VALUE_LIST)
@@ -108,7 +107,6 @@ static int fail_no_key(struct resolver *r, const struct lab_value *value, const 
         fail(r, "'%s': there is no key '%s'%s", key, part, hint.text);
     else
         fail(r, "'%s': what should hold '%s' is %s", key, part, lab_value_type_name(value->type));
-    lab_str_release(&hint);
     return -1;
 }
 
@@ -336,8 +334,7 @@ static const char *trimmed(struct resolver *r, const struct lab_str *text) {
 
 static int read_argument(struct resolver *r, const struct place *place, const char **text,
                          struct argument *ret_argument) {
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     *text += strspn(*text, " \t");
     char quote = **text;
     int result;
@@ -354,7 +351,6 @@ static int read_argument(struct resolver *r, const struct place *place, const ch
         result = expand(r, place, text, ",}", &out);
         *ret_argument = (struct argument){trimmed(r, &out), false};
     }
-    lab_str_release(&out);
     return result;
 }
 
@@ -426,8 +422,7 @@ static int resolve_text(struct resolver *r, const struct place *place,
             return 0;
         }
     }
-    struct lab_str out;
-    lab_str_init(&out);
+    LAB_AUTO(str, out);
     int result = value ? add_text(r, value, &out) : 0;
     if (result == 0)
         result = expand(r, place, &text, "", &out);
@@ -437,7 +432,6 @@ static int resolve_text(struct resolver *r, const struct place *place,
         (*ret_value)->origin = place->value->origin;
         (*ret_value)->line = place->value->line;
     }
-    lab_str_release(&out);
     return result;
 }
 

@@ -17,13 +17,11 @@ static const char *const names[] = {"int", "float", "str", "bool"};
 
 static int fail_cast(struct lab_value_text *t, size_t at, enum lab_override_cast cast,
                      const struct lab_value *value, const char *why) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_write(value, &text);
     lab_value_text_fail(t, at, "%s() can't be made of %.*s%s", names[cast],
                         (int)lab_str_utf8_prefix(text.text, text.length > 40 ? 40 : text.length),
                         text.text, why);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -94,13 +92,11 @@ static int float_to_int(struct lab_value_text *t, size_t at, struct lab_value *v
 
 /* A number as text; truth values are written in lower case. */
 static void to_text(struct lab_value_text *t, struct lab_value *value) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_write(value, &text);
     value->type = LAB_VALUE_STRING;
     value->string = lab_arena_strdup(t->arena, text.text);
     value->quoted = true;
-    lab_str_release(&text);
 }
 
 static double number_of(const struct lab_value *value) {

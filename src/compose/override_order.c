@@ -47,9 +47,8 @@ static int compare_places(const void *a, const void *b, void *reverse) {
 
 static int fail_order(struct lab_value_text *t, size_t at, const struct lab_value *a,
                       const struct lab_value *b) {
-    struct lab_str left, right;
-    lab_str_init(&left);
-    lab_str_init(&right);
+    LAB_AUTO(str, right);
+    LAB_AUTO(str, left);
     lab_value_write(a, &left);
     lab_value_write(b, &right);
     size_t left_length = lab_str_utf8_prefix(left.text, left.length > 40 ? 40 : left.length);
@@ -60,8 +59,6 @@ static int fail_order(struct lab_value_text *t, size_t at, const struct lab_valu
     else
         lab_value_text_fail(t, at, "sort() can't order %.*s and %.*s: all numbers, or all text",
                             (int)left_length, left.text, (int)right_length, right.text);
-    lab_str_release(&left);
-    lab_str_release(&right);
     return -1;
 }
 

@@ -28,8 +28,7 @@ static struct decimal to_decimal(const struct lab_value *value) {
         uint64_t digits = negative ? -(uint64_t)value->integer : (uint64_t)value->integer;
         return (struct decimal){digits, 0, negative};
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_double(&text, value->number);
     struct decimal d = {.negative = text.text[0] == '-'};
     bool behind_point = false;
@@ -44,7 +43,6 @@ static struct decimal to_decimal(const struct lab_value *value) {
             d.exponent -= behind_point;
         }
     }
-    lab_str_release(&text);
     for (; d.digits && d.digits % 10 == 0; d.exponent++)
         d.digits /= 10;
     return d;
@@ -73,10 +71,9 @@ static int fail_too_long(struct lab_value_text *t, size_t at) {
 }
 
 static int fail_empty(struct lab_value_text *t, size_t at, const struct lab_override_range *range) {
-    struct lab_str from, to, step;
-    lab_str_init(&from);
-    lab_str_init(&to);
-    lab_str_init(&step);
+    LAB_AUTO(str, step);
+    LAB_AUTO(str, from);
+    LAB_AUTO(str, to);
     lab_value_write(range->start, &from);
     lab_value_write(range->stop, &to);
     lab_value_write(range->step, &step);
@@ -93,9 +90,6 @@ static int fail_empty(struct lab_value_text *t, size_t at, const struct lab_over
     else
         lab_value_text_fail(t, at, "the range from %s to %s is empty; its end is no part of it",
                             from.text, to.text);
-    lab_str_release(&from);
-    lab_str_release(&to);
-    lab_str_release(&step);
     return -1;
 }
 

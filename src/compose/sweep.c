@@ -62,12 +62,10 @@ static int write_out(const struct lab_config_path *path, struct lab_override *wo
             !matches((const char *const *)word->glob.exclude, options[i]))
             lab_value_append(arena, values, lab_value_string(arena, options[i]));
     if (values->count == 0) {
-        struct lab_str names;
-        lab_str_init(&names);
+        LAB_AUTO(str, names);
         lab_str_add_list(&names, options, "and");
         lab_err_set(err, LAB_ERR_USER, "no option of '%s' matches; there are %s", word->key,
                     names.text);
-        lab_str_release(&names);
         return lab_config_blame_word(word, err);
     }
     word->sweep = LAB_SWEEP_VALUES;
@@ -120,8 +118,7 @@ static struct lab_override pick(const struct lab_override *word, const char *key
         [LAB_OVERRIDE_FORCE] = "++",
         [LAB_OVERRIDE_DELETE] = "~",
     };
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%s%s%s%s=", signs[word->kind], key, package ? "@" : "",
                    package ? package : "");
     int value_column = lab_str_columns(text.text) + 1;
@@ -135,7 +132,6 @@ static struct lab_override pick(const struct lab_override *word, const char *key
         .value = value,
         .value_column = value_column,
     };
-    lab_str_release(&text);
     return single;
 }
 

@@ -129,9 +129,8 @@ static bool supports(const struct lab_device *device, enum lab_op_id op, enum la
 
 static int refuse(const struct lab_device *device, const struct lab_launch *launch,
                   struct lab_err *err) {
-    struct lab_str able;
+    LAB_AUTO(str, able);
     int count = 0;
-    lab_str_init(&able);
     for (int dtype = 0; lab_dtype_names[dtype]; dtype++)
         if (supports(device, launch->op, (enum lab_dtype)dtype))
             lab_str_printf(&able, "%s%s", count++ ? ", " : "", lab_dtype_names[dtype]);
@@ -142,7 +141,6 @@ static int refuse(const struct lab_device *device, const struct lab_launch *laun
         lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s: %s computes in %s only; dtype=%s needs %s GPU",
                     op, backend, able.text, lab_dtype_name(lab_launch_dtype(launch)),
                     device->ref.cpus.count ? "a" : "another");
-    lab_str_release(&able);
     return -1;
 }
 

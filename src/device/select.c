@@ -98,15 +98,13 @@ static int unknown_backend(const char *word, size_t name_length, struct lab_aren
     /* what everybody calls it, and one letter from another backend's name */
     bool gpu = lab_str_equal(name, "gpu") || lab_str_equal(name, "nvidia");
     const char *nearest = gpu && backend_find("cuda", 4) ? "cuda" : lab_str_nearest(name, names);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "unknown device '%s'", word);
     if (nearest)
         lab_str_printf(&text, "; did you mean %s?", nearest);
     lab_str_printf(&text, "%s begins with ", nearest ? " A device" : "; a device");
     lab_str_add_list(&text, names, "or");
     lab_err_set(err, LAB_ERR_USER, "%s", text.text);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -120,9 +118,8 @@ static void warn_of(const struct lab_backend *backend, const char *lacks) {
 /* The best backend with devices to compute on, the next one by rank each time. */
 static int select_auto(const struct lab_machine *machine, struct lab_arena *arena,
                        struct lab_device_list *list, struct lab_err *err) {
-    struct lab_str reasons;
+    LAB_AUTO(str, reasons);
     int before = list->count, status = 0;
-    lab_str_init(&reasons);
     for (int rank = -1; status == 0 && list->count == before;) {
         const struct lab_backend *next = NULL;
         for (int i = 0; lab_backends[i]; i++)
@@ -143,7 +140,6 @@ static int select_auto(const struct lab_machine *machine, struct lab_arena *aren
         }
         lab_str_printf(&reasons, "; %s: %s", next->name, why);
     }
-    lab_str_release(&reasons);
     return status;
 }
 

@@ -64,12 +64,10 @@ static int check_choice(const struct lab_tunable_parameter *parameter, int64_t v
     for (int i = 0; i < parameter->choice_count; i++)
         if (parameter->choices[i] == value)
             return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_choices(parameter, &text);
     lab_err_set(err, LAB_ERR_USER, "%s=%lld: must be %s", parameter->name, (long long)value,
                 text.text);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -81,12 +79,10 @@ static int find_parameter(const struct lab_tunable *tunable, const char *name, s
         if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
             return i;
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_list(&text, names, "and");
     lab_err_set(err, LAB_ERR_USER, "'%.*s' is no parameter of %s, which has %s",
                 (int)(length < 40 ? length : 40), name, tunable->kernel, text.text);
-    lab_str_release(&text);
     return -1;
 }
 

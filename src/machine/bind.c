@@ -19,12 +19,10 @@ static int check_cpus(const struct lab_machine *machine, const struct lab_cpus *
     struct lab_cpus here = topology_of(machine)->all_cpus;
     for (int i = 0; i < cpus->count; i++)
         if (!lab_cpus_contain(&here, cpus->items[i])) {
-            struct lab_str list;
-            lab_str_init(&list);
+            LAB_AUTO(str, list);
             lab_cpus_write(&here, &list);
             lab_err_set(err, LAB_ERR_USER, "this process has no CPU %d: it may use %s",
                         cpus->items[i], list.text);
-            lab_str_release(&list);
             return -1;
         }
     return 0;
@@ -45,12 +43,10 @@ int lab_bind_cpus(const struct lab_machine *machine, const struct lab_cpus *cpus
     hwloc_bitmap_free(set);
     if (result == 0)
         return 0;
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     lab_cpus_write(cpus, &list);
     lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding %s to CPUs %s",
                       whole_process ? "this process" : "a thread", list.text);
-    lab_str_release(&list);
     return -1;
 }
 
@@ -88,8 +84,7 @@ int lab_bind_read_cpus(pid_t tid, struct lab_cpus *ret_cpus, struct lab_err *err
     char path[48] = "/proc/thread-self/status";
     if (tid != 0)
         snprintf(path, sizeof path, "/proc/%d/status", (int)tid);
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char *text;
     size_t length;
     int result = lab_file_read(path, STATUS_MAX_BYTES, &arena, &text, &length, err);
@@ -104,7 +99,6 @@ int lab_bind_read_cpus(pid_t tid, struct lab_cpus *ret_cpus, struct lab_err *err
         else
             result = lab_err_set(err, LAB_ERR_SYSTEM, "%s doesn't list the CPUs allowed", path);
     }
-    lab_arena_release(&arena);
     return result;
 }
 
@@ -119,17 +113,14 @@ static int node_of_cpu(const struct lab_machine *machine, int cpu) {
 
 static int wrong_place(const struct lab_machine *machine, const struct lab_node *node, int cpu,
                        const struct lab_cpus *allowed, struct lab_err *err) {
-    struct lab_str may, should;
-    lab_str_init(&may);
-    lab_str_init(&should);
+    LAB_AUTO(str, should);
+    LAB_AUTO(str, may);
     lab_cpus_write(allowed, &may);
     lab_cpus_write(&node->cpus, &should);
     lab_err_set(err, LAB_ERR_WRONG,
                 "the thread is not bound to node %d: it runs on CPU %d of node %d and may run on "
                 "CPUs %s, node %d has CPUs %s",
                 node->number, cpu, node_of_cpu(machine, cpu), may.text, node->number, should.text);
-    lab_str_release(&should);
-    lab_str_release(&may);
     return -1;
 }
 

@@ -90,8 +90,7 @@ static int64_t group_left(const char *folder, const struct version *version,
 }
 
 int64_t topology_cgroup_left(const char *mount, const char *membership) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const struct version *version = &version_2;
     char *path = find_group(membership, &arena, &version);
     int64_t least = -1;
@@ -105,18 +104,15 @@ int64_t topology_cgroup_left(const char *mount, const char *membership) {
             break; /* that was the root, "" */
         *slash = '\0';
     }
-    lab_arena_release(&arena);
     return least;
 }
 
 int64_t topology_limit_left(void) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char *membership;
     size_t length;
     int64_t left = -1;
     if (!lab_file_read("/proc/self/cgroup", STAT_MAX_BYTES, &arena, &membership, &length, NULL))
         left = topology_cgroup_left("/sys/fs/cgroup", membership);
-    lab_arena_release(&arena);
     return left;
 }

@@ -74,11 +74,8 @@ static int64_t meminfo_bytes(const char *key, struct lab_arena *arena) {
 }
 
 int64_t topology_total_bytes(void) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    int64_t bytes = meminfo_bytes("MemTotal", &arena);
-    lab_arena_release(&arena);
-    return bytes;
+    LAB_AUTO(arena, arena);
+    return meminfo_bytes("MemTotal", &arena);
 }
 
 int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *ret_limited) {
@@ -86,8 +83,7 @@ int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *r
         *ret_limited = false;
     if (machine->recorded)
         return -1;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     int64_t bytes = -1;
     if (node >= 0 && machine->numa_in_kernel && machine->node_count > 1) {
         char path[64];
@@ -97,7 +93,6 @@ int64_t topology_free_bytes(const struct lab_machine *machine, int node, bool *r
     } else {
         bytes = meminfo_bytes("MemAvailable", &arena);
     }
-    lab_arena_release(&arena);
     int64_t left = topology_limit_left();
     bool limited = left >= 0 && (bytes < 0 || left < bytes);
     if (ret_limited)

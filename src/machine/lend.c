@@ -28,11 +28,9 @@ static int lend_cpus(const struct lab_cpus *cpus, struct lab_affinity_guard *gua
             set_bit(wanted, cpus->items[i]);
     if (sched_setaffinity(0, sizeof wanted, (const cpu_set_t *)wanted) < 0) {
         int why = errno;
-        struct lab_str list;
-        lab_str_init(&list);
+        LAB_AUTO(str, list);
         lab_cpus_write(cpus, &list);
         lab_err_set_errno(err, LAB_ERR_SYSTEM, why, "binding a program to CPUs %s", list.text);
-        lab_str_release(&list);
         return -1;
     }
     guard->has_cpus = true;

@@ -37,15 +37,13 @@ static const char *place_name(int node, char *buffer, size_t size) {
 /* `known`: what there is, "node 2 has 1.00 GiB free"; NULL = the kernel only said no. */
 static int too_little(int node, const char *known, size_t size_bytes, struct lab_err *err) {
     char place[32];
-    struct lab_str size;
-    lab_str_init(&size);
+    LAB_AUTO(str, size);
     lab_str_add_bytes_binary(&size, (double)size_bytes);
     if (known)
         lab_err_set(err, LAB_ERR_MEMORY, "%s, %s asked for", known, size.text);
     else
         lab_err_set(err, LAB_ERR_MEMORY, "%s has too little memory, %s asked for",
                     place_name(node, place, sizeof place), size.text);
-    lab_str_release(&size);
     return -1;
 }
 
@@ -60,8 +58,7 @@ static int check_free(const struct lab_machine *machine, int node, size_t size_b
     if (size_bytes <= (uint64_t)free_bytes)
         return 0;
     char place[32];
-    struct lab_str known;
-    lab_str_init(&known);
+    LAB_AUTO(str, known);
     if (limited)
         lab_str_add(&known, "the memory limit of this process's control group leaves ");
     else
@@ -69,7 +66,6 @@ static int check_free(const struct lab_machine *machine, int node, size_t size_b
     lab_str_add_bytes_binary(&known, (double)free_bytes);
     lab_str_add(&known, limited ? "" : " free");
     too_little(node, known.text, size_bytes, err);
-    lab_str_release(&known);
     return -1;
 }
 
@@ -120,12 +116,10 @@ static void lock(void *memory, size_t size_bytes) {
     if (mlock(memory, size_bytes) == 0)
         return;
     int why = errno;
-    struct lab_str size;
-    lab_str_init(&size);
+    LAB_AUTO(str, size);
     lab_str_add_bytes_binary(&size, (double)size_bytes);
     lab_log(LAB_LOG_WARNING, "%s of memory can't be locked (%s; see ulimit -l): used unlocked",
             size.text, strerrorname_np(why));
-    lab_str_release(&size);
 }
 
 int lab_memory_map(const struct lab_machine *machine, int node, size_t size_bytes, unsigned flags,

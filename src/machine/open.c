@@ -162,11 +162,9 @@ int lab_machine_require_node(const struct lab_machine *machine, int node, struct
     if (machine->node_count == 1)
         return lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s has only node %d", node,
                            machine->source, machine->nodes[0].number);
-    struct lab_str there;
-    lab_str_init(&there);
+    LAB_AUTO(str, there);
     topology_write_nodes(machine, &there);
     lab_err_set(err, LAB_ERR_USER, "there is no NUMA node %d: %s has %s", node, machine->source,
                 there.text);
-    lab_str_release(&there);
     return -1;
 }

@@ -94,8 +94,7 @@ static const char *read_ids(struct lab_arena *arena, size_t *ret_length) {
 }
 
 void topology_name_pci(struct topology *topology) {
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     const char *ids = NULL;
     size_t length = 0;
     for (int i = 0; i < topology->machine.pci_count; i++) {
@@ -112,5 +111,4 @@ void topology_name_pci(struct topology *topology) {
         if (!*pci->name)
             pci->name = name;
     }
-    lab_arena_release(&scratch);
 }

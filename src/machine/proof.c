@@ -136,11 +136,9 @@ int lab_memory_prove(const struct lab_machine *machine, const void *memory, size
     int64_t there = census.on_node[lab_machine_node_index(machine, node)];
     if (there > 0 && there + census.absent == census.pages)
         return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     write_census(machine, &census, &text);
     lab_err_set(err, LAB_ERR_WRONG, "memory is not on node %d: of %lld pages %s", node,
                 (long long)census.pages, text.text);
-    lab_str_release(&text);
     return -1;
 }

@@ -65,8 +65,7 @@ static bool survives(const char *text, size_t length) {
 }
 
 int topology_load_recorded(struct topology *topology, const char *path, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char *text;
     size_t length;
     int result = lab_file_read(path, XML_MAX_BYTES, &arena, &text, &length, err);
@@ -82,6 +81,5 @@ int topology_load_recorded(struct topology *topology, const char *path, struct l
             err, LAB_ERR_USER,
             "%s is a hwloc topology, but a damaged one (lstopo -i FILE must read it)", path);
     }
-    lab_arena_release(&arena);
     return result;
 }

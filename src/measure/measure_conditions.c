@@ -95,8 +95,7 @@ static const char *text_of(const char *path, struct lab_arena *arena) {
 }
 
 struct lab_conditions_reading lab_conditions_read(void) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     double ticks_per_s = (double)sysconf(_SC_CLK_TCK);
     struct lab_conditions_reading reading =
         lab_conditions_parse(text_of("/proc/stat", &arena), text_of("/proc/loadavg", &arena),
@@ -106,7 +105,6 @@ struct lab_conditions_reading lab_conditions_read(void) {
     reading.own_s = seconds_of(CLOCK_PROCESS_CPUTIME_ID) + seconds_of_children();
     reading.age_s = seconds_of(CLOCK_BOOTTIME) -
                     lab_conditions_parse_start(text_of("/proc/self/stat", &arena), ticks_per_s);
-    lab_arena_release(&arena);
     return reading;
 }
 

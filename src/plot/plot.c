@@ -19,8 +19,7 @@
 
 int lab_plot_run(const char *script, const char *name, const char *folder, int64_t timeout_ns,
                  struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     /* -d: without the user's ~/.gnuplot; -: the script comes through stdin */
     const char *argv[] = {"gnuplot", "-d", "-", NULL};
     struct lab_subprocess_spec spec = {.argv = argv,
@@ -45,7 +44,6 @@ int lab_plot_run(const char *script, const char *name, const char *folder, int64
         status = lab_err_set(err, LAB_ERR_SYSTEM, "gnuplot could not draw %s: %s", name,
                              result.timed_out ? "it took too long" : line);
     }
-    lab_arena_release(&arena);
     return status;
 }
 
@@ -53,9 +51,8 @@ int lab_plot_run(const char *script, const char *name, const char *folder, int64
 
 static int write_files(const struct lab_plot *plot, const char *folder, struct lab_str *ret_script,
                        struct lab_err *err) {
-    struct lab_str text, path;
-    lab_str_init(&text);
-    lab_str_init(&path);
+    LAB_AUTO(str, path);
+    LAB_AUTO(str, text);
     lab_plot_data(plot->chart, &text);
     lab_str_printf(&path, "%s/%s.dat", folder, plot->name);
     int result = lab_file_replace(path.text, text.text, text.length, err);
@@ -64,22 +61,18 @@ static int write_files(const struct lab_plot *plot, const char *folder, struct l
     lab_str_printf(&path, "%s/%s.gp", folder, plot->name);
     if (result == 0)
         result = lab_file_replace(path.text, ret_script->text, ret_script->length, err);
-    lab_str_release(&text);
-    lab_str_release(&path);
     return result;
 }
 
 /* Half a picture must not stand for a whole one. */
 static void remove_pictures(const struct lab_plot *plot, const char *folder) {
     static const char *const endings[] = {"png", "svg"};
-    struct lab_str path;
-    lab_str_init(&path);
+    LAB_AUTO(str, path);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
         lab_str_clear(&path);
         lab_str_printf(&path, "%s/%s.%s", folder, plot->name, endings[i]);
         unlink(path.text);
     }
-    lab_str_release(&path);
 }
 
 static void draw(struct lab_plot *plot, const char *folder, int64_t deadline_ns) {
@@ -158,10 +151,9 @@ void lab_plot_draw(const struct lab_chart *charts, int count, const char *folder
 int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder,
                      struct lab_out_dir *into, struct lab_err *err) {
     static const char *const endings[] = {"gp", "dat", "png", "svg"};
-    struct lab_str name, path;
+    LAB_AUTO(str, path);
     int result = 0;
-    lab_str_init(&name);
-    lab_str_init(&path);
+    LAB_AUTO(str, name);
     for (int i = 0; i < count; i++)
         for (int e = 0; e < 4 && result == 0; e++) {
             if (e < 2 ? !plots[i].written : !plots[i].drawn)
@@ -172,8 +164,6 @@ int lab_plot_publish(const struct lab_plot *plots, int count, const char *folder
             lab_str_printf(&path, "%s/%s", folder, name.text);
             result = lab_out_dir_add_copy(into, name.text, path.text, err);
         }
-    lab_str_release(&name);
-    lab_str_release(&path);
     return result;
 }
 

@@ -223,8 +223,7 @@ static bool add_own(const struct lab_chart_panel *const *panels, int count, bool
 
 static void add_names(const struct lab_chart_axis *from, bool of_x, int pixels,
                       struct plot_axis *axis) {
-    struct lab_str cut;
-    lab_str_init(&cut);
+    LAB_AUTO(str, cut);
     int each = pixels / (from->name_count ? from->name_count : 1), longest = 0;
     for (int i = 0; i < from->name_count; i++) {
         int columns = lab_str_columns(from->names[i]);
@@ -243,7 +242,6 @@ static void add_names(const struct lab_chart_axis *from, bool of_x, int pixels,
         plot_cut(from->names[i], most, &cut);
         add_tic(axis, i, cut.text);
     }
-    lab_str_release(&cut);
 }
 
 void plot_axis_make(const struct lab_chart_panel *const *panels, int count, bool of_x, int pixels,

@@ -39,19 +39,16 @@ static void add_quoted(struct lab_str *out, const char *text) {
 }
 
 static void add_cut(struct lab_str *out, const char *text, int columns) {
-    struct lab_str cut;
-    lab_str_init(&cut);
+    LAB_AUTO(str, cut);
     plot_cut(text, columns, &cut);
     add_quoted(out, cut.text);
-    lab_str_release(&cut);
 }
 
 /* A tick's text is a format of its position. */
 static void add_tics(struct lab_str *out, const char *axis, const struct plot_axis *made,
                      bool with_texts) {
     lab_str_printf(out, "    set %stics %s(", axis, made->angle ? "" : "norotate ");
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < made->tic_count; i++) {
         lab_str_clear(&text);
         for (const char *c = made->tics[i].text; *c && with_texts; c++)
@@ -60,7 +57,6 @@ static void add_tics(struct lab_str *out, const char *axis, const struct plot_ax
         add_quoted(out, text.text);
         lab_str_printf(out, " %.10g", made->tics[i].at);
     }
-    lab_str_release(&text);
     lab_str_add(out, ")");
     if (made->angle)
         lab_str_printf(out, " rotate by %d right", made->angle);
@@ -92,13 +88,11 @@ static void add_y_title(struct script *script, const struct plot_panel *made) {
     const char *unit = strstr(title, " [");
     lab_str_add(script->out, "    set label ");
     if (lab_str_columns(title) > room && unit) {
-        struct lab_str first;
-        lab_str_init(&first);
+        LAB_AUTO(str, first);
         lab_str_add_bytes(&first, title, (size_t)(unit - title));
         add_cut(script->out, first.text, room);
         lab_str_add(script->out, ".\"\\n\".");
         add_cut(script->out, unit + 1, room);
-        lab_str_release(&first);
     } else {
         add_cut(script->out, title, room > 60 ? 60 : room);
     }
@@ -464,8 +458,7 @@ static void add_terminals(const struct plot_layout *layout, const char *name, st
 
 void lab_plot_script(const struct lab_chart *chart, const char *name, struct lab_str *out) {
     struct plot_layout layout;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_chart shortened = plot_shorten(chart, &arena);
     plot_layout_make(&shortened, &layout);
     struct script script = {.layout = &layout, .out = out};
@@ -485,5 +478,4 @@ void lab_plot_script(const struct lab_chart *chart, const char *name, struct lab
         add_panel(&script, &layout.panels[p]);
     lab_str_add(out, "    unset multiplot\n    unset output\n}\n");
     lab_mem_free(layout.panels);
-    lab_arena_release(&arena);
 }

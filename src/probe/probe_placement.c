@@ -106,8 +106,7 @@ static const char *write_advice(const struct verdict *verdict, struct lab_arena 
                  process->placement == LAB_PLACEMENT_BOTH;
     bool memory =
         process->placement == LAB_PLACEMENT_MEMORY || process->placement == LAB_PLACEMENT_BOTH;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (cores) {
         lab_str_add(&text, "taskset -a -cp ");
         write_cores(verdict->machine, verdict->local, &text);
@@ -119,9 +118,7 @@ static const char *write_advice(const struct verdict *verdict, struct lab_arena 
         lab_str_add(&text, " ");
         write_nodes(verdict->local, &text);
     }
-    const char *advice = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return advice;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- the verdict --- */

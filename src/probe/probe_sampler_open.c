@@ -64,12 +64,10 @@ int sampler_check_names(const struct sampler_parts *parts, const struct lab_samp
             at++;
         if (known[at])
             continue;
-        struct lab_str text;
-        lab_str_init(&text);
+        LAB_AUTO(str, text);
         lab_str_add_list(&text, known, "and");
         lab_err_set(err, LAB_ERR_USER, "there is no probe '%s'; there are %s", config->probes[i],
                     text.text);
-        lab_str_release(&text);
         return -1;
     }
     return 0;
@@ -104,8 +102,7 @@ static void add_lanes(struct sampler_probe *probe, struct lanes *lanes) {
 /* "0, 1 and 3", of the GPUs that lanes told of; how many there are. */
 static int write_gpus(const struct lanes *lanes, struct lab_str *out) {
     int count = 0, last = INT_MIN;
-    struct lab_str before;
-    lab_str_init(&before);
+    LAB_AUTO(str, before);
     for (;;) { /* in ascending order, however the lanes come */
         int next = INT_MAX;
         for (int i = 0; i < lanes->count; i++)
@@ -126,7 +123,6 @@ static int write_gpus(const struct lanes *lanes, struct lab_str *out) {
         lab_str_printf(out, " and %d", last);
     else
         lab_str_add(out, before.text);
-    lab_str_release(&before);
     return count;
 }
 
@@ -145,8 +141,7 @@ static int check_gpus(const struct lab_sampler *sampler, const struct lanes *lan
     for (int i = 0; i < sampler->gpu_count; i++) {
         if (has_gpu(lanes, sampler->gpus[i]))
             continue;
-        struct lab_str names;
-        lab_str_init(&names);
+        LAB_AUTO(str, names);
         int count = write_gpus(lanes, &names);
         const char *refusal = lab_sampler_refusal(sampler, "nvml");
         if (count > 0)
@@ -155,7 +150,6 @@ static int check_gpus(const struct lab_sampler *sampler, const struct lanes *lan
         else
             lab_err_set(err, LAB_ERR_USER, "there is no GPU %d; no GPU is seen here at all%s%s",
                         sampler->gpus[i], refusal ? ": " : "", refusal ? refusal : "");
-        lab_str_release(&names);
         return -1;
     }
     return 0;
@@ -343,8 +337,7 @@ static void wait_for_openings(struct lab_sampler *sampler, int64_t patience_ns) 
 
 /* What is known of each by now. Those that refuse are no failure, unless all do. */
 static int settle(struct lab_sampler *sampler, struct lab_err *err) {
-    struct lab_str reasons;
-    lab_str_init(&reasons);
+    LAB_AUTO(str, reasons);
     enum lab_err_code code = LAB_ERR_UNSUPPORTED;
     int open = 0;
     for (int i = 0; i < sampler->probe_count; i++) {
@@ -368,7 +361,6 @@ static int settle(struct lab_sampler *sampler, struct lab_err *err) {
     if (open == 0)
         lab_err_set(err, code, "nothing can be watched here: %s",
                     reasons.length ? reasons.text : "no probe was asked for");
-    lab_str_release(&reasons);
     return open ? 0 : -1;
 }
 

@@ -284,8 +284,7 @@ static int process_read(void *state, int lane, enum lab_probe_when when,
     int64_t now_ns = lab_clock_now(process->setup->clock), before_ns = thread_time_ns();
     if (!probe_due(&process->next_ns, now_ns, PERIOD_NS, process->setup, when))
         return 0;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     process->round++;
     struct listing listing = {.process = process, .arena = &arena, .now_ns = now_ns, .when = when};
     listing.gpu_count = lab_gpu_process_table_read(process->setup->table, &arena, &listing.gpus);
@@ -294,7 +293,6 @@ static int process_read(void *state, int lane, enum lab_probe_when when,
         list_others(&listing);
     tell(&listing, sink);
     known_forget(&process->table, process->round);
-    lab_arena_release(&arena);
     int64_t earliest_ns = now_ns + COST_SHARE * (thread_time_ns() - before_ns);
     if (process->next_ns < earliest_ns)
         process->next_ns = earliest_ns;

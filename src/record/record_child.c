@@ -28,8 +28,7 @@ static int check_file(const char *path) {
 static int check_path(const char *name) {
     const char *path = getenv("PATH");
     int problem = ENOENT;
-    struct lab_str file;
-    lab_str_init(&file);
+    LAB_AUTO(str, file);
     for (const char *at = path ? path : "/bin:/usr/bin"; problem; at++) {
         size_t length = strcspn(at, ":");
         lab_str_clear(&file);
@@ -42,7 +41,6 @@ static int check_path(const char *name) {
         if (!*at)
             break;
     }
-    lab_str_release(&file);
     return problem;
 }
 

@@ -172,17 +172,14 @@ static void add_figure(struct lab_table *table, double value, const char *unit) 
 }
 
 static void add_amounts(struct lab_table *table, const struct lab_record_gpu *gpu) {
-    struct lab_str memory, energy;
-    lab_str_init(&memory);
-    lab_str_init(&energy);
+    LAB_AUTO(str, energy);
+    LAB_AUTO(str, memory);
     lab_str_add_bytes_binary(&memory, gpu->peak_memory_bytes);
     double joules = lab_energy_of(&gpu->energy).joules;
     lab_str_add_si(&energy, joules, "J");
     lab_table_cell(table, "%s", isnan(gpu->peak_memory_bytes) ? "–" : memory.text);
     add_figure(table, mean(gpu->power_sum_w, gpu->power_count), "W");
     lab_table_cell(table, "%s", isnan(joules) ? "–" : energy.text);
-    lab_str_release(&memory);
-    lab_str_release(&energy);
 }
 
 static void write_table(const struct lab_record_summary *summary, struct lab_style style,

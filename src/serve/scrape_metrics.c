@@ -83,14 +83,12 @@ static bool belongs(const struct family *family, int number) {
 static void begin(struct family *family, const struct lab_metric *metric) {
     if (family->begun)
         return;
-    struct lab_str help;
-    lab_str_init(&help);
+    LAB_AUTO(str, help);
     write_help(metric, &help);
     if (metric->kind == LAB_METRIC_FLAGS)
         lab_str_add(&help, ", as the driver's bits");
     scrape_add_header(family->name.text, metric->kind == LAB_METRIC_COUNTER ? "counter" : "gauge",
                       help.text, family->out);
-    lab_str_release(&help);
     family->begun = true;
 }
 
@@ -128,21 +126,18 @@ static void write_reasons(const struct family *family) {
                               family->out);
         begun = true;
         for (const struct lab_clock_reason *reason = lab_clock_reasons; reason->bit; reason++) {
-            struct lab_str label;
-            lab_str_init(&label);
+            LAB_AUTO(str, label);
             scrape_add_label("reason", reason->name, &label);
             scrape_add_sample(name, family->labels[i].own, label.text,
                               ((uint64_t)entity->columns[column].value & reason->bit) != 0,
                               family->out);
-            lab_str_release(&label);
         }
     }
 }
 
 void scrape_write_metrics(const struct lab_scrape *scrape, const struct scrape_labels *labels,
                           struct lab_str *out) {
-    struct lab_str instance;
-    lab_str_init(&instance);
+    LAB_AUTO(str, instance);
     for (int group = 0; group < 2; group++)
         for (int metric = 0; metric < LAB_METRIC_COUNT; metric++) {
             struct family family = {scrape, labels, metric, group == 0, .out = out};
@@ -155,5 +150,4 @@ void scrape_write_metrics(const struct lab_scrape *scrape, const struct scrape_l
                 write_reasons(&family);
             lab_str_release(&family.name);
         }
-    lab_str_release(&instance);
 }

@@ -32,15 +32,12 @@ static const char *placement_name(enum lab_placement placement) {
 
 static const char *process_labels(const struct lab_process_sample *process,
                                   struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "pid=\"%d\"", (int)process->pid);
     scrape_add_label("user", process->user, &text);
     scrape_add_label("name", process->name, &text);
     scrape_add_label("container", process->container, &text);
-    const char *labels = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return labels;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- by process and GPU --- */
@@ -138,14 +135,12 @@ static void write_placements(const struct lab_scrape *scrape, const struct scrap
         const struct lab_process_sample *process = &scrape->processes.items[i];
         if (!is_on_gpu(scrape, labels, process))
             continue;
-        struct lab_str state;
-        lab_str_init(&state);
+        LAB_AUTO(str, state);
         scrape_add_label("placement", placement_name(process->placement), &state);
         if (!begun)
             scrape_add_header(name, "gauge", "1 for how it lies to the NUMA node of its GPU", out);
         begun = true;
         scrape_add_sample(name, who[i], state.text, 1, out);
-        lab_str_release(&state);
     }
 }
 
@@ -160,8 +155,7 @@ void scrape_write_processes(const struct lab_scrape *scrape, const struct scrape
                             struct lab_str *out) {
     if (!scrape->has_processes || is_old(scrape))
         return;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char **who = lab_arena_alloc(&arena, (size_t)scrape->processes.count, sizeof *who);
     for (int i = 0; i < scrape->processes.count; i++)
         who[i] = process_labels(&scrape->processes.items[i], &arena);
@@ -181,5 +175,4 @@ void scrape_write_processes(const struct lab_scrape *scrape, const struct scrape
     write_placements(scrape, labels, who, out);
     scrape_add_header("gpulab_process_left_out", "gauge", "Processes too many to be listed", out);
     scrape_add_sample("gpulab_process_left_out", "", "", scrape->processes.left_out, out);
-    lab_arena_release(&arena);
 }

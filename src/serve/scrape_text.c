@@ -79,8 +79,7 @@ void scrape_add_sample(const char *name, const char *labels, const char *more, d
 
 /* As NVML and with it dcgm-exporter write it: "00000000:3B:00.0". */
 static void add_bus_label(const char *pci, struct lab_str *out) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     size_t domain = strcspn(pci, ":");
     if (domain < 8 && pci[domain])
         lab_str_add_repeat(&text, "0", 8 - (int)domain);
@@ -89,7 +88,6 @@ static void add_bus_label(const char *pci, struct lab_str *out) {
         lab_str_add_bytes(&text, &c, 1);
     }
     scrape_add_label("pci_bus_id", text.text, out);
-    lab_str_release(&text);
 }
 
 /* "NVIDIA H100 80GB HBM3 MIG 1g.10gb" is an instance of the profile 1g.10gb. */
@@ -146,9 +144,8 @@ static void write_own_labels(const struct lab_entity *entity, const struct lab_e
 static struct scrape_labels *make_labels(const struct lab_scrape *scrape, struct lab_arena *arena) {
     struct scrape_labels *labels =
         lab_arena_alloc(arena, (size_t)scrape->entity_count, sizeof *labels);
-    struct lab_str dcgm, own;
-    lab_str_init(&dcgm);
-    lab_str_init(&own);
+    LAB_AUTO(str, own);
+    LAB_AUTO(str, dcgm);
     for (int i = 0; i < scrape->entity_count; i++) {
         const struct lab_entity *entity = &scrape->entities[i].entity;
         const struct lab_entity *gpu = gpu_of(scrape, entity);
@@ -168,8 +165,6 @@ static struct scrape_labels *make_labels(const struct lab_scrape *scrape, struct
             labels[i].dcgm = lab_arena_strdup(arena, dcgm.text);
         labels[i].own = lab_arena_strdup(arena, own.text);
     }
-    lab_str_release(&dcgm);
-    lab_str_release(&own);
     return labels;
 }
 
@@ -188,14 +183,12 @@ static void write_up(const struct lab_scrape *scrape, const struct scrape_labels
         const struct scrape_entity *entity = &scrape->entities[i];
         if (!labels[i].own || !entity->heard)
             continue;
-        struct lab_str kind;
-        lab_str_init(&kind);
+        LAB_AUTO(str, kind);
         scrape_add_label("kind", kind_names[entity->entity.kind], &kind);
         if (!begun)
             scrape_add_header(name, "gauge", "1 if it answers, 0 if it was lost", out);
         begun = true;
         scrape_add_sample(name, labels[i].own, kind.text, entity->up, out);
-        lab_str_release(&kind);
     }
 }
 
@@ -207,8 +200,7 @@ static void write_info(const struct lab_scrape *scrape, const struct scrape_labe
         const struct lab_entity *entity = &scrape->entities[i].entity;
         if (!labels[i].dcgm || !scrape->entities[i].up)
             continue;
-        struct lab_str more;
-        lab_str_init(&more);
+        LAB_AUTO(str, more);
         scrape_add_label("id", entity->id, &more);
         scrape_add_label("name", entity->name, &more);
         add_bus_label(gpu_of(scrape, entity)->pci, &more);
@@ -218,7 +210,6 @@ static void write_info(const struct lab_scrape *scrape, const struct scrape_labe
             scrape_add_header(name, "gauge", "What it is, and the NUMA node that feeds it", out);
         begun = true;
         scrape_add_sample(name, labels[i].own, more.text, 1, out);
-        lab_str_release(&more);
     }
 }
 
@@ -255,10 +246,8 @@ static void write_sampler(const struct lab_scrape *scrape, struct lab_str *out) 
 }
 
 void lab_scrape_write(const struct lab_scrape *scrape, struct lab_str *out) {
-    struct lab_arena arena;
-    struct lab_str version;
-    lab_arena_init(&arena);
-    lab_str_init(&version);
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, version);
     const struct scrape_labels *labels = make_labels(scrape, &arena);
     scrape_write_dcgm(scrape, labels, out);
     write_up(scrape, labels, out);
@@ -269,6 +258,4 @@ void lab_scrape_write(const struct lab_scrape *scrape, struct lab_str *out) {
     scrape_add_label("version", scrape->setup.version, &version);
     scrape_add_header("gpulab_build_info", "gauge", "This program", out);
     scrape_add_sample("gpulab_build_info", version.text, "", 1, out);
-    lab_str_release(&version);
-    lab_arena_release(&arena);
 }

@@ -44,8 +44,7 @@ static void draw_title(const struct lab_top_history *history, const struct lab_t
                        struct lab_top_grid *grid) {
     static const char *const pages[LAB_TOP_PAGE_COUNT] = {"overview", "device", "processes",
                                                           "NUMA nodes"};
-    struct lab_str state;
-    lab_str_init(&state);
+    LAB_AUTO(str, state);
     add_state(history, view, &state);
     int right = lab_str_columns(state.text);
     top_style(grid, 0, 0, grid->columns, LAB_TOP_TITLE);
@@ -62,7 +61,6 @@ static void draw_title(const struct lab_top_history *history, const struct lab_t
     }
     if (*source)
         top_print(grid, 0, at, end - at, LAB_TOP_TITLE, " · %s%s", whole ? "" : "…/", source);
-    lab_str_release(&state);
 }
 
 /* --- the last line --- */

@@ -132,9 +132,8 @@ static bool add_reasons(const struct top_entity *e, struct lab_str *line) {
     const struct top_column *reasons = top_column(e, LAB_METRIC_CLOCK_REASONS, -1);
     if (!reasons)
         return false;
-    struct lab_str harm, rest;
-    lab_str_init(&harm);
-    lab_str_init(&rest);
+    LAB_AUTO(str, rest);
+    LAB_AUTO(str, harm);
     for (const struct lab_clock_reason *r = lab_clock_reasons; r->bit; r++) {
         struct lab_str *to = r->harmful ? &harm : &rest;
         if ((uint64_t)reasons->value & r->bit)
@@ -147,8 +146,6 @@ static bool add_reasons(const struct top_entity *e, struct lab_str *line) {
         lab_str_printf(line, "%sclocks lowered: %s", line->length ? "; " : "", rest.text);
     if (!line->length)
         lab_str_add(line, "clocks not held back");
-    lab_str_release(&harm);
-    lab_str_release(&rest);
     return harmful;
 }
 
@@ -162,10 +159,9 @@ static int draw_line(struct lab_top_grid *grid, int row, enum lab_top_style styl
 
 static int draw_about(const struct lab_top_history *history, const struct lab_top_view *view,
                       const struct top_entity *e, struct lab_top_grid *grid) {
-    struct lab_str line;
+    LAB_AUTO(str, line);
     char reason[200];
     bool bad = false, tall = grid->rows >= 20;
-    lab_str_init(&line);
     top_device_name(history, e, &line);
     int row = 1;
     int at = top_put(grid, row, 1, 20, LAB_TOP_BOLD, line.text) + 2;
@@ -190,7 +186,6 @@ static int draw_about(const struct lab_top_history *history, const struct lab_to
     add_health(e, &line, &bad);
     if (tall || bad)
         row = draw_line(grid, row, bad ? LAB_TOP_WARNING : LAB_TOP_DIM, &line);
-    lab_str_release(&line);
     return row;
 }
 

@@ -59,13 +59,11 @@ static void select_gpu(struct lab_top_view *view, const struct lab_top_history *
 
 static void select_process(struct lab_top_view *view, const struct lab_top_history *history,
                            int by) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct top_row *rows;
-    lab_arena_init(&arena);
     int count = top_process_rows(history, view, &arena, &rows);
     if (count)
         view->pid = rows[clamp(top_process_selected(view, rows, count) + by, count)].process->pid;
-    lab_arena_release(&arena);
 }
 
 static void move(struct lab_top_view *view, const struct lab_top_history *history, int by) {

@@ -102,16 +102,14 @@ static void draw_nodes(const struct lab_top_history *history, const struct lab_t
         double used = total - top_latest(numa, LAB_METRIC_NODE_FREE, node);
         double share = top_latest(numa, LAB_METRIC_NODE_UTILIZATION, node);
         char text[TOP_TEXT];
-        struct lab_str fed;
+        LAB_AUTO(str, fed);
         at = top_print(grid, row, at, 10, LAB_TOP_BOLD, "node %d", node) + 1;
         top_bar(grid, row, at, 4, LAB_TOP_FIRST, share / 100, view->unicode);
         top_right(grid, row, at + 4, 5, LAB_TOP_PLAIN, top_percent(share, text));
         at = top_put(grid, row, at + 10, 12, LAB_TOP_PLAIN, top_used(used, total, text)) + 1;
-        lab_str_init(&fed);
         add_fed(history, node, &fed);
         if (fed.length)
             at = top_print(grid, row, at, 14, LAB_TOP_DIM, "GPU %s", fed.text) + 1;
-        lab_str_release(&fed);
         at += 2;
     }
 }
@@ -286,7 +284,7 @@ static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid
                   {"tensor", LAB_METRIC_TENSOR_ACTIVE},
                   {"DRAM", LAB_METRIC_DRAM_ACTIVE}};
     char text[TOP_TEXT], other[TOP_TEXT], link[2 * TOP_TEXT + 16] = "", energy[TOP_TEXT + 16] = "";
-    struct lab_str held;
+    LAB_AUTO(str, held);
     int at = 5, end = grid->columns;
     for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
         double value = top_latest(e, shares[i].metric, -1);
@@ -302,7 +300,6 @@ static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid
                  top_rate(top_latest(e, LAB_METRIC_NVLINK_TX_RATE, -1), other));
     if (!isnan(joules))
         snprintf(energy, sizeof energy, "energy %7s", top_energy(joules, text));
-    lab_str_init(&held);
     add_held_words(e, &held);
     const char *const parts[] = {link, energy};
     int room = end - at - (held.length ? lab_str_columns(held.text) : 0);
@@ -314,14 +311,12 @@ static void draw_detail(const struct top_entity *e, int row, struct lab_top_grid
         room -= width;
     }
     top_put(grid, row, at, end - at, LAB_TOP_WARNING, held.length ? held.text : "");
-    lab_str_release(&held);
 }
 
 /* In as many rows as the device has, broken between words. */
 static void draw_gap(const char *gap, int row, int rows, int column, struct lab_top_grid *grid) {
     int width = grid->columns - column - 1;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (rows > 1)
         lab_text_wrap(gap, 0, 0, width, &text);
     else
@@ -336,7 +331,6 @@ static void draw_gap(const char *gap, int row, int rows, int column, struct lab_
         top_put(grid, row + i, column, width, LAB_TOP_ALARM, line);
         line = end ? end + 1 : NULL;
     }
-    lab_str_release(&text);
 }
 
 static void draw_device(const struct lab_top_history *history, const struct lab_top_view *view,
@@ -393,8 +387,7 @@ static void draw_charts_of(const struct lab_top_history *history, const struct l
     const struct top_entity *memory = cpu ? top_of_kind(history, LAB_ENTITY_MEMORY) : e;
     const struct top_chart *charts = cpu ? of_cpu : of_gpu;
     int half = width / 2 - 1;
-    struct lab_str title;
-    lab_str_init(&title);
+    LAB_AUTO(str, title);
     top_device_name(history, e, &title);
     lab_str_printf(&title, " %s", charts[0].title);
     struct top_chart first = charts[0];
@@ -405,7 +398,6 @@ static void draw_charts_of(const struct lab_top_history *history, const struct l
         top_draw_chart(history, view, memory, &charts[1], row, left + half + 1, half, height, grid);
     if (top_chart_has_data(e, &first))
         top_draw_chart(history, view, e, &first, row, left, both ? half : width - 2, height, grid);
-    lab_str_release(&title);
 }
 
 /* Of the selected one; of the others below and beside it where there is room for more. */
@@ -471,11 +463,9 @@ static struct parts share_rows(const struct lab_top_history *history,
 void top_draw_overview(const struct lab_top_history *history, const struct lab_top_view *view,
                        struct lab_top_grid *grid) {
     int devices[TOP_DEVICES_MAX], count = top_devices(history, devices);
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct top_row *rows;
-    lab_arena_init(&arena);
     int processes = top_process_rows(history, view, &arena, &rows);
-    lab_arena_release(&arena);
     struct parts p = share_rows(history, view, count, grid->rows, processes);
     int row = 1;
     if (top_has_gpus(history) && has_host(history))

@@ -114,8 +114,7 @@ static void add_panel(const struct lab_top_history *history, const struct panel 
     lab_str_printf(out, "set yrange [0:%s]\n", panel->percent ? "105" : "*");
     lab_str_add(out, "plot ");
     for (int i = 0; i < lines->count; i++) {
-        struct lab_str name;
-        lab_str_init(&name);
+        LAB_AUTO(str, name);
         top_device_name(history, lines->entities[i], &name);
         if (lines->entities[i]->entity.kind == LAB_ENTITY_MEMORY) {
             lab_str_clear(&name);
@@ -126,7 +125,6 @@ static void add_panel(const struct lab_top_history *history, const struct panel 
                        "title \"%s\"",
                        i ? ", " : "", number, i + 2, i / LAB_PLOT_COLOURS + 1,
                        lab_plot_colours[i % LAB_PLOT_COLOURS], name.text);
-        lab_str_release(&name);
     }
     if (panel->metric == LAB_METRIC_POWER)
         add_limit(lines, out);
@@ -149,12 +147,11 @@ static void add_quoted(const char *text, struct lab_str *out) {
 /* "node7 (simulated), 12 min from 2026-11-15 10:42:03" */
 static void add_title(const struct lab_top_history *history, const struct lab_top_view *view,
                       struct lab_str *out) {
-    struct lab_str title;
+    LAB_AUTO(str, title);
     char text[TOP_TEXT];
     int64_t span_ns = points_back(history) * history->bucket_ns;
     time_t begin_s = (time_t)((history->time_ns - span_ns + view->wall_offset_ns) / TOP_NS_PER_S);
     struct tm when;
-    lab_str_init(&title);
     lab_str_printf(&title, "%s%s, %s", view->source ? view->source : "",
                    lab_top_history_simulated(history) ? " (simulated)" : "",
                    top_seconds((double)span_ns * 1e-9, text));
@@ -162,7 +159,6 @@ static void add_title(const struct lab_top_history *history, const struct lab_to
         strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &when) > 0)
         lab_str_printf(&title, " from %s", text);
     add_quoted(title.text, out);
-    lab_str_release(&title);
 }
 
 static void write_script(const struct lab_top_history *history, const struct lab_top_view *view,
@@ -229,10 +225,8 @@ static int draw(const char *script, const char *stem, const char *path, struct l
 
 int lab_top_plot(const struct lab_top_history *history, const struct lab_top_view *view,
                  const char *path, struct lab_err *err) {
-    struct lab_arena arena;
-    struct lab_str script;
-    lab_arena_init(&arena);
-    lab_str_init(&script);
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, script);
     size_t length = strlen(path);
     bool png = length > 4 && lab_str_equal(path + length - 4, ".png");
     const char *stem = lab_arena_strndup(&arena, path, png ? length - 4 : length);
@@ -244,7 +238,5 @@ int lab_top_plot(const struct lab_top_history *history, const struct lab_top_vie
     }
     if (result == 0)
         result = draw(script.text, stem, path, &arena, err);
-    lab_str_release(&script);
-    lab_arena_release(&arena);
     return result;
 }

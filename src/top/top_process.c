@@ -389,9 +389,8 @@ static void draw_row(const struct lab_top_history *history, const struct layout 
 
 void top_draw_processes(const struct lab_top_history *history, const struct lab_top_view *view,
                         bool select, int row, int height, struct lab_top_grid *grid) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct top_row *rows;
-    lab_arena_init(&arena);
     int count = top_process_rows(history, view, &arena, &rows);
     struct layout l = make_layout(history, grid->columns);
     int selected = select ? top_process_selected(view, rows, count) : -1;
@@ -418,7 +417,6 @@ void top_draw_processes(const struct lab_top_history *history, const struct lab_
                 : *view->filter          ? "no process matches the filter"
                 : !top_has_gpus(history) ? "no process is known"
                                          : "no process uses a GPU (a lists them all)");
-    lab_arena_release(&arena);
 }
 
 /* --- the page --- */
@@ -430,15 +428,13 @@ static int put_lines(const char *text, const char *label, enum lab_top_style sty
     for (int left = lab_str_columns(text); left > 0 && row < last; row++) {
         int width = grid->columns - column - 1;
         bool ends = row + 1 == last && left > width;
-        struct lab_str line;
-        lab_str_init(&line);
+        LAB_AUTO(str, line);
         for (int i = 0; i < width + (ends ? 2 : 0) && *text; i++) {
             do
                 lab_str_add_bytes(&line, text++, 1);
             while (((unsigned char)*text & 0xc0) == 0x80);
         }
         top_put(grid, row, column, width + 1, style, line.text);
-        lab_str_release(&line);
         left -= width;
     }
     return row;
@@ -448,8 +444,7 @@ static int put_lines(const char *text, const char *label, enum lab_top_style sty
 static void draw_selected(const struct lab_top_history *history, const struct lab_process_sample *p,
                           int row, int rows, struct lab_top_grid *grid) {
     const struct lab_machine *machine = history->setup.machine;
-    struct lab_str about;
-    lab_str_init(&about);
+    LAB_AUTO(str, about);
     lab_str_printf(&about, " · %s%s%d thread%s", p->container, *p->container ? " · " : "",
                    p->threads, p->threads == 1 ? "" : "s");
     if (p->cpu_node >= 0)
@@ -463,7 +458,6 @@ static void draw_selected(const struct lab_top_history *history, const struct la
     }
     int at = top_print(grid, row, 1, grid->columns - 1, LAB_TOP_BOLD, "%d %s", p->pid, p->name);
     top_put(grid, row, at, grid->columns - at, LAB_TOP_PLAIN, about.text);
-    lab_str_release(&about);
     int line = row + 1, last = row + rows;
     if (*p->advice && line < last)
         line = put_lines(p->advice, "fix:", LAB_TOP_WARNING, line, last, grid);
@@ -473,9 +467,8 @@ static void draw_selected(const struct lab_top_history *history, const struct la
 
 void top_draw_process_page(const struct lab_top_history *history, const struct lab_top_view *view,
                            struct lab_top_grid *grid) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct top_row *rows;
-    lab_arena_init(&arena);
     int count = top_process_rows(history, view, &arena, &rows);
     int left_out = history->processes.left_out;
     char extra[80] = "";
@@ -493,5 +486,4 @@ void top_draw_process_page(const struct lab_top_history *history, const struct l
     if (count)
         draw_selected(history, rows[top_process_selected(view, rows, count)].process,
                       grid->rows - 1 - below, below, grid);
-    lab_arena_release(&arena);
 }

@@ -32,11 +32,10 @@ struct screen {
 
 /* Field 22 of its stat: with the pid it names one process for good. 0 = gone or not readable. */
 static uint64_t start_of(int32_t pid) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     char *text;
     size_t length;
     uint64_t start = 0;
-    lab_arena_init(&arena);
     const char *path = lab_arena_printf(&arena, "/proc/%d/stat", pid);
     if (lab_file_read(path, 4096, &arena, &text, &length, NULL) == 0) {
         const char *at = strrchr(text, ')'); /* the name before it may hold anything */
@@ -45,7 +44,6 @@ static uint64_t start_of(int32_t pid) {
         if (at)
             start = strtoull(at + 1, NULL, 10);
     }
-    lab_arena_release(&arena);
     return start;
 }
 

@@ -13,7 +13,7 @@ void lab_top_snapshot(const struct lab_top_history *history, const struct lab_to
                       struct lab_str *out) {
     struct lab_top_grid grid;
     struct lab_top_view text = *view;
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct top_row *rows;
     text.snapshot = true;
     text.page = LAB_TOP_OVERVIEW;
@@ -22,7 +22,6 @@ void lab_top_snapshot(const struct lab_top_history *history, const struct lab_to
     lab_top_draw(history, &text, &grid);
     lab_top_grid_write(&grid, out);
     lab_top_grid_release(&grid);
-    lab_arena_init(&arena);
     int count = top_process_rows(history, &text, &arena, &rows);
     for (int i = 0, said = 0; i < count; i++) { /* whole lines: they are to be pasted */
         const struct lab_process_sample *p = rows[i].process;
@@ -41,7 +40,6 @@ void lab_top_snapshot(const struct lab_top_history *history, const struct lab_to
         lab_str_printf(out, "  %s\n", p->advice);
         said++;
     }
-    lab_arena_release(&arena);
 }
 
 /* --- the summary --- */
@@ -77,9 +75,8 @@ static void add_devices(const struct lab_top_history *history, struct lab_style 
                         struct lab_str *out) {
     int devices[TOP_DEVICES_MAX], count = top_devices(history, devices);
     struct lab_table *table = lab_table_open();
-    struct lab_str name;
+    LAB_AUTO(str, name);
     char text[TOP_TEXT];
-    lab_str_init(&name);
     lab_table_column(table, "device", LAB_ALIGN_WHOLE);
     lab_table_column(table, "utilised", LAB_ALIGN_RIGHT);
     lab_table_column(table, "memory", LAB_ALIGN_RIGHT);
@@ -104,7 +101,6 @@ static void add_devices(const struct lab_top_history *history, struct lab_style 
     }
     lab_table_write(table, style, out);
     lab_table_close(table);
-    lab_str_release(&name);
 }
 
 static void add_events(const struct lab_top_history *history, const struct lab_top_view *view,
@@ -143,10 +139,9 @@ static int64_t begin_of(const struct lab_top_history *history) {
 
 void lab_top_summary(const struct lab_top_history *history, const struct lab_top_view *view,
                      bool unicode, struct lab_str *out) {
-    struct lab_str text;
+    LAB_AUTO(str, text);
     char duration[TOP_TEXT];
     int64_t begin_ns = begin_of(history);
-    lab_str_init(&text);
     lab_str_printf(&text, "%s%s", view->source ? view->source : "",
                    lab_top_history_simulated(history) ? " (simulated)" : "");
     if (begin_ns < 0) {
@@ -163,5 +158,4 @@ void lab_top_summary(const struct lab_top_history *history, const struct lab_top
         lab_str_add(out, text.text);
     else
         lab_text_to_ascii(text.text, out);
-    lab_str_release(&text);
 }

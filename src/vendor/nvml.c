@@ -149,8 +149,7 @@ bool lab_nvml_is_demo(void) {
 }
 
 int lab_nvml_use_demo(struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *folder = lab_nvml_demo_folder(&arena);
     int result = 0;
     if (atomic_load(&loaded))
@@ -168,7 +167,6 @@ int lab_nvml_use_demo(struct lab_err *err) {
         result = lab_err_set(err, LAB_ERR_SYSTEM, "the path %s is too long", folder);
     } else
         setenv("GPULAB_FAKE_NVML", "demo", 0);
-    lab_arena_release(&arena);
     return result;
 }
 

@@ -140,8 +140,7 @@ static void add_place(struct lab_str *text, const char *path) {
 const char *lab_vendor_places(struct lab_arena *arena) {
     const char *home = getenv("CUDA_HOME"), *loader = getenv("LD_LIBRARY_PATH");
     struct folders folders = {.arena = arena};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "CUDA_HOME=%s LD_LIBRARY_PATH=%s", home ? home : "",
                    loader ? loader : "");
     for (const char *part = loader; part && *part;) {
@@ -159,7 +158,6 @@ const char *lab_vendor_places(struct lab_arena *arena) {
         if (*at == '\n')
             *at = ' ';
     const char *line = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
     lab_mem_free(folders.items);
     return line;
 }

@@ -46,17 +46,13 @@ static int check_words(const struct command_config *config, struct lab_arena *ar
 
 static int command_check(void *opaque, struct lab_err *err) {
     const struct command_config *config = opaque;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct command_reader *reader;
-    int result = command_check_matrix(config->matrix, err) < 0 ||
-                         check_words(config, &arena, err) < 0 ||
-                         command_check_env(config->env, config->matrix, err) < 0 ||
-                         command_reader_make(config->metrics, &arena, &reader, err) < 0
-                     ? -1
-                     : 0;
-    lab_arena_release(&arena);
-    return result;
+    return command_check_matrix(config->matrix, err) < 0 || check_words(config, &arena, err) < 0 ||
+                   command_check_env(config->env, config->matrix, err) < 0 ||
+                   command_reader_make(config->metrics, &arena, &reader, err) < 0
+               ? -1
+               : 0;
 }
 
 static bool value_uses(const struct lab_value *value, const char *key) {
@@ -91,8 +87,7 @@ static void add_plain(struct lab_str *out, const char *text) {
 }
 
 static void add_program(const struct command_config *config, struct lab_str *out) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char **words;
     int count;
     struct lab_err ignored;
@@ -102,7 +97,6 @@ static void add_program(const struct command_config *config, struct lab_str *out
         name = slash && slash[1] ? slash + 1 : words[0];
     }
     add_plain(out, name);
-    lab_arena_release(&arena);
 }
 
 static int by_name(const void *a, const void *b) {
@@ -122,8 +116,7 @@ static void command_label(const void *opaque, struct lab_str *out) {
     for (int i = 0; i < count; i++)
         order[i] = &matrix->keys[i];
     qsort(order, (size_t)count, sizeof *order, by_name);
-    struct lab_str value;
-    lab_str_init(&value);
+    LAB_AUTO(str, value);
     for (int i = 0; i < count; i++) {
         lab_str_clear(&value);
         command_add_scalar(matrix->items[order[i] - matrix->keys], &value);
@@ -131,7 +124,6 @@ static void command_label(const void *opaque, struct lab_str *out) {
         add_plain(out, *order[i]);
         add_plain(out, value.text);
     }
-    lab_str_release(&value);
     lab_mem_free(order);
 }
 
@@ -169,14 +161,12 @@ static int fill_words(struct command_state *state, const struct command_config *
     int count;
     if (command_words(config->command, &state->arena, &state->argv, &count, err) < 0)
         return -1;
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     for (int i = 0; i < count; i++) {
         lab_str_clear(&word);
         command_fill(state->argv[i], config->matrix, rank, &word);
         state->argv[i] = lab_arena_strdup(&state->arena, word.text);
     }
-    lab_str_release(&word);
     return *state->argv[0] ? 0
                            : lab_err_set(err, LAB_ERR_USER, "command: the program's name is empty");
 }

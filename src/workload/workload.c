@@ -24,15 +24,13 @@ const struct lab_workload *lab_workload_find(const char *name, struct lab_err *e
     const char **names = lab_mem_alloc((size_t)count + 1, sizeof *names);
     for (int i = 0; i < count; i++)
         names[i] = lab_workloads[i]->name;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     const char *nearest = lab_str_nearest(name, names);
     if (nearest)
         lab_str_printf(&text, " (did you mean '%s'?)", nearest);
     lab_str_add(&text, "; there are ");
     lab_str_add_list(&text, names, "and");
     lab_err_set(err, LAB_ERR_USER, "unknown workload '%s'%s", name, text.text);
-    lab_str_release(&text);
     lab_mem_free(names);
     return NULL;
 }
@@ -175,14 +173,12 @@ int lab_verify_room(const struct lab_device *device, double bytes, struct lab_er
     int64_t free_bytes = lab_machine_free_bytes(device->machine, -1);
     if (free_bytes < 0 || bytes <= (double)free_bytes)
         return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_bytes_binary(&text, bytes);
     lab_str_add(&text, " of host memory, ");
     lab_str_add_bytes_binary(&text, (double)free_bytes);
     lab_err_set(err, LAB_ERR_MEMORY, "comparing with double precision takes %s are free",
                 text.text);
-    lab_str_release(&text);
     return -1;
 }
 

@@ -164,8 +164,7 @@ int lab_data_require(const struct lab_device *device, enum lab_op_id op, enum la
         device->ops->supports ? device->ops->supports(device, op, dtype) : dtype == LAB_FP32;
     if (supported)
         return 0;
-    struct lab_str there;
-    lab_str_init(&there);
+    LAB_AUTO(str, there);
     for (int i = 0; lab_dtype_names[i]; i++) {
         enum lab_dtype other;
         if (lab_dtype_parse(lab_dtype_names[i], &other) || other == dtype)
@@ -176,6 +175,5 @@ int lab_data_require(const struct lab_device *device, enum lab_op_id op, enum la
     lab_err_set(err, LAB_ERR_UNSUPPORTED, "%s does no %s in %s%s%s", device->ref.name,
                 lab_op_get(op)->name, lab_dtype_name(dtype), there.length ? ", only in " : "",
                 there.text);
-    lab_str_release(&there);
     return -1;
 }

@@ -46,10 +46,9 @@ static void add_window(struct lab_str *text, const struct lab_balance *balance, 
 }
 
 const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_arena *arena) {
-    struct lab_str text;
+    LAB_AUTO(str, text);
     int worst = -1;
     bool drifts = false;
-    lab_str_init(&text);
     for (int m = 0; m < LAB_BALANCED; m++) {
         const struct lab_drift *drift = &balance->drift[m];
         if (drift->worst >= 0 &&
@@ -64,14 +63,10 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
                        100 * drift->last);
         drifts = true;
     }
-    if (worst < 0 || balance->windows < 2) {
-        lab_str_release(&text);
+    if (worst < 0 || balance->windows < 2)
         return NULL;
-    }
-    if (lab_balance_is_steady(balance)) {
-        lab_str_release(&text);
+    if (lab_balance_is_steady(balance))
         return "the same throughout";
-    }
     if (!drifts)
         lab_str_add(&text, "no drift; ");
     lab_str_add(&text, "worst from ");
@@ -79,9 +74,7 @@ const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_
     double cv = balance->window_cv[worst][balance->drift[worst].worst];
     lab_str_printf(&text, ": %s, CV %.1f %% (%s)", lab_recording_stats_kinds[worst].noun, 100 * cv,
                    lab_recording_stats_grade(cv));
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- GPUs that nobody uses --- */
@@ -129,9 +122,8 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
         return lab_arena_printf(arena, "Only %s was recorded: balance needs two.",
                                 stats->gpus[0].name);
     const char *grade = same_grade(balance), *used, *unused = find_unused(stats, arena, &used);
-    struct lab_str text;
+    LAB_AUTO(str, text);
     int told = 0;
-    lab_str_init(&text);
     lab_str_printf(&text, "The balance of %d GPUs is %s", stats->gpu_count, grade ? grade : "");
     lab_str_add(&text, grade ? ": " : "");
     for (int m = 0; m < LAB_BALANCED; m++) {
@@ -149,9 +141,7 @@ const char *lab_balance_answer(const struct lab_balance *balance, struct lab_are
     lab_str_add(&text, told ? "." : "unknown: neither memory nor load was recorded.");
     if (told && unused)
         lab_str_printf(&text, " Nobody seems to use GPU %s.", unused);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- notes --- */

@@ -230,17 +230,14 @@ const char *contention_answer(const struct contention *made) {
                                 made->phases.names[0]);
     if (made->phases.pair_count == 0)
         return "No kernel ran on the same device in two phases: nothing to compare.";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_phase(made, made->main, &text);
     for (int p = 0; p < made->phases.count; p++)
         if (p != made->main && made->list[p].disturb[0]) {
             lab_str_add(&text, " ");
             add_phase(made, p, &text);
         }
-    const char *answer = lab_arena_strdup(made->arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(made->arena, text.text);
 }
 
 /* --- what to do --- */
@@ -283,8 +280,7 @@ const char *contention_recommendation(const struct contention *made) {
         return NULL;
     bool slowed = worst_kernel(made, made->main) >= 0;
     int best = contention_best_mitigation(made);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (made->list[made->main].disturb[0])
         lab_str_add(&text, neighbour_words(made));
     else if (!slowed && !(bound_of(made, made->main) <= CONTENTION_SAME))
@@ -316,7 +312,5 @@ const char *contention_recommendation(const struct contention *made) {
     const struct contention_regret *regret = &made->regrets[made->main];
     if (regret->cost.more)
         lab_str_add(&text, " Tune on an idle device: what is chosen under load is slower there.");
-    const char *copy = lab_arena_strdup(made->arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(made->arena, text.text);
 }

@@ -133,12 +133,9 @@ static void add_feed(const struct lab_crossover_feed *feed, struct lab_arena *ar
 
 const char *lab_crossover_feed_answer(const struct lab_crossover_feed *feed,
                                       struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_feed(feed, arena, &text);
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* The one that says most: a turn with an interval, then one without, then any. */
@@ -164,14 +161,11 @@ const char *lab_crossover_answer(const struct lab_crossover_feed *data_paths, in
         low = fmin(low, data_paths[i].crossover.at);
         high = fmax(high, data_paths[i].crossover.at);
     }
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_feed(&data_paths[best], arena, &text);
     if (turning > 1)
         lab_str_printf(&text,
                        " Over %d devices and nodes it is between %.3g and %.3g GFLOP a sample.",
                        turning, low / 1e9, high / 1e9);
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }

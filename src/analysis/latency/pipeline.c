@@ -267,9 +267,8 @@ static void measure_streams(struct selection *selection, int64_t gap_ns,
 static bool make_pipeline(const struct lab_trace *trace, const char *window, int64_t gap_ns,
                           const struct lab_latency_work *work, size_t count,
                           struct lab_arena *arena, struct lab_pipeline *ret_pipeline) {
-    struct lab_arena scratch;
+    LAB_AUTO(arena, scratch);
     struct lab_work_ranges ranges;
-    lab_arena_init(&scratch);
     lab_work_ranges(trace, window, work, count, &scratch, &ranges);
     struct selection selection = {lab_mem_resize(NULL, count, sizeof *selection.items), 0, &ranges,
                                   arena};
@@ -293,15 +292,13 @@ static bool make_pipeline(const struct lab_trace *trace, const char *window, int
         *ret_pipeline = pipeline;
     }
     lab_mem_free(selection.items);
-    lab_arena_release(&scratch);
     return selection.count > 0;
 }
 
 void lab_pipelines_make(const struct lab_trace *trace, const char *window, int64_t gap_ns,
                         struct lab_arena *arena, struct lab_pipelines *ret_pipelines) {
-    struct lab_arena scratch;
+    LAB_AUTO(arena, scratch);
     struct lab_work_list list;
-    lab_arena_init(&scratch);
     lab_work_collect(trace, &scratch, &list);
     int most = 0;
     for (size_t i = 0; i < list.count; i++)
@@ -317,6 +314,5 @@ void lab_pipelines_make(const struct lab_trace *trace, const char *window, int64
                                          &pipelines.items[pipelines.count]);
         i = next;
     }
-    lab_arena_release(&scratch);
     *ret_pipelines = pipelines;
 }

@@ -97,12 +97,9 @@ const char *lab_numa_best_nodes(const struct lab_numa_device *device, struct lab
         if (n == device->reference ||
             (device->nodes[n].compared > 0 && device->nodes[n].slower == 0))
             words[count++] = lab_arena_printf(arena, "%d", device->nodes[n].number);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_list(&text, words, "or");
-    const char *list = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return list;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* ", none larger than 0.8 % above vit16x8x768": of models with more work a sample than any with a
@@ -190,13 +187,10 @@ static void add_device(const struct lab_numa_grid *grid, const struct lab_numa_d
 
 const char *lab_numa_device_answer(const struct lab_numa_grid *grid,
                                    const struct lab_numa_device *device, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_device(grid, device, arena, &text);
     lab_str_add(&text, ".");
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- all devices --- */
@@ -316,8 +310,7 @@ static void add_all_alike(const struct tally *tally, struct lab_str *text) {
 
 const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct lab_arena *arena) {
     struct tally tally = count_devices(grids, count);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (!tally.device)
         lab_str_add(&text, "There is nothing to compare: no run on a single device is done.");
     else if (tally.compared == 0 && tally.devices > 1)
@@ -333,7 +326,5 @@ const char *lab_numa_answer(const struct lab_numa_grid *grids, int count, struct
             add_groups(tally.grid, tally.device, arena, &text);
         }
     }
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }

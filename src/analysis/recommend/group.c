@@ -39,16 +39,13 @@ static bool same_nodes(const struct lab_study_run *run) {
 /* "1", or "[0,1]" */
 static const char *list_text(const struct lab_study_run *run, bool nodes, struct lab_arena *arena) {
     bool single = run->rank_count == 1 || (nodes && same_nodes(run));
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, single ? "" : "[");
     for (int i = 0; i < (single && run->rank_count > 0 ? 1 : run->rank_count); i++)
         lab_str_printf(&text, "%s%d", i ? "," : "",
                        nodes ? run->ranks[i].numa_node : run->ranks[i].gpu_id);
     lab_str_add(&text, single ? "" : "]");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static double batch_of(const struct lab_study_run *run) {
@@ -63,8 +60,7 @@ static bool is_compiled(const struct lab_study_run *run) {
 
 /* Those that aren't left to the library, by "auto" or 0. */
 static const char *settings_of(const struct lab_study_run *run, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; i < run->options->count; i++) {
         const struct lab_value *value = run->options->items[i];
         if (!is_setting(run->options->keys[i]))
@@ -76,9 +72,7 @@ static const char *settings_of(const struct lab_study_run *run, struct lab_arena
         if (value->type == LAB_VALUE_INT && value->integer != 0)
             lab_str_printf(&text, "%s%s %lld", comma, name, (long long)value->integer);
     }
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static double mean_rate(const struct lab_study_point *point) {
@@ -165,17 +159,14 @@ static void add_difference(struct lab_str *name, const struct lab_study_run *run
 static const char *name_group(const struct lab_place_group *groups, int count, int at,
                               struct lab_arena *arena) {
     const struct lab_study_run *run = groups[at].places[0].point->runs[0];
-    struct lab_str name;
-    lab_str_init(&name);
+    LAB_AUTO(str, name);
     lab_str_add(&name, groups[at].model);
     for (int i = 0; i < count; i++)
         if (i != at && lab_str_equal(groups[i].model, groups[at].model)) {
             add_difference(&name, run, groups[i].places[0].point->runs[0]);
             break;
         }
-    const char *copy = lab_arena_strdup(arena, name.text);
-    lab_str_release(&name);
-    return copy;
+    return lab_arena_strdup(arena, name.text);
 }
 
 /* --- what can be told apart --- */
@@ -195,8 +186,7 @@ static void find_varying(struct lab_place_group *group) {
 /* "device 3 from node 1, batch 32, compiled" */
 static const char *place_words(const struct lab_place_group *group, const struct lab_place *place,
                                bool brief, struct lab_arena *arena) {
-    struct lab_str words;
-    lab_str_init(&words);
+    LAB_AUTO(str, words);
     if (!brief)
         lab_str_add(&words, place->point->runs[0]->rank_count == 1 ? "device " : "devices ");
     lab_str_printf(&words, "%s from node %s", place->devices, place->nodes);
@@ -206,9 +196,7 @@ static const char *place_words(const struct lab_place_group *group, const struct
         lab_str_add(&words, place->compiled ? ", compiled" : ", not compiled");
     if (group->varies_settings)
         lab_str_printf(&words, ", %s", *place->settings ? place->settings : "NCCL's own choices");
-    const char *copy = lab_arena_strdup(arena, words.text);
-    lab_str_release(&words);
-    return copy;
+    return lab_arena_strdup(arena, words.text);
 }
 
 static void compare_all(struct lab_place_group *group, struct lab_arena *arena) {

@@ -151,8 +151,7 @@ static void add_pipeline(struct line *line, const struct lab_study_run *run) {
     }
     lab_str_add(&line->word, "}]");
     end_word(line);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (size_t i = 0; i < sizeof asked / sizeof *asked; i++) {
         const struct lab_value *value = lab_value_get(run->options, asked[i].key);
         if (!value)
@@ -162,7 +161,6 @@ static void add_pipeline(struct line *line, const struct lab_study_run *run) {
         if (!lab_str_equal(text.text, asked[i].usual))
             add_value(line, asked[i].key, value);
     }
-    lab_str_release(&text);
 }
 
 static void add_list(struct line *line, const char *key, const struct set *values) {

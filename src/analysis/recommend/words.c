@@ -267,16 +267,13 @@ const char *lab_place_answer(const struct lab_place_group *group, struct lab_are
                                 "%s was run in one place only (%s): there is nothing to "
                                 "choose from.",
                                 group->name, group->places[0].words);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (group->alike == 1)
         add_best(&text, group, arena);
     else
         add_tied(&text, group, arena);
     lab_str_add(&text, ".");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- all models --- */
@@ -399,8 +396,7 @@ const char *lab_place_answer_for_all(const struct lab_place_group *groups, int c
     const struct view *views = make_views(groups, count, arena, &open);
     if (open == 0)
         return "Each model was run in one place only: there is nothing to choose from.";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int pass = 0; pass < 2; pass++) /* what is known before what isn't */
         for (int kind = 0; kind < LAB_PLACE_FACTORS; kind++) {
             enum lab_place_factor_kind which = (enum lab_place_factor_kind)kind;
@@ -430,7 +426,5 @@ const char *lab_place_answer_for_all(const struct lab_place_group *groups, int c
                            "%d models %s slower than the fastest.",
                            slower, slower == 1 ? "" : "s", open, slower == 1 ? "is" : "are");
     }
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }

@@ -92,10 +92,9 @@ static void add_devices(const struct lab_recording_stats *stats, struct lab_str 
 
 const char *lab_recording_stats_about(const struct lab_recording_stats *const *all_stats, int count,
                                       struct lab_arena *arena) {
-    struct lab_str text;
+    LAB_AUTO(str, text);
     double seconds = 0;
     bool same = true;
-    lab_str_init(&text);
     for (int i = 0; i < count; i++) {
         seconds += all_stats[i]->duration_s;
         same &= same_devices(all_stats[0], all_stats[i]);
@@ -108,9 +107,7 @@ const char *lab_recording_stats_about(const struct lab_recording_stats *const *a
         lab_str_printf(&text, ", %d recordings", count);
     lab_str_add(&text, ", ");
     lab_analysis_add_duration(&text, seconds);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* --- notes --- */

@@ -203,21 +203,17 @@ static void add_bounds(struct lab_str *text, const struct lab_break_even *even) 
 const char *lab_break_even_figure(const struct lab_break_even *even, struct lab_arena *arena) {
     if (isnan(even->at))
         return even->faster ? "several are faster throughout" : "one is faster throughout";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     add_place(&text, even->at, even->axis);
     add_bounds(&text, even);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 const char *lab_break_even_words(const struct lab_break_even *even, struct lab_arena *arena) {
     static const char *const units[] = {[LAB_EVEN_PARAMETERS] = "parameters",
                                         [LAB_EVEN_FLOPS] = "operations an iteration",
                                         [LAB_EVEN_BATCH] = ""};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (isnan(even->at)) {
         lab_str_printf(&text, "there is no break-even of %d devices between ", even->size);
         add_place(&text, even->from, even->axis);
@@ -238,9 +234,7 @@ const char *lab_break_even_words(const struct lab_break_even *even, struct lab_a
         lab_str_printf(&text, " at %s", even->where);
     if (even->at < even->from || even->at > even->until)
         lab_str_add(&text, ", beyond what was measured");
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 /* The one that was measured best: with both ends, over models before batches, within what was
@@ -316,8 +310,7 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     if (!chosen)
         return "There are runs on several devices, but none of the same work on one to compare "
                "them with.";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     struct contrast contrast = find_contrast(gangs);
     if (contrast.fast)
         add_contrast(&text, gangs, &contrast, arena);
@@ -333,7 +326,5 @@ const char *lab_gangs_answer(const struct lab_gangs *gangs, struct lab_arena *ar
     if (even)
         lab_str_printf(&text, "; %s", lab_break_even_words(even, arena));
     lab_str_add(&text, ".");
-    const char *answer = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return answer;
+    return lab_arena_strdup(arena, text.text);
 }

@@ -304,8 +304,7 @@ void lab_rate_series_make(const struct lab_study_run *run, const struct lab_stud
                                           .drift_p_adjusted = NAN,
                                           .memory_s = NAN,
                                           .held_s = NAN};
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     rate_series.name = make_name(&rate_series, arena);
     const struct lab_span *spans = lab_study_spans(rank, &scratch, &rate_series.count);
     const double *values = lab_study_intervals(rank, &scratch, &rate_series.count);
@@ -332,7 +331,6 @@ void lab_rate_series_make(const struct lab_study_run *run, const struct lab_stud
     }
     if (isnan(rate_series.held_s))
         find_held_in_result(&rate_series);
-    lab_arena_release(&scratch);
     *ret_rate_series = rate_series;
 }
 

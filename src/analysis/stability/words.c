@@ -51,8 +51,7 @@ static void add_drift(struct lab_str *text, const struct lab_rate_series *rate_s
 
 const char *lab_rate_series_words(const struct lab_rate_series *rate_series,
                                   struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     const struct lab_rate_series_change *change = largest_change(rate_series);
     switch (rate_series->steady) {
     case LAB_STEADY_UNKNOWN:
@@ -87,7 +86,5 @@ const char *lab_rate_series_words(const struct lab_rate_series *rate_series,
         lab_str_add(&text, rate_series->steady == LAB_STEADY_FLAT ? "drifts: " : "; ");
         add_drift(&text, rate_series);
     }
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }

@@ -61,14 +61,14 @@ static bool varies(const struct lab_study_table *study, const struct lab_study_r
 
 const char *lab_training_label(const struct lab_study_table *study, const struct lab_study_run *run,
                                struct lab_arena *arena) {
-    struct lab_str text, value;
+    struct lab_str value;
     bool works = false, phases = false;
     for (int i = 0; i < study->run_count; i++)
         if (is_training(&study->runs[i])) {
             works |= !lab_str_equal(study->runs[i].run->workload, run->run->workload);
             phases |= !lab_str_equal(study->runs[i].phase, run->phase);
         }
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (works)
         add_word(&text, "workload", run->run->workload);
     if (phases)
@@ -82,9 +82,7 @@ const char *lab_training_label(const struct lab_study_table *study, const struct
         add_word(&text, key, value.text);
         lab_str_release(&value);
     }
-    const char *label = text.length ? lab_arena_strdup(arena, text.text) : "";
-    lab_str_release(&text);
-    return label;
+    return text.length ? lab_arena_strdup(arena, text.text) : "";
 }
 
 /* "_allreducering" of "gpu0_numa0_mlp_medium_batch32_allreducering"; NULL = its point doesn't name

@@ -162,8 +162,7 @@ static const char *range_words(const struct lab_training_range *range, struct la
 
 const char *lab_training_beyond(const struct lab_training_speedup *speedup,
                                 const struct lab_training *training, struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (speedup->parameters_beyond > HARDLY)
         lab_str_printf(&text, "its size is %.1f times beyond the models that were run (%s)",
                        speedup->parameters_beyond, range_words(&training->parameters, arena));
@@ -174,7 +173,5 @@ const char *lab_training_beyond(const struct lab_training_speedup *speedup,
     if (speedup->devices_beyond)
         lab_str_printf(&text, "%smore than %d devices were never run", text.length ? ", " : "",
                        training->devices_most);
-    const char *copy = text.length ? lab_arena_strdup(arena, text.text) : NULL;
-    lab_str_release(&text);
-    return copy;
+    return text.length ? lab_arena_strdup(arena, text.text) : NULL;
 }

@@ -89,8 +89,7 @@ const char *training_law_words(const struct training_part *part) {
                                                   LAB_TRAINING_PARAMETER, LAB_TRAINING_COMPUTE};
     static const enum lab_training_term sum[] = {LAB_TRAINING_ROUND, LAB_TRAINING_ROUND_LAYER,
                                                  LAB_TRAINING_BYTE, LAB_TRAINING_HINDRANCE};
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "On one device a step takes ");
     add_terms(part, step, 4, "no time that could be told", &text);
     lab_str_add(&text, "; several pay besides ");
@@ -107,9 +106,7 @@ const char *training_law_words(const struct training_part *part) {
             "within their %.0f %% interval",
             100 * error, part->within_count, part->told_count, 100 * LAB_TRAINING_CONFIDENCE);
     lab_str_add(&text, ".");
-    const char *copy = lab_arena_strdup(part->arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(part->arena, text.text);
 }
 
 static const char *even_words(const struct training_part *part, const struct lab_training_row *row,

@@ -29,16 +29,13 @@ bool transfer_is_copies(enum transfer_question question) {
 static const char *image_words(const struct lab_study_run *run, struct lab_arena *arena) {
     const struct lab_value *shape = lab_study_setting(run, "tensor_shape");
     double batch = lab_study_setting_number(run, "batch_size");
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     if (!isnan(batch))
         lab_str_printf(&text, "%.0f × ", batch);
     for (int i = 0; shape && shape->type == LAB_VALUE_LIST && i < shape->count; i++)
         if (shape->items[i]->type == LAB_VALUE_INT)
             lab_str_printf(&text, "%s%lld", i ? "x" : "", (long long)shape->items[i]->integer);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static enum lab_stage stage_of(enum transfer_question question) {

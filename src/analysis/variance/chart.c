@@ -19,8 +19,7 @@ static size_t collect(const struct lab_study_point *point, double *values) {
     for (int i = 0; i < point->count; i++)
         total += point->runs[i]->ranks[0].iteration_count;
     size_t step = total / VALUES_MAX + 1;
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     for (int i = 0; i < point->count; i++) {
         size_t count;
         const double *times_s = lab_study_intervals(&point->runs[i]->ranks[0], &scratch, &count);
@@ -28,7 +27,6 @@ static size_t collect(const struct lab_study_point *point, double *values) {
             if (seen++ % step == 0)
                 values[n++] = 1e3 * times_s[k];
     }
-    lab_arena_release(&scratch);
     return n;
 }
 

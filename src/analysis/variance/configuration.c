@@ -43,12 +43,9 @@ static bool same(const struct lab_value *a, const struct lab_value *b) {
 static const char *text_of(const struct lab_value *value, struct lab_arena *arena) {
     if (!value)
         return "–";
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_value_write(value, &text);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static int list_keys(const struct lab_value *base, const struct lab_value *other, int pair,

@@ -31,29 +31,24 @@ static double relative_spread(const double *x, size_t n) {
 }
 
 static double spread_of(const struct lab_study_rank *rank) {
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     size_t count;
     const double *values = lab_study_intervals(rank, &scratch, &count);
     double spread = count >= SPREAD_LEAST ? relative_spread(values, count) : (double)NAN;
-    lab_arena_release(&scratch);
     return spread > 0 ? spread : (double)NAN;
 }
 
 /* Within one run, by blocks; every so manieth iteration where there are many. */
 static struct lab_interval within_spread(const struct lab_study_rank *rank) {
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     size_t count, n = 0;
     const double *values = lab_study_intervals(rank, &scratch, &count);
     size_t step = (count + WITHIN_VALUES - 1) / WITHIN_VALUES;
     double *kept = lab_arena_alloc(&scratch, WITHIN_VALUES + 1, sizeof *kept);
     for (size_t i = 0; i < count; i += step)
         kept[n++] = values[i];
-    struct lab_interval interval = lab_stats_block_interval(kept, n, relative_spread, 0, CONFIDENCE,
-                                                            WITHIN_SAMPLES, WITHIN_SEED);
-    lab_arena_release(&scratch);
-    return interval;
+    return lab_stats_block_interval(kept, n, relative_spread, 0, CONFIDENCE, WITHIN_SAMPLES,
+                                    WITHIN_SEED);
 }
 
 /*
@@ -138,13 +133,11 @@ static const struct lab_study_run *view_of(const struct lab_study_run *run, int 
     view->rank_count = 1;
     view->rate = run->ranks[rank].rate;
     view->time_s = run->work.samples > 0 ? run->work.samples / view->rate : 1 / view->rate;
-    struct lab_arena scratch;
-    lab_arena_init(&scratch);
+    LAB_AUTO(arena, scratch);
     size_t count;
     const double *values = lab_study_intervals(view->ranks, &scratch, &count);
     if (count > 0)
         view->time_s = lab_stats_median(values, count);
-    lab_arena_release(&scratch);
     return view;
 }
 

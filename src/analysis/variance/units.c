@@ -88,8 +88,7 @@ static void find_settings(struct group *group) {
 }
 
 static const char *settings_of(const struct group *group, const struct lab_study_run *run) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int k = 0; k < group->key_count; k++) {
         const struct lab_value *value = setting(run, group->keys[k]);
         lab_str_printf(&text, "%s%s ", k ? ", " : "", group->keys[k]);
@@ -98,9 +97,7 @@ static const char *settings_of(const struct group *group, const struct lab_study
         else
             lab_str_add(&text, "–");
     }
-    const char *copy = lab_arena_strdup(group->arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(group->arena, text.text);
 }
 
 static const char *gang_of(const struct lab_study_run *run, struct lab_arena *arena) {

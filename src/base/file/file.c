@@ -66,8 +66,7 @@ int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, c
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
         return fail(err, errno, path);
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     int result = check_kind(fd, path, max_bytes, err);
     if (result == 0)
         result = read_all(fd, path, max_bytes, &text, err);
@@ -75,7 +74,6 @@ int lab_file_read(const char *path, size_t max_bytes, struct lab_arena *arena, c
         *ret_text = lab_arena_strndup(arena, text.text, text.length);
         *ret_length = text.length;
     }
-    lab_str_release(&text);
     close(fd);
     return result;
 }
@@ -133,8 +131,7 @@ static int write_and_rename(int fd, const char *temporary, const char *path, con
 
 static int write_file(const char *path, const char *bytes, size_t length, bool durable,
                       struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char *slash = strrchr(path, '/');
     size_t prefix = slash ? (size_t)(slash - path) + 1 : 0;
     const char *directory = lab_arena_strndup(&arena, path, prefix);
@@ -148,7 +145,6 @@ static int write_file(const char *path, const char *bytes, size_t length, bool d
         unlink(temporary);
     if (fd >= 0)
         close(fd);
-    lab_arena_release(&arena);
     return result;
 }
 

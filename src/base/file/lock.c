@@ -37,10 +37,8 @@ enum lab_lock lab_lock_try(int fd, const char *path) {
 }
 
 void lab_lock_write(int fd, const struct lab_holder *holder) {
-    struct lab_arena arena;
-    struct lab_str text;
-    lab_arena_init(&arena);
-    lab_str_init(&text);
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
     struct lab_value *map = lab_value_map(&arena);
     lab_value_set_int(&arena, map, "pid", holder->pid);
     lab_value_set_string(&arena, map, "host", holder->host);
@@ -51,8 +49,6 @@ void lab_lock_write(int fd, const struct lab_holder *holder) {
     lab_str_add(&text, "\n");
     if (ftruncate(fd, 0) == 0 && pwrite(fd, text.text, text.length, 0) < 0)
         (void)!ftruncate(fd, 0);
-    lab_str_release(&text);
-    lab_arena_release(&arena);
 }
 
 /* --- its content --- */
@@ -87,11 +83,10 @@ static int64_t read_number(const struct lab_value *map, const char *key) {
 
 void lab_lock_read(int fd, struct lab_holder *ret_holder) {
     char text[CONTENT_BYTES];
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_value *map = NULL;
     *ret_holder = (struct lab_holder){0};
     ssize_t length = pread(fd, text, sizeof text, 0);
-    lab_arena_init(&arena);
     if (length > 0 && lab_json_parse(text, (size_t)length, "lock", &arena, &map, NULL) == 0) {
         ret_holder->pid = read_number(map, "pid");
         ret_holder->since_wall_ns = read_number(map, "since_wall_ns");
@@ -99,7 +94,6 @@ void lab_lock_read(int fd, struct lab_holder *ret_holder) {
         copy_field(map, "command", ret_holder->command, sizeof ret_holder->command);
         copy_field(map, "folder", ret_holder->folder, sizeof ret_holder->folder);
     }
-    lab_arena_release(&arena);
 }
 
 /* --- holders --- */

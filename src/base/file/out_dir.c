@@ -292,14 +292,12 @@ int lab_out_dir_add(struct lab_out_dir *dir, const char *name, const char *bytes
 
 int lab_out_dir_add_copy(struct lab_out_dir *dir, const char *name, const char *from,
                          struct lab_err *err) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     char *bytes;
     size_t length;
-    lab_arena_init(&arena);
     int result = lab_file_read(from, COPY_MAX_BYTES, &arena, &bytes, &length, err);
     if (result == 0)
         result = lab_out_dir_add(dir, name, bytes, length, err);
-    lab_arena_release(&arena);
     return result;
 }
 
@@ -307,13 +305,12 @@ int lab_out_dir_add_copy(struct lab_out_dir *dir, const char *name, const char *
 
 static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err *err) {
     struct names names = {0};
-    struct lab_str text;
+    LAB_AUTO(str, text);
     char temporary[TEMPORARY_BYTES];
     for (int i = 0; i < dir->manifest.count && with_old; i++)
         add_name(&names, dir->manifest.items[i]);
     for (int i = 0; i < dir->file_count; i++)
         add_name(&names, dir->files[i].name);
-    lab_str_init(&text);
     lab_str_add(&text, MANIFEST_HEAD "\n");
     for (int i = 0; i < names.count; i++)
         lab_str_printf(&text, "%s\n", names.items[i]);
@@ -325,7 +322,6 @@ static int write_manifest(struct lab_out_dir *dir, bool with_old, struct lab_err
     } else if (result < 0) {
         fail(dir, manifest_name(dir), err);
     }
-    lab_str_release(&text);
     lab_mem_free(names.items);
     return result;
 }

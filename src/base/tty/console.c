@@ -98,24 +98,19 @@ static void add_shown(const struct lab_str *text, bool colour, struct lab_str *o
 }
 
 void lab_console_print(const struct lab_console *console, const struct lab_str *text) {
-    struct lab_str shown, plain;
-    lab_str_init(&shown);
-    lab_str_init(&plain);
+    LAB_AUTO(str, plain);
+    LAB_AUTO(str, shown);
     add_shown(text, console->style.colour, &shown);
     if (!console->style.unicode)
         lab_text_to_ascii(shown.text, &plain);
     const struct lab_str *written = console->style.unicode ? &shown : &plain;
     lab_console_write(console, written->text, written->length);
-    lab_str_release(&plain);
-    lab_str_release(&shown);
 }
 
 static void print_object(const struct lab_console *console, const struct lab_value *value,
                          int indent) {
-    struct lab_arena arena;
-    struct lab_str text;
-    lab_arena_init(&arena);
-    lab_str_init(&text);
+    LAB_AUTO(arena, arena);
+    LAB_AUTO(str, text);
     struct lab_value *object = lab_value_map(&arena);
     lab_value_set_int(&arena, object, "schema", LAB_JSON_SCHEMA);
     for (int i = 0; i < value->count; i++)
@@ -124,8 +119,6 @@ static void print_object(const struct lab_console *console, const struct lab_val
     if (text.length == 0 || text.text[text.length - 1] != '\n')
         lab_str_add(&text, "\n");
     lab_console_write(console, text.text, text.length);
-    lab_str_release(&text);
-    lab_arena_release(&arena);
 }
 
 void lab_console_print_json(const struct lab_console *console, const struct lab_value *value) {
@@ -159,9 +152,8 @@ __attribute__((format(printf, 2, 0))) static void write_line(const char *prefix,
                                                              va_list args) {
     char text[1200];
     vsnprintf(text, sizeof text, format, args);
-    struct lab_str line, visible;
-    lab_str_init(&line);
-    lab_str_init(&visible);
+    LAB_AUTO(str, visible);
+    LAB_AUTO(str, line);
     if (atomic_exchange(&status_shown, false))
         lab_str_add(&line, CLEAR_LINE);
     lab_str_add(&line, prefix);
@@ -173,8 +165,6 @@ __attribute__((format(printf, 2, 0))) static void write_line(const char *prefix,
     lab_str_add(&line, "\n");
     /* one console, so that lines of several threads stay whole */
     fwrite(line.text, 1, line.length, stderr);
-    lab_str_release(&visible);
-    lab_str_release(&line);
 }
 
 void lab_console_note(const char *format, ...) {
@@ -197,8 +187,7 @@ void lab_console_status_line(const char *text) {
             fputs(CLEAR_LINE, stderr);
         return;
     }
-    struct lab_str line;
-    lab_str_init(&line);
+    LAB_AUTO(str, line);
     lab_str_add(&line, CLEAR_LINE);
     if (locale_is_utf8())
         lab_str_add(&line, text);
@@ -206,5 +195,4 @@ void lab_console_status_line(const char *text) {
         lab_text_to_ascii(text, &line);
     atomic_store(&status_shown, true);
     fwrite(line.text, 1, line.length, stderr);
-    lab_str_release(&line);
 }

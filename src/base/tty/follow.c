@@ -52,11 +52,9 @@ struct lab_style lab_follow_style(const struct lab_follow *follow) {
 
 /* Rows of the terminal that a line fills: paths and commands aren't broken, so it breaks them. */
 static int rows_of(const char *line, size_t length, int columns) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_bytes(&text, line, length);
     int width = lab_text_columns(text.text);
-    lab_str_release(&text);
     return width > columns ? (width + columns - 1) / columns : 1;
 }
 
@@ -87,9 +85,8 @@ static int terminal_rows(void) {
 }
 
 void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
-    struct lab_str shown, screen;
-    lab_str_init(&shown);
-    lab_str_init(&screen);
+    LAB_AUTO(str, screen);
+    LAB_AUTO(str, shown);
     /* a line above the cursor's own is the furthest that it can go back to */
     int columns = lab_follow_style(follow).columns;
     int lines = lab_follow_cut(text->text, terminal_rows() - 1, columns, &shown);
@@ -101,8 +98,6 @@ void lab_follow_draw(struct lab_follow *follow, const struct lab_str *text) {
     lab_console_write(follow->console, screen.text, screen.length);
     lab_console_print(follow->console, &shown);
     fflush(follow->console->out);
-    lab_str_release(&shown);
-    lab_str_release(&screen);
 }
 
 /* --- waiting --- */

@@ -89,8 +89,7 @@ static size_t word_bytes(const char *text) {
 }
 
 void lab_text_wrap(const char *text, int start, int indent, int columns, struct lab_str *out) {
-    struct lab_str word;
-    lab_str_init(&word);
+    LAB_AUTO(str, word);
     int at = start;
     bool first = true;
     while (*text) {
@@ -111,21 +110,17 @@ void lab_text_wrap(const char *text, int start, int indent, int columns, struct 
         text += length;
         text += strspn(text, " ");
     }
-    lab_str_release(&word);
 }
 
 int lab_text_columns(const char *text) {
-    struct lab_str plain;
-    lab_str_init(&plain);
+    LAB_AUTO(str, plain);
     while (*text) {
         size_t escape = *text == '\033' ? strcspn(text, "m") : 0;
         if (!escape)
             lab_str_add_bytes(&plain, text, 1);
         text += escape ? escape + (text[escape] == 'm') : 1;
     }
-    int columns = lab_str_columns(plain.text);
-    lab_str_release(&plain);
-    return columns;
+    return lab_str_columns(plain.text);
 }
 
 void lab_text_heading(const char *text, struct lab_style style, struct lab_str *out) {

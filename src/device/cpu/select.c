@@ -59,8 +59,7 @@ static void add_slice(const struct lab_machine *machine, int node_index, int sli
 
 static int no_such_node(const struct lab_machine *machine, const char *rest, int number,
                         struct lab_err *err) {
-    struct lab_str there;
-    lab_str_init(&there);
+    LAB_AUTO(str, there);
     for (int i = 0, count = 0; i < machine->node_count; i++)
         if (node_cores(machine, i, NULL))
             lab_str_printf(&there, "%scpu:%d", count++ ? ", " : "", machine->nodes[i].number);
@@ -71,7 +70,6 @@ static int no_such_node(const struct lab_machine *machine, const char *rest, int
     else
         lab_err_set(err, LAB_ERR_USER, "cpu%s: there is no NUMA node %d; nodes with cores: %s",
                     rest, number, there.text);
-    lab_str_release(&there);
     return -1;
 }
 

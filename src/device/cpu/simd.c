@@ -41,8 +41,7 @@ static const struct {
 #define VARIANTS ((int)(sizeof variants / sizeof variants[0]))
 
 static void warn_ignored(const char *wish, const struct cpu_simd *taken) {
-    struct lab_str known;
-    lab_str_init(&known);
+    LAB_AUTO(str, known);
     const char *words[VARIANTS + 1] = {NULL};
     int count = 0;
     for (int i = 0; i < VARIANTS; i++)
@@ -51,7 +50,6 @@ static void warn_ignored(const char *wish, const struct cpu_simd *taken) {
     lab_str_add_list(&known, words, "or");
     lab_log(LAB_LOG_WARNING, "GPULAB_SIMD=%s is not known to this CPU, which has %s; using %s",
             wish, known.text, taken->name);
-    lab_str_release(&known);
 }
 
 const struct cpu_simd *cpu_simd_select(void) {

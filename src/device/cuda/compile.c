@@ -61,11 +61,9 @@ static void write_source(const char *name, struct lab_str *out) {
 }
 
 uint64_t cuda_source_hash(const char *file) {
-    struct lab_str source;
-    lab_str_init(&source);
+    LAB_AUTO(str, source);
     write_source(file, &source);
     uint64_t hash = lab_kernel_cache_hash(source.text, source.length);
-    lab_str_release(&source);
     return hash;
 }
 
@@ -89,15 +87,12 @@ static int make_options(const struct cuda_variant *variant, const char *architec
 /* All that the code depends on. */
 static const char *key_of(const struct lab_str *source, const char *const *options, int count,
                           struct lab_arena *arena) {
-    struct lab_str key;
-    lab_str_init(&key);
+    LAB_AUTO(str, key);
     lab_str_printf(&key, "nvrtc %d, source %zu %016" PRIx64, lab_nvrtc_version(), source->length,
                    lab_kernel_cache_hash(source->text, source->length));
     for (int i = 0; i < count; i++)
         lab_str_printf(&key, " %s", options[i]);
-    const char *text = lab_arena_strdup(arena, key.text);
-    lab_str_release(&key);
-    return text;
+    return lab_arena_strdup(arena, key.text);
 }
 
 /* --- the compiler --- */
@@ -120,9 +115,8 @@ static void add_complaints(const char *log, struct lab_str *out) {
 
 static int refuse(const struct lab_nvrtc *nvrtc, lab_nvrtc_result result, lab_nvrtc_program program,
                   struct lab_err *err) {
-    struct lab_str text;
+    LAB_AUTO(str, text);
     size_t length = 0;
-    lab_str_init(&text);
     if (nvrtc->nvrtcGetProgramLogSize(program, &length) == LAB_NVRTC_SUCCESS && length > 1) {
         char *log = lab_mem_alloc(length + 1, 1);
         nvrtc->nvrtcGetProgramLog(program, log);
@@ -134,7 +128,6 @@ static int refuse(const struct lab_nvrtc *nvrtc, lab_nvrtc_result result, lab_nv
         lab_str_add(&text, nvrtc->nvrtcGetErrorString ? nvrtc->nvrtcGetErrorString(result)
                                                       : "the compiler gives no reason");
     lab_err_set(err, LAB_ERR_SYSTEM, "NVRTC: %s (%d)", text.text, result);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -292,8 +285,7 @@ static void run(struct job *job) {
     job->state = RUNNING;
     all.running++;
     pthread_mutex_unlock(&all.lock);
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     char architecture[16], *code = NULL;
     size_t length = 0;
     struct lab_err err = LAB_ERR_INIT;
@@ -303,7 +295,6 @@ static void run(struct job *job) {
                      ? compile_variant(&job->variant, architecture, lab_kernel_cache_folder(&arena),
                                        &code, &length, &err)
                      : refuse_capability(kernel, job->capability, &err);
-    lab_arena_release(&arena);
     pthread_mutex_lock(&all.lock);
     job->code = (struct cuda_code){code, length};
     job->err = err;

@@ -42,22 +42,18 @@ int cuda_compiler_recall(const char *folder, const char *places, struct lab_aren
     text = lab_arena_printf(arena, "%.*s", (int)length, text);
     long known = strtol(text, &rest, 10);
     const char *path = strchr(text, '/');
-    struct lab_str now;
-    lab_str_init(&now);
+    LAB_AUTO(str, now);
     if (*rest == ' ' && path && describe_file(path, &now) && lab_str_equal(now.text, rest + 1))
         version = (int)known;
-    lab_str_release(&now);
     return version;
 }
 
 void cuda_compiler_remember(const char *folder, const char *places, const char *path, int version,
                             struct lab_arena *arena) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_printf(&text, "%d ", version);
     if (path && path[0] == '/' && describe_file(path, &text))
         lab_kernel_cache_store(folder, key_of(places, arena), TITLE, text.text, text.length);
-    lab_str_release(&text);
 }
 
 int cuda_compiler_version(const char *driver, struct lab_arena *arena) {

@@ -9,8 +9,7 @@
 
 static int too_little(struct cuda_device *device, size_t size_bytes, struct lab_err *err) {
     size_t free_bytes = 0, total_bytes = 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, "out of device memory: ");
     lab_str_add_bytes_binary(&text, (double)size_bytes);
     lab_str_add(&text, " asked for");
@@ -22,7 +21,6 @@ static int too_little(struct cuda_device *device, size_t size_bytes, struct lab_
         lab_str_printf(&text, " free on %s", device->base.ref.name);
     }
     lab_err_set(err, LAB_ERR_MEMORY, "%s", text.text);
-    lab_str_release(&text);
     return -1;
 }
 
@@ -46,8 +44,7 @@ static int pin(struct cuda_device *device, struct lab_buffer *buffer, struct lab
                                                            LAB_CU_HOST_REGISTER_PORTABLE);
     if (result == LAB_CU_SUCCESS)
         return 0;
-    struct lab_str size;
-    lab_str_init(&size);
+    LAB_AUTO(str, size);
     lab_str_add_bytes_binary(&size, (double)buffer->size_bytes);
     if (result == LAB_CU_OUT_OF_MEMORY)
         lab_err_set(err, LAB_ERR_MEMORY,
@@ -56,7 +53,6 @@ static int pin(struct cuda_device *device, struct lab_buffer *buffer, struct lab
                     size.text);
     else
         cuda_fail(result, "cuMemHostRegister", err);
-    lab_str_release(&size);
     lab_memory_unmap(buffer->data, buffer->size_bytes);
     buffer->data = NULL;
     return -1;

@@ -110,15 +110,13 @@ static void add_names(const struct cuda_inventory *inventory, int parent, struct
 
 static int refuse_absent_instance(const struct cuda_inventory *inventory, const char *rest,
                                   struct lab_err *err) {
-    struct lab_str names;
-    lab_str_init(&names);
+    LAB_AUTO(str, names);
     for (int i = 0; i < inventory->count; i++)
         if (lab_str_starts(inventory->items[i].uuid, "MIG-"))
             lab_str_printf(&names, "%scuda:%s", names.length ? ", " : "", inventory->items[i].uuid);
     lab_err_set(err, LAB_ERR_USER, "cuda%s: there is no such MIG instance; %s%s", rest,
                 names.length ? "there are " : "none is made here (nvidia-smi -L lists them)",
                 names.text);
-    lab_str_release(&names);
     return -1;
 }
 
@@ -142,8 +140,7 @@ static int refuse_absent(const struct cuda_inventory *inventory, const char *res
 
 static int refuse_parent(const struct cuda_inventory *inventory, int index, const char *rest,
                          struct lab_err *err) {
-    struct lab_str names;
-    lab_str_init(&names);
+    LAB_AUTO(str, names);
     add_names(inventory, index, &names);
     if (names.length)
         lab_err_set(err, LAB_ERR_USER,
@@ -154,7 +151,6 @@ static int refuse_parent(const struct cuda_inventory *inventory, int index, cons
                     "cuda%s: MIG is on, but there is no instance; make one (nvidia-smi mig -cgi … "
                     "-C) or turn MIG off (nvidia-smi -mig 0)",
                     rest);
-    lab_str_release(&names);
     return -1;
 }
 

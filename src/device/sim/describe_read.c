@@ -6,16 +6,14 @@
 
 int sim_refuse(const struct sim_reader *reader, const struct lab_value *value, const char *format,
                ...) {
-    struct lab_str place;
+    LAB_AUTO(str, place);
     va_list args;
-    lab_str_init(&place);
     lab_value_add_place(value, &place);
     va_start(args, format);
     lab_err_vset(reader->err, LAB_ERR_USER, format, args);
     va_end(args);
     if (place.length > 2) /* a context has a ": " of its own behind it */
         lab_err_context(reader->err, "%.*s", (int)place.length - 2, place.text);
-    lab_str_release(&place);
     return -1;
 }
 

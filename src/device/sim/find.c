@@ -137,15 +137,13 @@ static int refuse(const char *name, struct lab_arena *arena, struct lab_err *err
     int count;
     const char *const *names = list_names(arena, &count);
     const char *nearest = lab_str_nearest(name, names);
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     lab_str_add_list(&list, names, "and");
     lab_err_set(err, LAB_ERR_USER,
                 "there is no simulated machine '%.80s'%s%s%s; there are %s, and files: "
                 "sim:./mine.yaml",
                 name, nearest ? " (did you mean '" : "", nearest ? nearest : "",
                 nearest ? "'?)" : "", list.text);
-    lab_str_release(&list);
     return -1;
 }
 

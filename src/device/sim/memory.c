@@ -10,15 +10,12 @@
 
 static int refuse(const struct lab_buffer *buffer, const char *where, int64_t there_bytes,
                   struct lab_err *err) {
-    struct lab_str wanted, there;
-    lab_str_init(&wanted);
-    lab_str_init(&there);
+    LAB_AUTO(str, there);
+    LAB_AUTO(str, wanted);
     lab_str_add_bytes_binary(&wanted, (double)buffer->size_bytes);
     lab_str_add_bytes_binary(&there, (double)(there_bytes > 0 ? there_bytes : 0));
     lab_err_set(err, LAB_ERR_MEMORY, "%s of simulated memory on %s, which has %s free", wanted.text,
                 where, there.text);
-    lab_str_release(&wanted);
-    lab_str_release(&there);
     return -1;
 }
 

@@ -103,14 +103,12 @@ static double host_bytes(const struct lab_recording *recording) {
 static int check_gpu(const struct lab_recording *recording, int gpu, struct lab_err *err) {
     if (gpu < 0 || lab_recording_gpu(recording, gpu))
         return 0;
-    struct lab_str there;
-    lab_str_init(&there);
+    LAB_AUTO(str, there);
     for (int i = 0; i < recording->track_count; i++)
         if (recording->tracks[i].entity.kind == LAB_ENTITY_GPU)
             lab_str_printf(&there, "%s%d", there.length ? ", " : "",
                            recording->tracks[i].entity.index);
     lab_err_set(err, LAB_ERR_USER, "the recording holds no GPU %d, but %s", gpu, there.text);
-    lab_str_release(&there);
     return -1;
 }
 

@@ -46,13 +46,10 @@ static int put(int fd, const char *bytes, size_t length, int64_t offset) {
 
 /* Is the text a record of that format? */
 static bool is_record(const char *text, size_t length, enum lab_monitor_format format) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_value *value;
-    lab_arena_init(&arena);
-    bool fits = lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
-                lab_monitor_record_format(value) == format;
-    lab_arena_release(&arena);
-    return fits;
+    return lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
+           lab_monitor_record_format(value) == format;
 }
 
 static int refuse(const struct lab_monitor_list *list, enum lab_monitor_format format,

@@ -43,9 +43,8 @@ static void take_record(struct json_reader *reader, const struct lab_value *reco
 
 static void take_part(struct json_reader *reader, enum lab_monitor_part part, const char *text,
                       size_t length) {
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_value *value;
-    lab_arena_init(&arena);
     if (reader->scan->own && !reader->own)
         reader->own = lab_monitor_own_new(reader->builder);
     if (lab_json_parse(text, length, "record", &arena, &value, NULL) < 0)
@@ -54,7 +53,6 @@ static void take_part(struct json_reader *reader, enum lab_monitor_part part, co
         take_header(reader, value);
     else
         take_record(reader, value);
-    lab_arena_release(&arena);
 }
 
 static void tell_of_scan(struct lab_monitor_builder *builder, const struct lab_monitor_scan *scan) {
@@ -111,13 +109,10 @@ static bool begins_with_record(struct lab_monitor_scan *scan) {
     enum lab_monitor_part part = lab_monitor_scan_next(scan, &text, &length);
     if (part != LAB_MONITOR_PART_RECORD || scan->sectioned)
         return scan->sectioned;
-    struct lab_arena arena;
+    LAB_AUTO(arena, arena);
     struct lab_value *value;
-    lab_arena_init(&arena);
-    bool is_one = lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
-                  lab_monitor_record_format(value) != LAB_MONITOR_FORMAT_COUNT;
-    lab_arena_release(&arena);
-    return is_one;
+    return lab_json_parse(text, length, "record", &arena, &value, NULL) == 0 &&
+           lab_monitor_record_format(value) != LAB_MONITOR_FORMAT_COUNT;
 }
 
 bool lab_monitor_is_text(int fd) {

@@ -229,8 +229,7 @@ static void read_line(struct table *table, const char *line, size_t length) {
 }
 
 bool lab_monitor_is_csv(struct lab_monitor_scan *scan) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_monitor_builder *builder = lab_monitor_builder_new(&arena);
     struct table *table = lab_mem_alloc(1, sizeof *table);
     const char *line;
@@ -241,7 +240,6 @@ bool lab_monitor_is_csv(struct lab_monitor_scan *scan) {
     lab_mem_free(table->line);
     lab_mem_free(table);
     lab_monitor_builder_free(builder);
-    lab_arena_release(&arena);
     return is_one;
 }
 

@@ -108,8 +108,7 @@ int lab_monitor_stream_files(const char *name, const struct lab_monitor_stream_s
     if (length == 0 || (slash && slash + 1 >= name + length))
         return lab_err_set(err, LAB_ERR_USER, "'%s' is no file's name", name);
     struct lab_monitor_stream *stream = make(formats, 2, setup);
-    struct lab_str path;
-    lab_str_init(&path);
+    LAB_AUTO(str, path);
     int result = 0;
     for (int i = 0; i < 2 && result == 0; i++) {
         struct stream_out *out = &stream->outs[i];
@@ -119,7 +118,6 @@ int lab_monitor_stream_files(const char *name, const struct lab_monitor_stream_s
         result = lab_monitor_list_open(path.text, formats[i], &out->list, err);
         out->writer.records = out->list.has_records;
     }
-    lab_str_release(&path);
     if (result < 0)
         lab_monitor_stream_undo(stream);
     else

@@ -129,8 +129,7 @@ static void add_cell(struct lab_str *text, double count) {
 }
 
 static void add_table(struct lab_str *out, const struct lab_monitor_source *numa) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     int last = last_node(&numa->entity);
     lab_str_printf(&text, "Per-node numastat info (in MBs):\n%-15s", "");
     for (int node = 0; node <= last; node++)
@@ -151,7 +150,6 @@ static void add_table(struct lab_str *out, const struct lab_monitor_source *numa
         lab_str_add(&text, "\n");
     }
     lab_monitor_add_string(out, text.text);
-    lab_str_release(&text);
 }
 
 static void add_nodes(struct lab_str *out, const struct lab_monitor_source *numa) {

@@ -75,8 +75,7 @@ void lab_monitor_add_column(struct lab_str *out, enum lab_metric_id metric) {
 }
 
 int lab_monitor_find_column(const char *name) {
-    struct lab_str column;
-    lab_str_init(&column);
+    LAB_AUTO(str, column);
     int found = -1;
     for (int i = 0; i < LAB_METRIC_COUNT && found < 0; i++) {
         lab_str_clear(&column);
@@ -84,7 +83,6 @@ int lab_monitor_find_column(const char *name) {
         if (lab_str_equal(column.text, name))
             found = i;
     }
-    lab_str_release(&column);
     return found;
 }
 

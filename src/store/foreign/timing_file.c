@@ -23,17 +23,14 @@ static const char *config_text(const struct lab_value *value, struct lab_arena *
         return "";
     if (value->type == LAB_VALUE_STRING)
         return value->string;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; value->type == LAB_VALUE_MAP && i < value->count; i++) {
         lab_str_printf(&text, "%s%s=", i ? "," : "", value->keys[i]);
         lab_value_write(value->items[i], &text);
     }
     if (value->type != LAB_VALUE_MAP)
         lab_value_write(value, &text);
-    const char *copy = lab_arena_strdup(arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(arena, text.text);
 }
 
 static const char *text_of(const struct lab_value *value, struct lab_arena *arena) {

@@ -24,11 +24,9 @@ static const char recording_schema[] = LAB_RECORDING_EPOCH_TABLE LAB_RECORDING_T
 /* --- beginning --- */
 
 static void read_host(struct lab_recorder *recorder) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     gethostname(recorder->host, sizeof recorder->host - 1);
     snprintf(recorder->boot_id, sizeof recorder->boot_id, "%s", lab_store_boot_id(&arena));
-    lab_arena_release(&arena);
 }
 
 static struct lab_recorder *new_recorder(struct lab_store *store,
@@ -139,11 +137,8 @@ static int create(const char *path, const struct lab_recorder_setup *setup, stru
 
 int lab_recorder_create(const char *path, const struct lab_recorder_setup *setup,
                         struct lab_recorder **ret_recorder, struct lab_err *err) {
-    struct lab_arena arena;
-    lab_arena_init(&arena);
-    int result = create(path, setup, &arena, ret_recorder, err);
-    lab_arena_release(&arena);
-    return result;
+    LAB_AUTO(arena, arena);
+    return create(path, setup, &arena, ret_recorder, err);
 }
 
 /* --- in a study --- */

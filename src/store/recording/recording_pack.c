@@ -185,8 +185,7 @@ static bool has(const uint64_t *bits, int tick) {
 }
 
 static void put_pattern(struct lab_str *out, const uint64_t *bits, int count) {
-    struct lab_str runs;
-    lab_str_init(&runs);
+    LAB_AUTO(str, runs);
     bool on = false;
     for (int i = 0, start = 0; i <= count; i++) {
         if (i < count && has(bits, i) == on)
@@ -206,7 +205,6 @@ static void put_pattern(struct lab_str *out, const uint64_t *bits, int count) {
             lab_str_add_bytes(out, &byte, 1);
         }
     }
-    lab_str_release(&runs);
 }
 
 /* --- packing a chunk --- */
@@ -274,10 +272,9 @@ void lab_chunk_pack(const struct lab_chunk *chunk, struct lab_str *out) {
     assert(chunk->count > 0 && chunk->count <= LAB_CHUNK_TICKS_MAX);
     struct patterns patterns = {.count = 0};
     struct parts columns;
-    struct lab_str times;
+    LAB_AUTO(str, times);
     parts_init(&patterns.parts);
     parts_init(&columns);
-    lab_str_init(&times);
     put_values(&times, 0, (const uint64_t *)chunk->times_ns, (size_t)chunk->count);
     for (int i = 0; i < chunk->column_count; i++) {
         put_column(chunk, i, &patterns, &columns.bytes);
@@ -295,7 +292,6 @@ void lab_chunk_pack(const struct lab_chunk *chunk, struct lab_str *out) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         lab_str_add_bytes(out, texts[i]->text, texts[i]->length);
     lab_packed_sum_put(out, from);
-    lab_str_release(&times);
     parts_release(&columns);
     parts_release(&patterns.parts);
     lab_mem_free(patterns.columns);

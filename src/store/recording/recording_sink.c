@@ -113,8 +113,7 @@ void lab_recorder_seal(struct lab_recorder *recorder, struct lab_recorder_entity
     if (chunk->count == 0)
         return;
     if (chunk->count > entity->stored) {
-        struct lab_str bytes;
-        lab_str_init(&bytes);
+        LAB_AUTO(str, bytes);
         lab_chunk_pack(chunk, &bytes);
         add_sealed(recorder,
                    &(struct lab_recorder_sealed){.entity = entity,
@@ -124,7 +123,6 @@ void lab_recorder_seal(struct lab_recorder *recorder, struct lab_recorder_entity
                                                  .count = chunk->count,
                                                  .stored = entity->stored},
                    &bytes);
-        lab_str_release(&bytes);
     }
     memset(chunk->valid, 0,
            (size_t)chunk->column_count * LAB_CHUNK_WORDS(chunk->capacity) * sizeof *chunk->valid);
@@ -136,8 +134,7 @@ void lab_recorder_seal(struct lab_recorder *recorder, struct lab_recorder_entity
 void lab_recorder_seal_processes(struct lab_recorder *recorder) {
     struct lab_process_packer *packer = &recorder->processes;
     if (packer->count && recorder->processes_changed) {
-        struct lab_str bytes;
-        lab_str_init(&bytes);
+        LAB_AUTO(str, bytes);
         lab_process_packer_finish(packer, &bytes);
         add_sealed(recorder,
                    &(struct lab_recorder_sealed){.number = recorder->process_chunk,
@@ -146,7 +143,6 @@ void lab_recorder_seal_processes(struct lab_recorder *recorder) {
                                                  .count = packer->count,
                                                  .items = packer->items},
                    &bytes);
-        lab_str_release(&bytes);
     }
     lab_process_packer_restart(packer);
     recorder->process_chunk = 0;
@@ -208,15 +204,13 @@ static void take_entity(void *state, int number, const struct lab_entity *entity
     assert(number >= 0 && entity->column_count <= LAB_COLUMNS_MAX);
     const struct lab_recorder_entity *above = told(recorder, entity->parent);
     int64_t parent = above ? above->row : 0;
-    struct lab_str columns;
-    lab_str_init(&columns);
+    LAB_AUTO(str, columns);
     lab_recording_columns_write(entity->columns, entity->column_count, &columns);
     struct lab_recorder_entity *item = find_entity(recorder, entity, parent, columns.text);
     if (!item) {
         item = lab_recorder_add_entity(recorder, entity, parent, columns.text);
         item->row = recorder->next_entity++;
     }
-    lab_str_release(&columns);
     if (number >= recorder->told_count) {
         recorder->told = lab_mem_resize(recorder->told, (size_t)number + 1, sizeof *recorder->told);
         while (recorder->told_count <= number)

@@ -179,14 +179,12 @@ static int write_chunks(struct lab_recorder *recorder, struct lab_err *err) {
     for (const struct lab_recorder_sealed *item = recorder->sealed; item; item = item->next)
         if (write_chunk(recorder, item, item->bytes, item->size, err) < 0)
             return -1;
-    struct lab_str bytes;
-    lab_str_init(&bytes);
+    LAB_AUTO(str, bytes);
     int result = 0;
     for (int i = 0; i < recorder->entity_count && result == 0; i++)
         result = write_open_chunk(recorder, recorder->entities[i], &bytes, err);
     if (result == 0)
         result = write_open_processes(recorder, &bytes, err);
-    lab_str_release(&bytes);
     return result;
 }
 

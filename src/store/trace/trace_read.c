@@ -91,12 +91,9 @@ static const char *list_missing(const struct trace_reader *reader) {
             names[count++] = wanted[i];
     if (count == 0)
         return NULL;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add_list(&text, names, "and");
-    const char *copy = lab_arena_strdup(reader->arena, text.text);
-    lab_str_release(&text);
-    return copy;
+    return lab_arena_strdup(reader->arena, text.text);
 }
 
 /* --- databases --- */

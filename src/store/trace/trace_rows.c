@@ -71,13 +71,11 @@ int trace_rows_open(const struct trace_reader *reader, const char *table,
     if (!trace_has_table(reader, table))
         return 0;
     const char **present = read_columns(reader, table);
-    struct lab_str sql;
-    lab_str_init(&sql);
+    LAB_AUTO(str, sql);
     lab_str_add(&sql, "SELECT ");
     for (int i = 0; columns[i]; i++) {
         bool found = contains(present, columns[i]);
         if (!found && i < required) {
-            lab_str_release(&sql);
             return lab_err_set(err, LAB_ERR_USER,
                                "%s is no trace that can be read: its table %s has no column %s",
                                reader->path, table, columns[i]);
@@ -86,7 +84,6 @@ int trace_rows_open(const struct trace_reader *reader, const char *table,
     }
     lab_str_printf(&sql, " FROM \"%s\"", table);
     int code = sqlite3_prepare_v2(reader->db, sql.text, -1, ret_rows, NULL);
-    lab_str_release(&sql);
     return code == SQLITE_OK ? 0 : trace_fail(reader, err);
 }
 

@@ -100,8 +100,7 @@ static void set_ranks(struct variables *v, const struct lab_rank *rank, bool cud
 
 static void set_users(struct variables *v, const struct command_config *config,
                       const struct lab_rank *rank) {
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     for (int i = 0; config->env && i < config->env->count; i++) {
         const struct lab_value *value = config->env->items[i];
         lab_str_clear(&text);
@@ -112,7 +111,6 @@ static void set_users(struct variables *v, const struct command_config *config,
         const char *name = lab_arena_strdup(v->arena, config->env->keys[i]);
         set(v, name, value->type == LAB_VALUE_NULL ? NULL : text.text);
     }
-    lab_str_release(&text);
 }
 
 /* Of two for one name the later one, the user's, stays: programs see the first of a name. */

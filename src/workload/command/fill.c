@@ -89,8 +89,7 @@ static int refuse_name(const char *what, const char *name, size_t length,
                        const struct lab_value *matrix, const struct lab_value *place,
                        struct lab_err *err) {
     int count = matrix ? matrix->count : 0, all = count + OWN_COUNT;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     const char **bare = lab_arena_alloc(&arena, (size_t)all + 1, sizeof *bare);
     const char **shown = lab_arena_alloc(&arena, (size_t)all + 1, sizeof *shown);
     for (int i = 0; i < all; i++) {
@@ -99,15 +98,12 @@ static int refuse_name(const char *what, const char *name, size_t length,
     }
     const char *unknown = lab_arena_strndup(&arena, name, length);
     const char *nearest = lab_str_nearest(unknown, bare);
-    struct lab_str list;
-    lab_str_init(&list);
+    LAB_AUTO(str, list);
     if (nearest)
         lab_str_printf(&list, "; did you mean {%s}?", nearest);
     lab_str_add(&list, nearest ? " There are " : "; there are ");
     lab_str_add_list(&list, shown, "and");
     command_refuse(place, err, "%s: unknown placeholder {%s}%s", what, unknown, list.text);
-    lab_str_release(&list);
-    lab_arena_release(&arena);
     return -1;
 }
 

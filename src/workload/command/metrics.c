@@ -122,8 +122,7 @@ static bool read_json(struct figures *figures, const char *line, size_t length) 
         length--;
     if (length < 2 || line[0] != '{' || line[length - 1] != '}')
         return false;
-    struct lab_arena arena;
-    lab_arena_init(&arena);
+    LAB_AUTO(arena, arena);
     struct lab_value *value;
     struct lab_err ignored;
     bool object = lab_json_parse(line, length, "line", &arena, &value, &ignored) == 0 &&
@@ -131,7 +130,6 @@ static bool read_json(struct figures *figures, const char *line, size_t length) 
     char name[NAME_BYTES] = "";
     if (object)
         take_json(figures, value, name, 0);
-    lab_arena_release(&arena);
     return object;
 }
 

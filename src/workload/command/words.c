@@ -13,12 +13,10 @@ int command_refuse(const struct lab_value *value, struct lab_err *err, const cha
     struct lab_err text;
     lab_err_vset(&text, LAB_ERR_USER, format, args);
     va_end(args);
-    struct lab_str place;
-    lab_str_init(&place);
+    LAB_AUTO(str, place);
     if (value)
         lab_value_add_place(value, &place);
     lab_err_set(err, LAB_ERR_USER, "%s%s", place.text, text.text);
-    lab_str_release(&place);
     return -1;
 }
 

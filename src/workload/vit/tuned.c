@@ -118,8 +118,7 @@ int vit_tune(struct vit_model *model, const struct lab_device *device, const cha
     if (!config || lab_str_equal(config, LAB_CONFIG_TUNED) ||
         lab_str_equal(config, LAB_CONFIG_DEFAULT))
         return 0;
-    struct lab_str text;
-    lab_str_init(&text);
+    LAB_AUTO(str, text);
     lab_str_add(&text, config);
     int result = 0;
     for (char *part = text.text, *rest; part && result == 0; part = rest) {
@@ -128,6 +127,5 @@ int vit_tune(struct vit_model *model, const struct lab_device *device, const cha
             *rest++ = '\0';
         result = take_part(model, device, part, err);
     }
-    lab_str_release(&text);
     return result ? lab_err_context(err, LAB_WORKLOAD_CONFIG) : 0;
 }
