@@ -134,6 +134,40 @@ struct lab_value *lab_value_get(const struct lab_value *map, const char *key) {
     return at < 0 ? NULL : map->items[at];
 }
 
+const char *lab_value_as_text(const struct lab_value *value, const char *fallback) {
+    return value && value->type == LAB_VALUE_STRING ? value->string : fallback;
+}
+
+int64_t lab_value_as_int(const struct lab_value *value, int64_t fallback) {
+    return value && value->type == LAB_VALUE_INT ? value->integer : fallback;
+}
+
+double lab_value_as_number(const struct lab_value *value) {
+    if (value && value->type == LAB_VALUE_INT)
+        return (double)value->integer;
+    return value && value->type == LAB_VALUE_FLOAT ? value->number : (double)NAN;
+}
+
+bool lab_value_as_bool(const struct lab_value *value) {
+    return value && value->type == LAB_VALUE_BOOL && value->boolean;
+}
+
+const char *lab_value_get_text(const struct lab_value *map, const char *key, const char *fallback) {
+    return lab_value_as_text(lab_value_get(map, key), fallback);
+}
+
+int64_t lab_value_get_int(const struct lab_value *map, const char *key, int64_t fallback) {
+    return lab_value_as_int(lab_value_get(map, key), fallback);
+}
+
+double lab_value_get_number(const struct lab_value *map, const char *key) {
+    return lab_value_as_number(lab_value_get(map, key));
+}
+
+bool lab_value_get_bool(const struct lab_value *map, const char *key) {
+    return lab_value_as_bool(lab_value_get(map, key));
+}
+
 void lab_value_set_string(struct lab_arena *arena, struct lab_value *map, const char *key,
                           const char *text) {
     lab_value_set(arena, map, key, text ? lab_value_string(arena, text) : lab_value_null(arena));

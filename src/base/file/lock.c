@@ -71,14 +71,14 @@ static void copy_text(char *to, size_t size, const char *from) {
 }
 
 static void copy_field(const struct lab_value *map, const char *key, char *to, size_t size) {
-    const struct lab_value *value = lab_value_get(map, key);
-    if (value && value->type == LAB_VALUE_STRING)
-        copy_text(to, size, value->string);
+    const char *text = lab_value_get_text(map, key, NULL);
+    if (text)
+        copy_text(to, size, text);
 }
 
 static int64_t read_number(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_INT && value->integer > 0 ? value->integer : 0;
+    int64_t number = lab_value_get_int(map, key, 0);
+    return number > 0 ? number : 0;
 }
 
 void lab_lock_read(int fd, struct lab_holder *ret_holder) {

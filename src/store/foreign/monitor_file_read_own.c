@@ -37,31 +37,19 @@ void lab_monitor_own_free(struct lab_monitor_own *own) {
 
 /* --- fields --- */
 
-static int64_t int_of(const struct lab_value *map, const char *key, int64_t otherwise) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_INT ? value->integer : otherwise;
-}
-
 static double number_of(const struct lab_value *map, const char *key) {
     double number;
     return lab_monitor_number(lab_value_get(map, key), &number) ? number : (double)NAN;
 }
 
-static bool flag_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_BOOL && value->boolean;
-}
-
 static const char *text_of(struct lab_monitor_own *own, const struct lab_value *map,
                            const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return lab_monitor_builder_text(
-        own->builder, value && value->type == LAB_VALUE_STRING ? value->string : NULL);
+    return lab_monitor_builder_text(own->builder, lab_value_get_text(map, key, NULL));
 }
 
 /* A steady time or an offset that sums can bear. */
 static bool time_of(const struct lab_value *map, const char *key, int64_t *ret_ns) {
-    *ret_ns = int_of(map, key, INT64_MIN);
+    *ret_ns = lab_value_get_int(map, key, INT64_MIN);
     return *ret_ns<LAB_MONITOR_TIME_MAX_NS && * ret_ns> - LAB_MONITOR_TIME_MAX_NS;
 }
 
@@ -80,10 +68,10 @@ void lab_monitor_own_header(struct lab_monitor_own *own, const struct lab_value 
         recording->maker = text_of(own, header, "maker");
     if (lab_value_get(header, "label") && *text_of(own, header, "label"))
         recording->label = text_of(own, header, "label");
-    int64_t interval_ns = int_of(header, "interval_ns", 0);
+    int64_t interval_ns = lab_value_get_int(header, "interval_ns", 0);
     if (interval_ns > 0)
         recording->interval_ns = interval_ns;
-    if (int_of(header, "version", 1) > 1)
+    if (lab_value_get_int(header, "version", 1) > 1)
         lab_monitor_builder_note(own->builder, "it was written by a newer gpulab: what that added "
                                                "isn't read");
     for (int i = 0; missing && missing->type == LAB_VALUE_LIST && i < missing->count; i++)
@@ -126,7 +114,8 @@ static struct lab_column column_of(const struct lab_value *value) {
 static void read_entity(struct lab_monitor_own *own, const struct lab_value *record) {
     const struct lab_value *kind = lab_value_get(record, "kind"),
                            *columns = lab_value_get(record, "columns");
-    int64_t number = int_of(record, "number", -1), index = int_of(record, "index", 0);
+    int64_t number = lab_value_get_int(record, "number", -1),
+            index = lab_value_get_int(record, "index", 0);
     int which = kind && kind->type == LAB_VALUE_STRING ? lab_monitor_find_kind(kind->string) : -1;
     int entity = -1;
     if (which >= 0 && number >= 0 && number < NUMBERS_MAX && index >= 0 && index <= INT16_MAX &&
@@ -140,10 +129,10 @@ static void read_entity(struct lab_monitor_own *own, const struct lab_value *rec
     struct lab_entity *facts = lab_monitor_builder_facts(own->builder, entity);
     facts->name = text_of(own, record, "name");
     facts->pci = text_of(own, record, "pci");
-    facts->node = (int)int_of(record, "node", -1);
-    const struct entry *parent = entry_of(own, int_of(record, "parent", -1));
+    facts->node = (int)lab_value_get_int(record, "node", -1);
+    const struct entry *parent = entry_of(own, lab_value_get_int(record, "parent", -1));
     facts->parent = parent ? parent->entity : -1;
-    facts->simulated = flag_of(record, "simulated");
+    facts->simulated = lab_value_get_bool(record, "simulated");
     struct entry *entry = &own->entries[number];
     entry->entity = entity;
     entry->count = columns && columns->type == LAB_VALUE_LIST ? columns->count : 0;
@@ -156,7 +145,7 @@ static void read_entity(struct lab_monitor_own *own, const struct lab_value *rec
 }
 
 static void read_tick(struct lab_monitor_own *own, const struct lab_value *record) {
-    const struct entry *entry = entry_of(own, int_of(record, "entity", -1));
+    const struct entry *entry = entry_of(own, lab_value_get_int(record, "entity", -1));
     const struct lab_value *values = lab_value_get(record, "values");
     int64_t time_ns, raw;
     double number;
@@ -179,10 +168,10 @@ static void read_tick(struct lab_monitor_own *own, const struct lab_value *recor
 
 static void read_event(struct lab_monitor_own *own, const struct lab_value *record) {
     const struct lab_value *name = lab_value_get(record, "kind");
-    const struct entry *entry = entry_of(own, int_of(record, "entity", -1));
+    const struct entry *entry = entry_of(own, lab_value_get_int(record, "entity", -1));
     struct lab_sample_event event = {.entity = entry ? entry->entity : -1,
                                      .kind = LAB_EVENT_KIND_COUNT,
-                                     .number = int_of(record, "number", 0),
+                                     .number = lab_value_get_int(record, "number", 0),
                                      .text = text_of(own, record, "text")};
     for (int i = 0; i < LAB_EVENT_KIND_COUNT; i++)
         if (name && name->type == LAB_VALUE_STRING &&
@@ -204,15 +193,15 @@ static void read_gpus(struct lab_monitor_own *own, const struct lab_value *list,
                                     sizeof *process->gpus);
     for (int i = 0; i < list->count; i++) {
         const struct lab_value *item = list->items[i];
-        const struct entry *entry = entry_of(own, int_of(item, "entity", -1));
+        const struct entry *entry = entry_of(own, lab_value_get_int(item, "entity", -1));
         if (entry)
-            process->gpus[process->gpu_count++] =
-                (struct lab_process_gpu){.entity = entry->entity,
-                                         .memory_bytes = int_of(item, "memory_bytes", -1),
-                                         .sm_percent = number_of(item, "sm_percent"),
-                                         .memory_percent = number_of(item, "memory_percent"),
-                                         .compute = flag_of(item, "compute"),
-                                         .graphics = flag_of(item, "graphics")};
+            process->gpus[process->gpu_count++] = (struct lab_process_gpu){
+                .entity = entry->entity,
+                .memory_bytes = lab_value_get_int(item, "memory_bytes", -1),
+                .sm_percent = number_of(item, "sm_percent"),
+                .memory_percent = number_of(item, "memory_percent"),
+                .compute = lab_value_get_bool(item, "compute"),
+                .graphics = lab_value_get_bool(item, "graphics")};
     }
 }
 
@@ -230,32 +219,32 @@ static void read_node_bytes(struct lab_monitor_own *own, const struct lab_value 
 
 static void read_process(struct lab_monitor_own *own, const struct lab_value *item,
                          struct lab_process_sample *ret) {
-    int64_t placement = int_of(item, "placement", LAB_PLACEMENT_UNKNOWN);
-    *ret =
-        (struct lab_process_sample){.pid = (int32_t)int_of(item, "pid", -1),
-                                    .parent_pid = (int32_t)int_of(item, "parent_pid", -1),
-                                    .start = (uint64_t)int_of(item, "start", 0),
-                                    .uid = (uint32_t)int_of(item, "uid", 0),
-                                    .user = text_of(own, item, "user"),
-                                    .name = text_of(own, item, "name"),
-                                    .command = text_of(own, item, "command"),
-                                    .container = text_of(own, item, "container"),
-                                    .cpu_percent = number_of(item, "cpu_percent"),
-                                    .memory_bytes = int_of(item, "memory_bytes", -1),
-                                    .threads = (int)int_of(item, "threads", 0),
-                                    .cpu_node = (int)int_of(item, "cpu_node", -1),
-                                    .allowed_nodes = (uint64_t)int_of(item, "allowed_nodes", 0),
-                                    .placement = placement >= 0 && placement <= LAB_PLACEMENT_BOTH
-                                                     ? (enum lab_placement)placement
-                                                     : LAB_PLACEMENT_UNKNOWN,
-                                    .advice = text_of(own, item, "advice")};
+    int64_t placement = lab_value_get_int(item, "placement", LAB_PLACEMENT_UNKNOWN);
+    *ret = (struct lab_process_sample){
+        .pid = (int32_t)lab_value_get_int(item, "pid", -1),
+        .parent_pid = (int32_t)lab_value_get_int(item, "parent_pid", -1),
+        .start = (uint64_t)lab_value_get_int(item, "start", 0),
+        .uid = (uint32_t)lab_value_get_int(item, "uid", 0),
+        .user = text_of(own, item, "user"),
+        .name = text_of(own, item, "name"),
+        .command = text_of(own, item, "command"),
+        .container = text_of(own, item, "container"),
+        .cpu_percent = number_of(item, "cpu_percent"),
+        .memory_bytes = lab_value_get_int(item, "memory_bytes", -1),
+        .threads = (int)lab_value_get_int(item, "threads", 0),
+        .cpu_node = (int)lab_value_get_int(item, "cpu_node", -1),
+        .allowed_nodes = (uint64_t)lab_value_get_int(item, "allowed_nodes", 0),
+        .placement = placement >= 0 && placement <= LAB_PLACEMENT_BOTH
+                         ? (enum lab_placement)placement
+                         : LAB_PLACEMENT_UNKNOWN,
+        .advice = text_of(own, item, "advice")};
     read_node_bytes(own, lab_value_get(item, "node_bytes"), ret);
     read_gpus(own, lab_value_get(item, "gpus"), ret);
 }
 
 static void read_processes(struct lab_monitor_own *own, const struct lab_value *record) {
     const struct lab_value *items = lab_value_get(record, "items");
-    struct lab_process_list list = {.left_out = (int)int_of(record, "left_out", 0)};
+    struct lab_process_list list = {.left_out = (int)lab_value_get_int(record, "left_out", 0)};
     if (!items || items->type != LAB_VALUE_LIST || !time_of(record, "time_ns", &list.time_ns)) {
         lab_monitor_builder_odd(own->builder, "lists of processes that make no sense", 1);
         return;

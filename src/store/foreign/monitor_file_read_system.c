@@ -234,8 +234,7 @@ static void read_processes(const struct sample *sample, const struct lab_value *
 void lab_monitor_read_system(struct lab_monitor_builder *builder, const struct lab_value *record,
                              enum lab_monitor_time kind, int64_t time_ns) {
     struct sample sample = {builder, kind, time_ns};
-    const struct lab_value *mark = lab_value_get(record, "simulated");
-    bool simulated = mark && mark->type == LAB_VALUE_BOOL && mark->boolean;
+    bool simulated = lab_value_get_bool(record, "simulated");
     read_cores(&sample, lab_value_get(record, "cpu_percent"), simulated);
     double host_bytes = read_memory(&sample, lab_value_get(record, "memory"), simulated);
     read_numa(&sample, record, simulated);

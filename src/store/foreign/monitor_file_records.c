@@ -38,11 +38,6 @@ enum lab_monitor_format lab_monitor_record_format(const struct lab_value *record
 
 /* --- a GPU --- */
 
-static const char *text_of(const struct lab_value *map, const char *key) {
-    const struct lab_value *value = lab_value_get(map, key);
-    return value && value->type == LAB_VALUE_STRING ? value->string : NULL;
-}
-
 static int index_of(const struct lab_value *gpu, int place) {
     static const char *const keys[] = {"gpu_index", "gpu_id", "index"};
     for (int i = 0; i < 3; i++) {
@@ -88,7 +83,7 @@ static void read_gpu(struct lab_monitor_builder *builder, const struct lab_value
     int index = gpu->type == LAB_VALUE_MAP ? index_of(gpu, place) : -1;
     int entity = index < 0 ? -1
                            : lab_monitor_builder_entity(builder, LAB_ENTITY_GPU, index,
-                                                        text_of(gpu, "gpu_uuid"));
+                                                        lab_value_get_text(gpu, "gpu_uuid", NULL));
     if (entity < 0) {
         lab_monitor_builder_odd(builder, "GPUs without a number that makes sense", 1);
         return;
@@ -98,11 +93,10 @@ static void read_gpu(struct lab_monitor_builder *builder, const struct lab_value
         return;
     }
     struct lab_entity *facts = lab_monitor_builder_facts(builder, entity);
-    const char *name = text_of(gpu, "gpu_name");
+    const char *name = lab_value_get_text(gpu, "gpu_name", NULL);
     if (name && !lab_str_equal(name, facts->name))
         facts->name = lab_monitor_builder_text(builder, name);
-    const struct lab_value *simulated = lab_value_get(gpu, "simulated");
-    facts->simulated |= simulated && simulated->type == LAB_VALUE_BOOL && simulated->boolean;
+    facts->simulated |= lab_value_get_bool(gpu, "simulated");
     for (const struct lab_monitor_field *field = fields; field->key; field++)
         read_field(builder, entity, field, lab_value_get(gpu, field->key));
     read_reasons(builder, entity, lab_value_get(gpu, "clock_event_reasons"));
