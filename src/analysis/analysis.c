@@ -57,17 +57,6 @@ struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t 
     return summary;
 }
 
-void lab_analysis_add_duration(struct lab_str *out, double seconds) {
-    if (seconds > 0 && seconds < 1) /* a short run took no 0.0 s */
-        lab_str_printf(out, "%.3g ms", 1e3 * seconds);
-    else if (seconds < 120)
-        lab_str_printf(out, "%.1f s", seconds);
-    else if (seconds < 2 * 3600)
-        lab_str_printf(out, "%.1f min", seconds / 60);
-    else
-        lab_str_printf(out, "%.1f h", seconds / 3600);
-}
-
 const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,
                                                      int count,
                                                      const struct lab_analysis_cell *cells,

@@ -164,10 +164,6 @@ struct lab_analysis_summary {
 };
 struct lab_analysis_summary lab_analysis_summarize(const double *values, size_t count);
 
-/* "42.0 s", "12.5 min", "30.2 h": of something that people wait for. Appends. */
-struct lab_str;
-void lab_analysis_add_duration(struct lab_str *out, double seconds);
-
 /* The columns without the titles of those that no row has anything in, so that the others have
  * room. */
 const struct lab_analysis_column *lab_analysis_shown(const struct lab_analysis_column *columns,

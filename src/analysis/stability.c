@@ -224,7 +224,7 @@ static const struct lab_rate_series *worst_rate_series(const struct stability *m
 static void add_held(struct lab_str *text, const struct stability *made) {
     if (made->held_runs > 0) {
         lab_str_printf(text, "; clocks were held back in %d of them, for ", made->held_runs);
-        lab_analysis_add_duration(text, made->held_s);
+        lab_str_add_duration(text, made->held_s, LAB_DURATION_PRECISE);
         lab_str_add(text, " in all");
     } else if (made->with_held == made->count) {
         lab_str_add(text, "; clocks were never held back");

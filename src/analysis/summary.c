@@ -336,7 +336,7 @@ static const char *make_answer(const struct lab_recording_stats_label *label,
         lab_str_add(&text, text.text[text.length - 1] == ':' ? " no figure of a GPU" : "");
     }
     lab_str_add(&text, " in ");
-    lab_analysis_add_duration(&text, cells[DURATION].value);
+    lab_str_add_duration(&text, cells[DURATION].value, LAB_DURATION_PRECISE);
     lab_str_add(&text, ".");
     return lab_arena_strdup(arena, text.text);
 }
@@ -376,7 +376,7 @@ static const char *answer_for_all(const struct lab_analysis_part *parts, int cou
             most = &parts[i];
     }
     lab_str_printf(&text, "%d recordings of %d labels, ", recordings, count);
-    lab_analysis_add_duration(&text, seconds);
+    lab_str_add_duration(&text, seconds, LAB_DURATION_PRECISE);
     if (!isnan(energy)) {
         lab_str_add(&text, ", ");
         lab_str_add_si(&text, energy, "J");

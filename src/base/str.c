@@ -275,6 +275,54 @@ void lab_str_add_time(struct lab_str *str, double seconds) {
     add_scaled(str, seconds * 1e9, 1000, units);
 }
 
+static void add_rounded(struct lab_str *str, double seconds) {
+    if (seconds >= 2 * 86400)
+        lab_str_printf(str, "%.3g days", seconds / 86400);
+    else if (seconds >= 2 * 3600)
+        lab_str_printf(str, "%.3g h", seconds / 3600);
+    else if (seconds >= 120)
+        lab_str_printf(str, "%.0f min", seconds / 60);
+    else
+        lab_str_printf(str, "%.0f s", ceil(seconds));
+}
+
+static void add_precise(struct lab_str *str, double seconds) {
+    if (seconds > 0 && seconds < 1) /* a short run took no 0.0 s */
+        lab_str_printf(str, "%.3g ms", 1e3 * seconds);
+    else if (seconds < 120)
+        lab_str_printf(str, "%.1f s", seconds);
+    else if (seconds < 2 * 3600)
+        lab_str_printf(str, "%.1f min", seconds / 60);
+    else
+        lab_str_printf(str, "%.1f h", seconds / 3600);
+}
+
+static void add_parts(struct lab_str *str, double seconds) {
+    long long whole = (long long)(seconds + 0.5);
+    if (seconds < 9.95 && seconds > 0.05)
+        lab_str_printf(str, "%.1f s", seconds);
+    else if (whole < 60)
+        lab_str_printf(str, "%lld s", whole);
+    else if (whole < 3600)
+        lab_str_printf(str, "%lld min %lld s", whole / 60, whole % 60);
+    else
+        lab_str_printf(str, "%lld h %lld min", whole / 3600, whole / 60 % 60);
+}
+
+void lab_str_add_duration(struct lab_str *str, double seconds, enum lab_duration style) {
+    long long whole = (long long)seconds;
+    if (style == LAB_DURATION_ROUNDED)
+        add_rounded(str, seconds);
+    else if (style == LAB_DURATION_PRECISE)
+        add_precise(str, seconds);
+    else if (style == LAB_DURATION_PARTS)
+        add_parts(str, seconds);
+    else if (whole >= 3600)
+        lab_str_printf(str, "%lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
+    else
+        lab_str_printf(str, "%lld:%02lld", whole / 60, whole % 60);
+}
+
 void lab_str_add_si(struct lab_str *str, double value, const char *unit) {
     static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", NULL};
     if (!isfinite(value)) {

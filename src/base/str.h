@@ -65,8 +65,17 @@ void lab_str_add_shell(struct lab_str *str, const char *word);
 /*
  * "1.5 GB", "1.50 GiB", "12.3 µs": three significant digits and a fitting prefix.
  */
-void lab_str_add_bytes_binary(struct lab_str *str, double bytes);         /* KiB, MiB, GiB: sizes */
-void lab_str_add_time(struct lab_str *str, double seconds);               /* ns, µs, ms, s, min */
+void lab_str_add_bytes_binary(struct lab_str *str, double bytes); /* KiB, MiB, GiB: sizes */
+void lab_str_add_time(struct lab_str *str, double seconds);       /* ns, µs, ms, s, min */
+
+/* How long something takes that people wait for. */
+enum lab_duration {
+    LAB_DURATION_ROUNDED, /* "42 s", "12 min", "30.2 h", "2.5 days" */
+    LAB_DURATION_PRECISE, /* "420 ms", "42.0 s", "12.5 min", "30.2 h" */
+    LAB_DURATION_PARTS,   /* "4.2 s", "42 s", "12 min 30 s", "30 h 12 min" */
+    LAB_DURATION_CLOCK,   /* "0:42", "12:30", "30:12:00" */
+};
+void lab_str_add_duration(struct lab_str *str, double seconds, enum lab_duration style);
 void lab_str_add_si(struct lab_str *str, double value, const char *unit); /* k, M, G, T + unit */
 
 #endif

@@ -144,7 +144,7 @@ static void print_change(const struct lab_console *console, const struct lab_stu
         lab_str_add(before, line.text);
         if (view->report.running && !isnan(view->report.left_s)) {
             lab_str_add(&line, "; about ");
-            lab_report_add_duration(view->report.left_s, &line);
+            lab_str_add_duration(&line, view->report.left_s, LAB_DURATION_ROUNDED);
             lab_str_add(&line, " left");
         }
         lab_str_add(&line, "\n");

@@ -36,7 +36,7 @@ static void add_value(double value, enum lab_analysis_unit kind, const char *uni
         lab_str_add_bytes_binary(out, value);
         break;
     case LAB_ANALYSIS_DURATION:
-        lab_analysis_add_duration(out, value);
+        lab_str_add_duration(out, value, LAB_DURATION_PRECISE);
         break;
     case LAB_ANALYSIS_PERCENT:
         lab_str_printf(out, "%.1f %%", value);

@@ -10,10 +10,6 @@
 
 /* --- times --- */
 
-void lab_report_add_duration(double seconds, struct lab_str *out) {
-    study_add_duration(out, seconds);
-}
-
 void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *out) {
     enum { HALF_YEAR_S = 180 * 86400 };
     time_t then = (time_t)(wall_ns / LAB_NS_PER_S), now = (time_t)(now_wall_ns / LAB_NS_PER_S);
@@ -49,7 +45,7 @@ static void add_left(const struct lab_report_estimate *estimate, struct lab_str 
         return;
     }
     lab_str_add(out, "about ");
-    lab_report_add_duration(estimate->left_s, out);
+    lab_str_add_duration(out, estimate->left_s, LAB_DURATION_ROUNDED);
     lab_str_add(out, " left");
 }
 
@@ -66,7 +62,7 @@ static void add_title(const struct lab_report_estimate *estimate, struct lab_sty
                            estimate->guessed < estimate->run_count ? "too little" : "nothing");
         } else {
             lab_str_add(&title, "about ");
-            lab_report_add_duration(estimate->left_s, &title);
+            lab_str_add_duration(&title, estimate->left_s, LAB_DURATION_ROUNDED);
         }
     } else {
         bool ended = estimate->left_s == 0;
@@ -92,7 +88,7 @@ static void add_time(double seconds, bool measured, struct lab_str *out) {
     if (measured && seconds < 99.5)
         lab_str_add_time(out, seconds);
     else
-        study_add_duration(out, seconds);
+        lab_str_add_duration(out, seconds, LAB_DURATION_ROUNDED);
 }
 
 static void add_time_cell(struct lab_table *table, double seconds, bool measured) {
@@ -243,7 +239,7 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
         add_left(estimate, line);
     } else {
         lab_str_add(line, "about ");
-        lab_report_add_duration(estimate->left_s, line);
+        lab_str_add_duration(line, estimate->left_s, LAB_DURATION_ROUNDED);
     }
     int64_t end_ns = end_wall_ns(estimate);
     if (end_ns) {
@@ -254,7 +250,7 @@ static void add_total(const struct lab_report_estimate *estimate, struct lab_str
     }
     if (!isnan(estimate->most_s)) {
         lab_str_add(line, "; the time-outs allow ");
-        lab_report_add_duration(estimate->most_s, line);
+        lab_str_add_duration(line, estimate->most_s, LAB_DURATION_ROUNDED);
         lab_str_add(line, " at most, retries included");
     }
 }

@@ -59,8 +59,6 @@ struct lab_value *lab_report_estimate_value(const struct lab_report_estimate *es
 
 /* --- pieces that others use --- */
 
-/* "41 s", "12 min", "4.2 h", "3.1 days"; appends. */
-void lab_report_add_duration(double seconds, struct lab_str *out);
 /* "14:32", on another day than `now` "Mon 16 Nov 14:32"; appends local time. */
 void lab_report_add_clock(int64_t wall_ns, int64_t now_wall_ns, struct lab_str *out);
 

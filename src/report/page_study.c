@@ -178,7 +178,7 @@ static void add_run(const struct lab_run *run, struct lab_str *out) {
     lab_str_add(out, "</td><td class=\"figure\">");
     lab_str_clear(&rate);
     if (run->end_ns > run->start_ns)
-        study_add_duration(&rate, took_s);
+        lab_str_add_duration(&rate, took_s, LAB_DURATION_ROUNDED);
     page_add_text(out, rate.length ? rate.text : "–");
     lab_str_printf(out, "</td><td>%s%s%s</td></tr>\n", lab_run_state_name(run->state),
                    done && !run->valid ? ", invalid" : "", run->concurrent ? ", concurrent" : "");

@@ -121,16 +121,16 @@ static void add_time(const struct lab_report_plan *plan, struct lab_style style,
     bool known = plan->expected_s > 0, fair = known && 2 * guessed <= plan->run_count;
     if (fair) {
         lab_str_add(&line, "takes about ");
-        study_add_duration(&line, plan->expected_s);
+        lab_str_add_duration(&line, plan->expected_s, LAB_DURATION_ROUNDED);
         add_basis(plan, &line);
     }
     lab_str_add(&line, "at most ");
-    study_add_duration(&line, most_s(plan));
+    lab_str_add_duration(&line, most_s(plan), LAB_DURATION_ROUNDED);
     lab_str_printf(&line, " by %s time-out%s and retries", plan->run_count == 1 ? "its" : "their",
                    study_plural(plan->run_count));
     if (plan->budget_s > 0) {
         lab_str_add(&line, ", and no run starts after ");
-        study_add_duration(&line, plan->budget_s);
+        lab_str_add_duration(&line, plan->budget_s, LAB_DURATION_ROUNDED);
     }
     if (!known)
         lab_str_add(&line, "; nothing like it has run here yet");

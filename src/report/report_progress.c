@@ -56,7 +56,7 @@ static double left_s(const struct lab_report_progress *view) {
 static void say_left(const struct lab_report_progress *view, struct lab_str *out) {
     if (isfinite(left_s(view)) && view->done + view->failed < view->run_count) {
         lab_str_add(out, ", about ");
-        lab_report_add_duration(left_s(view), out);
+        lab_str_add_duration(out, left_s(view), LAB_DURATION_ROUNDED);
         lab_str_add(out, " left");
     }
 }

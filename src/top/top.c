@@ -7,23 +7,17 @@
 
 /* --- the title --- */
 
-static void add_clock(int64_t seconds, struct lab_str *out) {
-    if (seconds >= 3600)
-        lab_str_printf(out, "%lld:%02lld:%02lld", (long long)(seconds / 3600),
-                       (long long)(seconds / 60 % 60), (long long)(seconds % 60));
-    else
-        lab_str_printf(out, "%lld:%02lld", (long long)(seconds / 60), (long long)(seconds % 60));
-}
-
 static void add_state(const struct lab_top_history *history, const struct lab_top_view *view,
                       struct lab_str *out) {
     if (lab_top_history_simulated(history))
         lab_str_add(out, "SIMULATED  ");
     if (view->replay && !view->snapshot) {
         lab_str_add(out, view->paused ? "PAUSED " : "▶ ");
-        add_clock((view->now_ns - view->begin_ns) / TOP_NS_PER_S, out);
+        lab_str_add_duration(out, (double)((view->now_ns - view->begin_ns) / TOP_NS_PER_S),
+                             LAB_DURATION_CLOCK);
         lab_str_add(out, " of ");
-        add_clock((view->end_ns - view->begin_ns) / TOP_NS_PER_S, out);
+        lab_str_add_duration(out, (double)((view->end_ns - view->begin_ns) / TOP_NS_PER_S),
+                             LAB_DURATION_CLOCK);
         if (view->speed != 1)
             lab_str_printf(out, " ×%g", view->speed);
         lab_str_add(out, "  ");

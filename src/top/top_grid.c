@@ -261,16 +261,8 @@ const char *top_energy(double joules, char text[TOP_TEXT]) {
 const char *top_seconds(double seconds, char text[TOP_TEXT]) {
     if (isnan(seconds))
         return none(text);
-    int64_t whole = (int64_t)(seconds + 0.5);
-    if (seconds < 9.95 && seconds > 0.05)
-        snprintf(text, TOP_TEXT, "%.1f s", seconds);
-    else if (whole < 60)
-        snprintf(text, TOP_TEXT, "%lld s", (long long)whole);
-    else if (whole < 3600)
-        snprintf(text, TOP_TEXT, "%lld min %lld s", (long long)(whole / 60),
-                 (long long)(whole % 60));
-    else
-        snprintf(text, TOP_TEXT, "%lld h %lld min", (long long)(whole / 3600),
-                 (long long)(whole / 60 % 60));
+    LAB_AUTO(str, words);
+    lab_str_add_duration(&words, seconds, LAB_DURATION_PARTS);
+    snprintf(text, TOP_TEXT, "%s", words.text);
     return text;
 }

@@ -40,9 +40,9 @@ const char *lab_balance_advice(const struct lab_balance *balance, struct lab_are
 
 static void add_window(struct lab_str *text, const struct lab_balance *balance, int window) {
     double length_s = balance->stats->duration_s / balance->windows;
-    lab_analysis_add_duration(text, window * length_s);
+    lab_str_add_duration(text, window * length_s, LAB_DURATION_PRECISE);
     lab_str_add(text, " to ");
-    lab_analysis_add_duration(text, (window + 1) * length_s);
+    lab_str_add_duration(text, (window + 1) * length_s, LAB_DURATION_PRECISE);
 }
 
 const char *lab_balance_over_time(const struct lab_balance *balance, struct lab_arena *arena) {

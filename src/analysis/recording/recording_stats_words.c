@@ -106,7 +106,7 @@ const char *lab_recording_stats_about(const struct lab_recording_stats *const *a
     if (count > 1)
         lab_str_printf(&text, ", %d recordings", count);
     lab_str_add(&text, ", ");
-    lab_analysis_add_duration(&text, seconds);
+    lab_str_add_duration(&text, seconds, LAB_DURATION_PRECISE);
     return lab_arena_strdup(arena, text.text);
 }
 

@@ -63,7 +63,7 @@ static void add_behind(const struct lab_report_bar *bar, const struct shape *sha
     if (!shape->left || (!known && !(bar->elapsed_s > 0)))
         return;
     lab_str_add(out, style.unicode ? " · " : ", ");
-    study_add_duration(out, known ? bar->left_s : bar->elapsed_s);
+    lab_str_add_duration(out, known ? bar->left_s : bar->elapsed_s, LAB_DURATION_ROUNDED);
     lab_str_add(out, known ? " left" : " so far");
 }
 

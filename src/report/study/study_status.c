@@ -61,7 +61,7 @@ static void add_run(struct lab_table *table, const struct lab_run *run,
     if (isnan(left_s))
         lab_str_add(&text, "?");
     else
-        study_add_duration(&text, left_s);
+        lab_str_add_duration(&text, left_s, LAB_DURATION_ROUNDED);
     lab_table_cell(table, "%s", text.text);
     lab_str_release(&text);
 }
@@ -110,7 +110,7 @@ static void add_left(const struct lab_study_info *study, struct lab_str *out) {
     if (isnan(study->left_s))
         return;
     lab_str_add(out, "about ");
-    study_add_duration(out, study->left_s);
+    lab_str_add_duration(out, study->left_s, LAB_DURATION_ROUNDED);
     lab_str_add(out, study->running ? " left" : " to go");
     if (study->left_unknown)
         lab_str_printf(out, ", %d run%s of it guessed from the others", study->left_unknown,

@@ -64,17 +64,6 @@ void lab_report_rate(const struct lab_run *run, struct lab_str *out) {
     study_add_spread(out, run->rate, run->rate_low, run->rate_high);
 }
 
-void study_add_duration(struct lab_str *out, double seconds) {
-    if (seconds >= 2 * 86400)
-        lab_str_printf(out, "%.3g days", seconds / 86400);
-    else if (seconds >= 2 * 3600)
-        lab_str_printf(out, "%.3g h", seconds / 3600);
-    else if (seconds >= 120)
-        lab_str_printf(out, "%.0f min", seconds / 60);
-    else
-        lab_str_printf(out, "%.0f s", ceil(seconds));
-}
-
 static bool local_time(int64_t wall_ns, struct tm *ret) {
     time_t seconds = (time_t)(wall_ns / 1000000000);
     return localtime_r(&seconds, ret) != NULL;
@@ -105,7 +94,7 @@ void study_add_when(const struct study_digest *digest, struct lab_str *out) {
         if (digest->busy_s < 120)
             lab_str_add_time(out, digest->busy_s);
         else
-            study_add_duration(out, digest->busy_s);
+            lab_str_add_duration(out, digest->busy_s, LAB_DURATION_ROUNDED);
         lab_str_add(out, simulated ? " of simulated time" : "");
     }
 }
@@ -316,7 +305,7 @@ void study_add_next(const struct study_digest *digest, struct lab_str *out) {
         lab_str_add(out, ", in ");
         size_t from = out->length;
         lab_str_add(out, "about ");
-        study_add_duration(out, study->left_s);
+        lab_str_add_duration(out, study->left_s, LAB_DURATION_ROUNDED);
         lab_text_keep(out, from);
     }
 }

@@ -47,13 +47,13 @@ static void short_recordings_take_some_time(void **state) {
     (void)state;
     struct lab_str text;
     lab_str_init(&text);
-    lab_analysis_add_duration(&text, 0.0384);
+    lab_str_add_duration(&text, 0.0384, LAB_DURATION_PRECISE);
     assert_string_equal(text.text, "38.4 ms");
     lab_str_clear(&text);
-    lab_analysis_add_duration(&text, 0);
+    lab_str_add_duration(&text, 0, LAB_DURATION_PRECISE);
     assert_string_equal(text.text, "0.0 s");
     lab_str_clear(&text);
-    lab_analysis_add_duration(&text, 22.14);
+    lab_str_add_duration(&text, 22.14, LAB_DURATION_PRECISE);
     assert_string_equal(text.text, "22.1 s");
     lab_str_release(&text);
 }
